@@ -21,7 +21,7 @@ def main() -> None:
     arguments = parser.parse_args()
     bodies = passages(arguments.dataset, arguments.passages)
     with application() as (app, _), scratch_collection(app) as name:
-        app.ingest.receive(app.access.opening(name)).add([], [])  # makes the collection
+        app.ingest.receive(app.access.prepare_opening(name)).add([], [])  # makes the collection
         scope = app.access.scope(name)
         for body in bodies:
             stated = app.facts.read(body["title"], body["text"])

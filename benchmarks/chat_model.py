@@ -155,7 +155,7 @@ def uses() -> dict[str, ModelUse]:
                 llm, item.question, [], item.evidence, item.question, item.answers[0]
             )
         ),
-        "step": ModelUse(lambda llm, item: session_model.next_step(llm, item.question, item.notes, [])),
+        "step": ModelUse(lambda llm, item: session_model.ask_next_step(llm, item.question, item.notes, [])),
         "queries": ModelUse(lambda llm, item: session_model.queries(llm, item.question, item.notes)),
         "consolidate": ModelUse(lambda llm, item: reasoning.consolidate(llm, item.question, [], item.evidence)),
         "refine answer": ModelUse(
@@ -186,7 +186,7 @@ def uses() -> dict[str, ModelUse]:
         "grade of an outcome": ModelUse(
             lambda llm, item: reasoning.grade_outcome(llm, item.question, item.notes, item.answers[0])
         ),
-        "turn of the agent": ModelUse(lambda llm, item: agent_model.next_turn(llm, observation(item))),
+        "turn of the agent": ModelUse(lambda llm, item: agent_model.ask_turn(llm, observation(item))),
     }
     for method in get_args(WordedMethod):
         by_name[f"expand: {method}"] = ModelUse(partial(_expand, method))

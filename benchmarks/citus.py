@@ -115,7 +115,7 @@ class Run:
     def ingest(self) -> str:
         counts = []
         for name, rows in self.passages.items():
-            reception = self.app.ingest.receive(self.app.access.opening(name))
+            reception = self.app.ingest.receive(self.app.access.prepare_opening(name))
             reception.add(list(enumerate(rows, start=1)), [])
             job = reception.finish()
             self.app.runner.run_ready()
@@ -164,7 +164,7 @@ class Run:
 
     def verify(self) -> str:
         return "; ".join(
-            f"{one.collection} {'clean' if one.clean else 'NOT CLEAN'}" for one in self.app.verify.every(3)
+            f"{one.collection} {'clean' if one.clean else 'NOT CLEAN'}" for one in self.app.verify.verify_all(3)
         )
 
     def facts(self) -> str:

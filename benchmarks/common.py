@@ -85,7 +85,7 @@ def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Itera
 
 def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]) -> uuid.UUID:
     """Hand passages to an ingest job that nobody has begun; its id."""
-    reception = app.ingest.receive(app.access.opening(collection))
+    reception = app.ingest.receive(app.access.prepare_opening(collection))
     for lines in chunks(list(enumerate(bodies, start=1)), LINES_PER_WRITE):
         reception.add(lines, [])
     return reception.finish()
@@ -96,7 +96,7 @@ def scratch_collection(app: Application) -> Iterator[str]:
     """The name of a collection that is made now and removed at the end of the block."""
     name = f"benchmark-{uuid.uuid4().hex}"
     with app.database.write() as writer:
-        app.access.opening(name).open(writer, app.encoder, app.encoder.choose(None))
+        app.access.prepare_opening(name).open(writer, app.encoder, app.encoder.choose(None))
     try:
         yield name
     finally:

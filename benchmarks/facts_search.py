@@ -118,7 +118,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with application() as (app, _):
         name = f"benchmark-{uuid.uuid4().hex[:8]}"
-        app.ingest.receive(app.access.opening(name)).add([], [])
+        app.ingest.receive(app.access.prepare_opening(name)).add([], [])
         scope = app.access.scope(name)
         try:
             people = generated(app, scope, arguments.facts, arguments.hub)

@@ -67,9 +67,9 @@ class Searches:
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
                 focus = Focus(target, vector, use_memory=evolved)
-                exact = set(passages_by_key.nearest_passages(reader, focus, TOP_K, EXACT))
+                exact = set(passages_by_key.find_nearest_passages(reader, focus, TOP_K, EXACT))
                 began = time.perf_counter()
-                near = set(passages_by_key.nearest_passages(reader, focus, TOP_K, self._graph))
+                near = set(passages_by_key.find_nearest_passages(reader, focus, TOP_K, self._graph))
                 took.append((time.perf_counter() - began) * 1000.0)
                 found.append(len(near & exact) / len(exact))
                 short += len(near) < len(exact)

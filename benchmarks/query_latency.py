@@ -32,7 +32,7 @@ from pgvector.psycopg import register_vector
 import common
 from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
-from engram.storage.retrieval.nearest_neighbours import indexed_rows
+from engram.storage.retrieval.nearest_neighbours import build_index_condition
 
 ARMS = [(profile, memory) for profile in ("paper", "default") for memory in ("off", "read")]
 TOP_K = 10
@@ -54,9 +54,9 @@ class Floor:
         if not exact:
             self._connection.execute(
                 f"CREATE INDEX IF NOT EXISTS passage_hnsw_{self._collection} ON passage "
-                f"USING hnsw (embedding vector_ip_ops) WHERE {indexed_rows(self._collection)}"
+                f"USING hnsw (embedding vector_ip_ops) WHERE {build_index_condition(self._collection)}"
             )
-        rows = f"collection_id = {self._collection}" if exact else indexed_rows(self._collection)
+        rows = f"collection_id = {self._collection}" if exact else build_index_condition(self._collection)
         order = "(embedding <#> %(q)s) + 0" if exact else "embedding <#> %(q)s"
         self._statement = f"SELECT id FROM passage WHERE {rows} ORDER BY {order} LIMIT {TOP_K}"
 

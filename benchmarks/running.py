@@ -167,7 +167,7 @@ class Service:
     def _kill_server(self, server: EmbeddedPostgres | EmbeddedRedis) -> None:
         if server.pid is not None:
             os.kill(server.pid, signal.SIGKILL)
-        while server.alive():
+        while server.is_alive():
             time.sleep(POLL_SECONDS / 10)
         server.start()
 

@@ -30,7 +30,7 @@ from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from engram.storage.maintenance.vector_indexes import BUILDS
-from engram.storage.retrieval.nearest_neighbours import indexed_rows
+from engram.storage.retrieval.nearest_neighbours import build_index_condition
 from query_cost import statements
 
 COMMON = 20
@@ -165,7 +165,7 @@ def grown(app: Application, source: str, passages: int, number: int = 0) -> str:
             admin.execute("SET maintenance_work_mem = '1GB'")
             admin.execute(
                 f"CREATE INDEX IF NOT EXISTS passage_hnsw_{made.id} ON passage "
-                f"USING hnsw (embedding vector_ip_ops) {BUILDS['passage']} WHERE {indexed_rows(made.id)}"
+                f"USING hnsw (embedding vector_ip_ops) {BUILDS['passage']} WHERE {build_index_condition(made.id)}"
             )
         with app.database.write() as writer:
             writer.execute("UPDATE collection SET indexed = ARRAY['passage'] WHERE id = %(id)s", {"id": made.id})

@@ -6,7 +6,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, NullPool, create_engine, text
 
 from engram.config.settings import Settings
-from engram.storage.connection_pools import with_driver
+from engram.storage.connection_pools import add_driver
 from engram.storage.tables import metadata
 
 LOCK_KEY = 0x456E6772616D  # "Engram": two deployments starting at once migrate one after the other
@@ -37,7 +37,7 @@ def run() -> None:
     )
     if not url:
         raise SystemExit("DATABASE_URL is not set; `engram migrate` finds the embedded Postgres by itself.")
-    engine = create_engine(with_driver(url), poolclass=NullPool)  # nobody stays connected
+    engine = create_engine(add_driver(url), poolclass=NullPool)  # nobody stays connected
     with engine.connect() as connection:
         connection.execute(text("SET statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK_KEY})

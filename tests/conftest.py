@@ -236,7 +236,7 @@ def ingest(application: Application, collection: str) -> Ingest:
     """Ingest passages (dicts with id, title, text, ...) and return the finished job's counts."""
 
     def run(*passages: Mapping[str, Any], into: str = collection) -> Mapping[str, Any]:
-        reception = application.ingest.receive(application.access.opening(into))
+        reception = application.ingest.receive(application.access.prepare_opening(into))
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = reception.finish()

@@ -133,4 +133,4 @@ def test_expansions_that_are_not_validated_teach_nothing(
     expansions = write(tmp_path / "expansions.json", [RIVER])
     judged = cli("feedback", asked(cli, collection), "-c", collection, "--partial", "--expansions", expansions)
     assert judged.stdout.splitlines()[3:] == ["     keys: the expansions are not validated, and teach nothing"]
-    assert application.evolve.standing(application.access.scope(collection)).progress.waiting == 0
+    assert application.evolve.load_standing(application.access.scope(collection)).progress.waiting == 0

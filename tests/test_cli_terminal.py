@@ -50,7 +50,7 @@ def test_all_commands_print_by_the_functions_of_terminal() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_say_shows_controls(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.out.cache_clear()
+    terminal.open_console.cache_clear()
     terminal.say(text)
     assert capsys.readouterr().out == f"{HOSTILE[text]}\n"
 
@@ -65,7 +65,7 @@ def test_complaints_show_controls(text: str, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_tables_show_controls_and_stay_aligned(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.out.cache_clear()
+    terminal.open_console.cache_clear()
     terminal.say_table([[text, "1"], ["a\nb", "2"]], "<>")
     first, second = capsys.readouterr().out.splitlines()
     assert first == f"{HOSTILE[text]}  1"
@@ -89,7 +89,7 @@ def test_labels_of_bars_show_controls() -> None:
 
 
 def test_what_is_no_control_stays(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.out.cache_clear()
+    terminal.open_console.cache_clear()
     terminal.say(PLAIN)
     terminal.say_json(PLAIN)
     assert capsys.readouterr().out == f'{PLAIN}\n"{PLAIN}"\n'

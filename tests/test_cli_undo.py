@@ -113,7 +113,7 @@ def test_a_collection_is_verified(
 def test_what_is_deleted_while_all_is_verified_is_left_out(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = collections.by_id
+    there = collections.load_by_id
 
     def meanwhile(reader: Reader, collection_id: int) -> collections.Collection:
         if collection_id == target:
@@ -122,8 +122,8 @@ def test_what_is_deleted_while_all_is_verified_is_left_out(
 
     scope = application.access.scope(curie)
     target = scope.collection.id
-    monkeypatch.setattr(collections, "by_id", meanwhile)
-    names = [report.collection for report in application.verify.every()]
+    monkeypatch.setattr(collections, "load_by_id", meanwhile)
+    names = [report.collection for report in application.verify.verify_all()]
     assert curie not in names
     # By their own names; another tenant's is called by its tenant's as well.
     assert names == sorted(names, key=lambda name: name.rpartition("/")[2])

@@ -162,7 +162,7 @@ def test_an_announcement_that_a_dead_worker_held_is_taken_over(
 
     assert [(collection, event) for _, collection, event in held] == [(1, 2)]
     assert taken == held
-    heir.done(taken)
+    heir.acknowledge(taken)
     assert dead.receive(10, 1) == heir.receive(10, 1) == []
     dead.close()
     heir.close()

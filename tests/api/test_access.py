@@ -9,8 +9,8 @@ import pytest
 from engram.api.authentication_middleware import is_public
 from engram.api.dependencies import RequiredScope
 from engram.context.errors import ConfigurationError
-from engram.core.auth.access_keys import ADMIN, SCOPES, made_of
-from engram.runtime.api_process import create_app, needed
+from engram.core.auth.access_keys import ADMIN, SCOPES, build_key
+from engram.runtime.api_process import create_app, list_required_scopes
 from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
@@ -22,7 +22,7 @@ from tests.support.strict_client import TestClient
 Keyed = Callable[..., TestClient]
 OWN = {"/access/me", "/access/quotas"}
 NEEDED: dict[tuple[str, str], RequiredScope] = {
-    (method, route.path_format): need for route, need in needed() for method in route.methods or ()
+    (method, route.path_format): need for route, need in list_required_scopes() for method in route.methods or ()
 }
 REMEMBERED_SECONDS = 0.3
 
@@ -199,7 +199,7 @@ def test_a_key_judges_under_its_own_name(keyed: Keyed, curie: str) -> None:
 
 def test_keys_that_do_not_count(guarded: Application, keyed: Keyed, curie: str) -> None:
     anonymous = TestClient(create_app(guarded), raise_server_exceptions=False)
-    for header in (None, "Basic YTpi", "Bearer", "Bearer engram_x", f"Bearer {made_of(bytes(32))}"):
+    for header in (None, "Basic YTpi", "Bearer", "Bearer engram_x", f"Bearer {build_key(bytes(32))}"):
         answer = anonymous.get("/collections", headers={} if header is None else {"authorization": header})
         assert_problem(answer)
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
@@ -281,7 +281,7 @@ def test_what_others_can_reach_starts_with_a_key_or_told_so(
     elsewhere = variant(host="0.0.0.0")
     assert elsewhere.authentication.needed
     elsewhere.auth_services.check()
-    monkeypatch.setattr("engram.storage.auth.access_key_rows.any_counts", lambda _: False)
+    monkeypatch.setattr("engram.storage.auth.access_key_rows.has_counting_key", lambda _: False)
     with pytest.raises(ConfigurationError, match="engram access create-key NAME"):
         elsewhere.auth_services.check()
     for told, needed_there in (("keys", True), ("open", False)):

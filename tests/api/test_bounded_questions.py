@@ -96,7 +96,9 @@ def test_a_very_long_text_is_read_in_so_many_windows(application: Application) -
     ("spans", "most", "chosen"), [(3, 5, [0, 1, 2]), (9, 3, [0, 4, 8]), (5, 5, [0, 1, 2, 3, 4])]
 )
 def test_windows_are_sampled_evenly(spans: int, most: int, chosen: list[int]) -> None:
-    assert token_windows.sampled([(at, at + 1) for at in range(spans)], most) == [(at, at + 1) for at in chosen]
+    assert token_windows.sample_spans([(at, at + 1) for at in range(spans)], most) == [
+        (at, at + 1) for at in chosen
+    ]
 
 
 def test_a_query_is_given_up_when_its_client_leaves(application: Application, curie: str) -> None:

@@ -48,7 +48,7 @@ async def test_an_active_tenant_finds_its_share_free() -> None:
     clock = Clock()
     places = FairPlaces(6, clock=clock)
     await ask(places, B)
-    places.free(B)
+    places.release(B)
     flood = await ask(places, A, A, A, A)
     assert granted(flood) == [True, True, False, False], "a third is kept for whoever comes next"
     assert granted(await ask(places, B, B)) == [True, True]
@@ -59,11 +59,11 @@ async def test_the_share_of_a_tenant_that_left_goes_to_the_others() -> None:
     clock = Clock()
     places = FairPlaces(6, clock=clock)
     await ask(places, B)
-    places.free(B)
+    places.release(B)
     flood = await ask(places, A, A, A, A, A)
     assert granted(flood) == [True, True, False, False, False]
     clock.now += ACTIVE_SECONDS + 1
-    places.free(A)
+    places.release(A)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert granted(flood) == [True, True, True, True, True]
@@ -75,7 +75,7 @@ async def test_a_free_place_goes_to_the_tenant_that_holds_least() -> None:
     flood = await ask(places, A, A, A, A)
     waiting = await ask(places, B)
     assert granted(waiting) == [False]
-    places.free(A)
+    places.release(A)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert (granted(flood), granted(waiting)) == ([True, True, False, False], [True])
@@ -85,7 +85,7 @@ async def test_a_free_place_goes_to_the_tenant_that_holds_least() -> None:
 async def test_within_a_tenant_keys_take_turns() -> None:
     places, other = FairPlaces(1), Holder("a", "two")
     first, second, third, fourth = await ask(places, A, A, A, other)
-    places.free(A)
+    places.release(A)
     await asyncio.sleep(0.01)
     assert granted([first, second, third, fourth]) == [True, False, False, True]
 
@@ -100,7 +100,7 @@ async def test_a_full_queue_makes_room_for_whoever_waits_with_fewer() -> None:
     assert [task.done() for task in waiting] == [False, False, True]
     assert waiting[2].result() is False
     assert not theirs.done()
-    places.free(A)
+    places.release(A)
     await asyncio.sleep(0.01)
     assert granted([theirs]) == [True]
 
@@ -111,10 +111,10 @@ async def test_whoever_is_cancelled_while_it_waits_takes_no_place() -> None:
     _, second, third = await ask(places, A, A, B)
     second.cancel()
     await asyncio.sleep(0)
-    places.free(A)
+    places.release(A)
     await asyncio.sleep(0.01)
     assert granted([third]) == [True]
-    places.free(B)
+    places.release(B)
     assert granted(await ask(places, A)) == [True]
 
 
@@ -123,5 +123,5 @@ async def test_nobody_waits_for_longer_than_is_set() -> None:
     places = FairPlaces(1, wait_seconds=0.05)
     _, second = await ask(places, A, A)
     assert await second is False
-    places.free(A)
+    places.release(A)
     assert granted(await ask(places, B)) == [True]

@@ -140,10 +140,10 @@ def test_counting_ends_where_it_is_enough() -> None:
             return super().__iter__()
 
     value = [Counted([0] * 10) for _ in range(1_000)]
-    assert body_reading.more_values(value, 500)
+    assert body_reading.has_more_values(value, 500)
     assert not Counted.looked_at
-    assert not body_reading.more_values([[1], {"a": {"b": 2}}], 6)
-    assert body_reading.more_values([[1], {"a": {"b": 2}}], 5)
+    assert not body_reading.has_more_values([[1], {"a": {"b": 2}}], 6)
+    assert body_reading.has_more_values([[1], {"a": {"b": 2}}], 5)
 
 
 def test_liveness_takes_no_thread(live: LiveServer) -> None:

@@ -95,7 +95,7 @@ def test_what_cannot_be_cancelled_stays_as_it_is(
     http: TestClient, application: Application, finished: tuple[str, Any], counts: Counts
 ) -> None:
     before, (collection, over) = counts(), finished
-    receiving = application.ingest.receive(application.access.opening(collection))
+    receiving = application.ingest.receive(application.access.prepare_opening(collection))
     receiving.add([(1, {"id": "a", "text": "Bees fly."})], [])
     for job, status in ((over, 409), (receiving.job_id, 409), (uuid4(), 404)):
         refused = cancel(http, collection, job)

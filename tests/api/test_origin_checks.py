@@ -35,8 +35,8 @@ WRITES = [(method, path) for method, path in OPERATIONS if method != "GET"]
     ],
 )
 def test_a_name_is_ours_or_not(host: str, ours: bool) -> None:
-    assert AllowedOrigins.by("127.0.0.1", "engram.example.org", "").calls(host) is ours
-    assert AllowedOrigins.by("127.0.0.1", "*", "").calls(host)
+    assert AllowedOrigins.from_settings("127.0.0.1", "engram.example.org", "").calls(host) is ours
+    assert AllowedOrigins.from_settings("127.0.0.1", "*", "").calls(host)
 
 
 def test_a_host_that_is_not_ours_is_refused(http: TestClient) -> None:

@@ -59,14 +59,14 @@ def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
 ) -> None:
     services = variant(**LONG)
     made = services.access_keys.make(LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]}))
-    look = services.authentication._of_key
+    look = services.authentication._find_key_principal
 
     def overtaken(digest: bytes) -> object:
         found = look(digest)
         services.access_keys.revoke(LOCAL, made.stored.id)
         return found
 
-    monkeypatch.setattr(services.authentication, "_of_key", overtaken)
+    monkeypatch.setattr(services.authentication, "_find_key_principal", overtaken)
     app = client(services, made.key)
     assert app.get("/access/me").status_code == 200  # it came first
     monkeypatch.undo()

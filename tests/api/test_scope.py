@@ -113,7 +113,7 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
 
     ingest(*CURIE)
     assert judged("third").status_code == 202
-    now = application.access.remembered(curie)
+    now = application.access.find_remembered_scope(curie)
     assert now is not None
     assert now.collection.id > before.collection.id
     assert set(state.event_statuses(application, curie).values()) == {"pending"}

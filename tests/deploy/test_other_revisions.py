@@ -123,7 +123,7 @@ def test_the_working_tree_opens_what_another_revision_wrote(
         before = tell(other, url, "story", before["written"])  # by now the second verdict is applied
     place.run("migrate")
     with place.installation(settings, application) as site:
-        assert schema_drift.missing(site.application.database) == []
+        assert schema_drift.list_missing(site.application.database) == []
         site.application.startup.check_encoders()
         assert site.findings() == []
         with place.service() as url:

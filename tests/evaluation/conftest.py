@@ -14,7 +14,7 @@ from rich.console import Console
 from engram import sample
 from engram.providers.llm import Llm
 from engram.runtime.container import Application, Servers
-from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.learning_variations import Variation
@@ -80,7 +80,7 @@ def run_protocol(
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:
-            return stack.enter_context(closing(varied(services, addresses, variation)))
+            return stack.enter_context(closing(build_variation(services, addresses, variation)))
 
         with pytest.MonkeyPatch.context() as patch:
             if not drawn:  # plots take longer than many a protocol on a few questions

@@ -16,7 +16,7 @@ from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.passage_keys.key_evolution import EvolveService
 from engram_evaluation import adapt_table
-from engram_evaluation.adapt_protocol import expandable, split
+from engram_evaluation.adapt_protocol import select_expandable, split
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.report_table import TableLine
@@ -51,7 +51,7 @@ def test_questions_are_told_apart_by_what_they_share_with_adapted_ones() -> None
         name: np.array(values, dtype=np.float32)
         for name, values in {"q1": (1, 0), "q2": (0.8, 0.6), "q3": (0.9, 0.19**0.5), "q4": (1, 0)}.items()
     }
-    groups = split(SMALL, expandable(SMALL, None), 1.0, 0, vectors).groups
+    groups = split(SMALL, select_expandable(SMALL, None), 1.0, 0, vectors).groups
     assert {name: [q.id for q in group] for name, group in groups.items()} == {
         adapt_table.ADAPTED: ["q1"],
         adapt_table.NEAR: ["q3"],
@@ -62,12 +62,12 @@ def test_questions_are_told_apart_by_what_they_share_with_adapted_ones() -> None
 
 def test_paraphrases_are_what_is_near_where_there_are_any() -> None:
     reworded = replace(SMALL, paraphrases={"q1": question("q1-para", "a"), "q2": question("q2-para", "b")})
-    groups = split(reworded, expandable(reworded, None), 1.0, 0, {}).groups
+    groups = split(reworded, select_expandable(reworded, None), 1.0, 0, {}).groups
     assert [q.id for q in groups[adapt_table.NEAR]] == ["q1-para"]
 
 
 def test_a_larger_fraction_includes_a_smaller_one(sample_dataset: Dataset) -> None:
-    pool = expandable(sample_dataset, None)
+    pool = select_expandable(sample_dataset, None)
     assert [q.id for q in pool] == list(sample_dataset.expansions)
     adapted = [
         [q.id for q in split(sample_dataset, pool, fraction, seed, {}).adapted]
@@ -77,9 +77,9 @@ def test_a_larger_fraction_includes_a_smaller_one(sample_dataset: Dataset) -> No
     assert [len(chosen) for chosen in adapted[:3]] == [1, 3, 5]
     assert set(adapted[0]) < set(adapted[1]) < set(adapted[2])
     assert set(adapted[2]) != set(adapted[5])
-    assert [q.id for q in expandable(sample_dataset, 4)] == list(sample_dataset.expansions)[:4]
+    assert [q.id for q in select_expandable(sample_dataset, 4)] == list(sample_dataset.expansions)[:4]
     with pytest.raises(InvalidRequestError, match="sample has no expansions"):
-        expandable(replace(sample_dataset, expansions={}), None)
+        select_expandable(replace(sample_dataset, expansions={}), None)
 
 
 def figure(
@@ -127,7 +127,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     assert "95% interval" in markdown
     console = Console(width=120, file=io.StringIO(), record=True)
     console.print(report.table())
-    console.print(*report.further_tables())
+    console.print(*report.build_further_tables())
     shown = console.export_text()
     assert "dense, 100%, supported" in shown
     assert adapt_table.EXPANDED in shown
@@ -162,7 +162,7 @@ def test_each_way_credits_its_own_passages(
 
     monkeypatch.setattr(EvolveService, "evolve", looked_at)
     run_protocol("adapt", few, fractions=(1.0,), retrievers=("dense",), ways=("supported", "published"), limit=3)
-    supported = set().union(*(q.relevant for q in expandable(few, 3)))
+    supported = set().union(*(q.relevant for q in select_expandable(few, 3)))
     assert credited["supported"] == supported
     assert len(credited["published"]) > len(supported)
     assert credited["published"] - supported
@@ -300,7 +300,7 @@ def test_options_are_checked(wrong: dict[str, Any]) -> None:
 
 def test_other_ways_are_measured_at_the_middle_fraction() -> None:
     options = Options(protocol="adapt")
-    assert [options.ways_at(fraction) for fraction in options.fractions] == [
+    assert [options.list_ways(fraction) for fraction in options.fractions] == [
         ("supported",),
         ("supported", "published", "ungated"),
         ("supported",),

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import AgentTurn, written
+from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.providers.language import load_language
 from engram.providers.llm import agent_prompts
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
-from engram_evaluation.agent_protocol import by_model, playing, policies, rollout
+from engram_evaluation.agent_protocol import build_model_policy, play_all, policies, rollout
 from engram_evaluation.commands import evaluate_command
 from engram_evaluation.dataset import build
 from engram_evaluation.oracle_endpoint import Oracle
@@ -27,7 +27,7 @@ ANSWERS = ["Carl Lind"]
 
 
 def said(act: Any, content: str, *cites: int) -> str:
-    return written(AgentTurn(act, content, "So.", cites))
+    return format_turn(AgentTurn(act, content, "So.", cites))
 
 
 def test_a_play_from_the_first_document_to_its_reward() -> None:
@@ -95,7 +95,7 @@ def test_an_update_doubts_and_insert_only_offers_none() -> None:
     seen, *_, info = env.step(said("update", right.text))
     assert info["contradicted"] == 1
     assert "Oslo (doubted)" in seen
-    assert env.memory.doubted()
+    assert env.memory.list_doubted_facts()
     only = GraphMemoryEnvironment(insert_only=True)
     assert "memory_update" not in only.system_prompt
     assert "memory_update" in env.system_prompt
@@ -155,7 +155,7 @@ def test_the_protocol_plays_documents_in_the_order_of_the_data_set() -> None:
     found = dataset()
     assert found.questions[0].context == ("1", "0", "2")
     options = Options(protocol="agent", oracle_errors=0.0)
-    report = playing(found, options, load_language("rules"), lambda *_: lambda: None)
+    report = play_all(found, options, load_language("rules"), lambda *_: lambda: None)
     by_name = {one.policy: one for one in report.played}
     assert by_name["insert all"].f1 == by_name["oracle"].f1 == 1.0
     assert by_name["oracle"].turns == 4.0  # nothing, film, director, answer
@@ -184,7 +184,7 @@ def test_an_oracle_that_errs_costs_answers_and_form() -> None:
     env = GraphMemoryEnvironment()
     ends = []
     for seed in range(12):
-        policy = by_model(Oracle(found, 0.5, seed))
+        policy = build_model_policy(Oracle(found, 0.5, seed))
         turns = list(rollout(env, policy, QUESTION, DOCUMENTS, ANSWERS))
         ends.append(turns[-1][3])
     assert {info["f1"] for info in ends} > {1.0}
@@ -199,7 +199,7 @@ def test_the_protocol_needs_passages_of_each_question() -> None:
         [("qrels", "q", "0")],
     )
     with pytest.raises(InvalidRequestError, match="context_ids"):
-        playing(bare, Options(protocol="agent"), load_language("rules"), lambda *_: lambda: None)
+        play_all(bare, Options(protocol="agent"), load_language("rules"), lambda *_: lambda: None)
 
 
 def test_the_environment_and_the_service_say_the_same_to_a_model() -> None:

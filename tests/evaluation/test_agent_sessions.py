@@ -15,7 +15,7 @@ from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
-from engram_evaluation.trajectory_export import Exported, by_gold, export
+from engram_evaluation.trajectory_export import Exported, export, reward_by_gold
 from tests.support.decomposed import decomposed
 
 NAME = "agent-tests"
@@ -37,7 +37,7 @@ def measured(reasoning: Application, dataset: Dataset, tmp_path_factory: pytest.
 
 @pytest.fixture
 def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
-    return list(reasoning.trajectories.all(reasoning.access.scope(f"evaluate-{NAME}")))
+    return list(reasoning.trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
 
 
 def test_the_agent_stands_beside_one_query_and_itself_without_updates(
@@ -53,7 +53,7 @@ def test_the_agent_stands_beside_one_query_and_itself_without_updates(
 
 def test_turns_are_lines_to_imitate_and_to_reinforce(trajectories: list[Trajectory], dataset: Dataset) -> None:
     counted = Exported()
-    imitated = list(export(trajectories, dataset, "sft", by_gold, counted))
+    imitated = list(export(trajectories, dataset, "sft", reward_by_gold, counted))
     assert counted.lines == len(imitated) > 0
     for line in imitated:
         system, user, reply = line["messages"]
@@ -61,11 +61,11 @@ def test_turns_are_lines_to_imitate_and_to_reinforce(trajectories: list[Trajecto
         assert "<memory_obs>" in user["content"]
         assert read_turn(reply["content"]).content
     assert {line["messages"][0]["content"] for line in imitated} > {agent_prompts.system()}
-    reinforced = list(export(trajectories, dataset, "grpo", by_gold, Exported()))
+    reinforced = list(export(trajectories, dataset, "grpo", reward_by_gold, Exported()))
     assert [line["completion"][0] for line in reinforced] == [line["messages"][2] for line in imitated]
     assert {line["reward"] for line in reinforced} == {1.1}
     assert all(line["answers"] and line["rewards"]["format"] == 1.0 for line in reinforced)
-    steps = list(export(trajectories, dataset, "steps", by_gold, Exported()))
+    steps = list(export(trajectories, dataset, "steps", reward_by_gold, Exported()))
     first = next(line for line in steps if line["step"] == 0)
     assert first["action"]["name"] in {"insert", "skip"}
     assert first["observation"]["seen"]

@@ -10,7 +10,7 @@ import pytest
 
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.runtime.container import Application
-from engram_evaluation.answer_marking import contains, exact, normalised, token_f1
+from engram_evaluation.answer_marking import contains, normalise_answer, score_exact_match, token_f1
 from engram_evaluation.answers_protocol import GROUP, marks
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.protocols import TOGETHER
@@ -22,8 +22,8 @@ from tests.support.openai_server import OpenAiServer, Reply
 
 
 def test_squad_normalisation() -> None:
-    assert normalised("  The U.S.  of an   America! ") == "us of america"
-    assert normalised("another theory") == "another theory"
+    assert normalise_answer("  The U.S.  of an   America! ") == "us of america"
+    assert normalise_answer("another theory") == "another theory"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_squad_normalisation() -> None:
     ],
 )
 def test_marks_by_hand(answer: str, accepted: list[str], em: float, f1: float, inside: float) -> None:
-    assert exact(answer, accepted) == em
+    assert score_exact_match(answer, accepted) == em
     assert token_f1(answer, accepted) == pytest.approx(f1)
     assert contains(answer, accepted) == inside
     assert marks(answer, accepted) == {"em": em, "f1": pytest.approx(f1), "contains": inside}
@@ -47,7 +47,7 @@ def test_marks_by_hand(answer: str, accepted: list[str], em: float, f1: float, i
 
 def test_nothing_accepted_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="no accepted answer"):
-        exact("Tagus", [])
+        score_exact_match("Tagus", [])
 
 
 @pytest.fixture

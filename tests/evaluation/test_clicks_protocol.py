@@ -6,7 +6,7 @@ import pytest
 
 from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application
-from engram_evaluation.clicks_protocol import AGAIN, OFF, READINGS, asked_again, clicked, examination
+from engram_evaluation.clicks_protocol import AGAIN, OFF, READINGS, examination, measure_repeats, simulate_clicks
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import QuestionScores
 from engram_evaluation.run_options import Options
@@ -26,7 +26,7 @@ QUESTION = Question("q", "Who?", frozenset({"p1", "p5"}), (), "one")
 def share(passage: str) -> float:
     """How often a passage is clicked."""
     draws = 3_000
-    return sum(passage in clicked(QUESTION, RANKING, str(draw)) for draw in range(draws)) / draws
+    return sum(passage in simulate_clicks(QUESTION, RANKING, str(draw)) for draw in range(draws)) / draws
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_first_results_are_followed_from_a_questions_first_arrival_to_its_last()
         arrival(8, "d#1", "x", False),
         arrival(9, "d#1", "z", False),
     ]
-    assert {row.id: row.values for row in asked_again(stream)} == {
+    assert {row.id: row.values for row in measure_repeats(stream)} == {
         "a": {"wrong": 1.0, "mended": 1.0, "stuck": 0.0},
         "b": {"wrong": 1.0, "mended": 0.0, "stuck": 1.0},
         "c": {"wrong": 0.0, "spoiled": 1.0},

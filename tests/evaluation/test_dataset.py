@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engram.core.filter.logged_verdict import Expansion
-from engram_evaluation.dataset import Gold, cut, load
+from engram_evaluation.dataset import Gold, cut_dataset, load
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.rating_scale import Rated
 
@@ -241,10 +241,10 @@ def test_a_cut_keeps_the_first_questions_and_the_passages_that_come_with_them(fo
     rows = [QUERIES[0] | {"metadata": {"context_ids": ["a"]}}, *QUERIES[1:]]
     (folder / "queries.jsonl").write_text(lines(rows), encoding="utf-8")
     whole = load(folder)
-    first = cut(whole, 1)
+    first = cut_dataset(whole, 1)
     assert [question.id for question in first.questions] == ["q1"]
     assert [passage["id"] for passage in first.passages] == ["a"]
     assert (first.unlabelled, list(first.paraphrases)) == ((), ["q1"])
     assert first.name != whole.name
     assert first.fingerprint != whole.fingerprint
-    assert cut(whole, None) is cut(whole, 2) is whole
+    assert cut_dataset(whole, None) is cut_dataset(whole, 2) is whole

@@ -83,7 +83,7 @@ def test_each_stored_method_is_an_arm(run_protocol: Evaluate, few: Dataset, tmp_
         f"{kinds[0]},all"
     )
     console = Console(width=120, file=io.StringIO(), record=True)
-    console.print(report.table(), *report.further_tables())
+    console.print(report.table(), *report.build_further_tables())
     assert "dense, all, widened" in console.export_text()
     assert "| dense, all, both |" in report.markdown()
 
@@ -239,4 +239,4 @@ def test_tables_by_hand() -> None:
         ["dense, hyde, widened", "", "0.700", "", "", ""],
     ]
     assert expand_table.cost_rows(lines)[1] == ["dense, hyde, widened", "1.00", "", "", "5.0"]
-    assert expand_table.before("dense, hyde, widened") == "dense, base keys"
+    assert expand_table.find_base_arm("dense, hyde, widened") == "dense, base keys"

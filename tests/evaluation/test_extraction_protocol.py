@@ -13,13 +13,13 @@ from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.extraction_protocol import (
     compression,
-    functional,
-    gold_facts,
+    is_same_name,
+    is_same_object,
     measure,
+    measure_functional,
     read_corpus,
+    read_gold_facts,
     recall,
-    same_name,
-    same_object,
 )
 from engram_evaluation.run_options import Options
 from tests.support.command import NOWHERE, Cli
@@ -67,7 +67,7 @@ def dataset(folder: Path) -> Dataset:
 def test_three_of_four_gold_facts_are_found(application: Application, folder: Path, dataset: Dataset) -> None:
     facts = read_corpus(dataset, application.language).facts
 
-    found = recall(gold_facts(folder, dataset), facts, application.embedder)
+    found = recall(read_gold_facts(folder, dataset), facts, application.embedder)
 
     assert found["pair"] == 3 / 4
     assert found["pair_strict"] == 2 / 4  # "Ribe" is not "Ribe, Denmark"
@@ -85,7 +85,7 @@ def test_facts_cost_fewer_tokens_than_passages(application: Application, folder:
 
 
 def test_predicates_said_of_few_are_not_shown(application: Application, dataset: Dataset) -> None:
-    assert functional(read_corpus(dataset, application.language).facts) == {}
+    assert measure_functional(read_corpus(dataset, application.language).facts) == {}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_predicates_said_of_few_are_not_shown(application: Application, dataset:
     ],
 )
 def test_names_of_one_thing(one: str, other: str, strictly: bool, same: bool) -> None:
-    assert same_name(one, other, strictly=strictly) is same
+    assert is_same_name(one, other, strictly=strictly) is same
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_names_of_one_thing(one: str, other: str, strictly: bool, same: bool) ->
     ],
 )
 def test_objects_that_are_one(one: str, other: str, strictly: bool, same: bool) -> None:
-    assert same_object(one, other, strictly=strictly) is same
+    assert is_same_object(one, other, strictly=strictly) is same
 
 
 @pytest.mark.parametrize("evidences", [[], None, [["Blue Harbour", "director"]], [["a", "b", 3]]])
@@ -121,7 +121,7 @@ def test_evidences_that_cannot_be_used(tmp_path: Path, evidences: Any) -> None:
     bad = written(tmp_path / "bad", evidences)
 
     with pytest.raises(DatasetError, match="evidences"):
-        gold_facts(bad, load(bad))
+        read_gold_facts(bad, load(bad))
 
 
 def test_the_command_measures_without_a_server(folder: Path, application: Application) -> None:
@@ -149,7 +149,7 @@ def test_options_of_what_asks_and_judges_mean_nothing(given: dict[str, Any]) -> 
 def test_the_rules_find_what_annotators_wrote_down(application: Application, evaluation_data: Path) -> None:
     folder = evaluation_data / "2wiki"
     dataset = load(folder)
-    gold = gold_facts(folder, dataset, 150)
+    gold = read_gold_facts(folder, dataset, 150)
     facts = read_corpus(
         dataset, application.language, {passage for fact in gold for passage in fact.passages}
     ).facts

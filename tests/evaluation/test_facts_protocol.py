@@ -7,7 +7,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application
 from engram_evaluation import revision_measure
-from engram_evaluation.chains import chained
+from engram_evaluation.chains import build_chains
 from engram_evaluation.dataset import Dataset, Question, build
 from engram_evaluation.facts_protocol import facts
 from engram_evaluation.run_options import Options
@@ -46,8 +46,10 @@ def test_chains_of_gold_evidence_are_found_as_paths(application: Application) ->
 def test_evidence_that_does_not_meet_is_several_chains() -> None:
     evidences = (("A", "director", "B"), ("C", "director", "D"), ("B", "country", "E"))
     question = Question("1", "?", frozenset(), (), "", (), evidences)
-    assert chained(question) == [[("A", "B"), ("B", "E")], [("C", "D")]]
-    assert chained(replace(question, evidences=(("A", "x", "B"), ("B", "y", "A")))) == [[("A", "B"), ("B", "A")]]
+    assert build_chains(question) == [[("A", "B"), ("B", "E")], [("C", "D")]]
+    assert build_chains(replace(question, evidences=(("A", "x", "B"), ("B", "y", "A")))) == [
+        [("A", "B"), ("B", "A")]
+    ]
 
 
 def test_beliefs_keep_bridges_and_are_not_stale(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram_evaluation.feedback_rules import MovingAverage, RatedAnswer, Votes, reordered, scaled
+from engram_evaluation.feedback_rules import MovingAverage, RatedAnswer, Votes, reorder_candidates, scale_scores
 
 SCORED = [("a", 3.0), ("b", 2.0), ("c", 1.0)]
 
@@ -12,28 +12,28 @@ def thumb(*cited: str, up: bool = True) -> RatedAnswer:
 
 
 def test_scores_are_scaled_over_the_candidates() -> None:
-    assert scaled(SCORED) == {"a": 1.0, "b": 0.5, "c": 0.0}
-    assert scaled([("a", 2.0), ("b", 2.0)]) == {"a": 1.0, "b": 1.0}
-    assert scaled([]) == {}
+    assert scale_scores(SCORED) == {"a": 1.0, "b": 0.5, "c": 0.0}
+    assert scale_scores([("a", 2.0), ("b", 2.0)]) == {"a": 1.0, "b": 1.0}
+    assert scale_scores([]) == {}
 
 
 def test_a_vote_adds_one_to_each_cited_passage_and_never_falls_below_nothing() -> None:
     votes = Votes()
-    votes.learn(thumb("b", "c"), scaled(SCORED))
-    votes.learn(thumb("a", up=False), scaled(SCORED))
+    votes.learn(thumb("b", "c"), scale_scores(SCORED))
+    votes.learn(thumb("a", up=False), scale_scores(SCORED))
     assert [votes.score(passage, 0.5) for passage in "abc"] == [0.5, 1.5, 1.5]
-    assert reordered(SCORED, votes) == ["b", "a", "c"]
+    assert reorder_candidates(SCORED, votes) == ["b", "a", "c"]
 
 
 def test_without_citations_all_that_was_shown_is_meant() -> None:
     votes = Votes()
-    votes.learn(thumb(), scaled(SCORED))
+    votes.learn(thumb(), scale_scores(SCORED))
     assert [votes.score(passage, 0.0) for passage in "abcd"] == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_a_budget_is_split_by_score() -> None:
     votes = Votes(None)
-    votes.learn(thumb("a", "b"), scaled(SCORED))
+    votes.learn(thumb("a", "b"), scale_scores(SCORED))
     assert votes.score("a", 0.0) == pytest.approx(0.1 * 1.0 / 1.5)
     assert votes.score("b", 0.0) == pytest.approx(0.1 * 0.5 / 1.5)
     votes.learn(thumb("c"), {"c": 0.0})
@@ -43,11 +43,11 @@ def test_a_budget_is_split_by_score() -> None:
 def test_a_moving_average_begins_in_the_middle() -> None:
     average = MovingAverage()
     assert average.score("a", 1.0) == pytest.approx(0.85 + 0.15 * 0.5)
-    average.learn(thumb("a"), scaled(SCORED))
+    average.learn(thumb("a"), scale_scores(SCORED))
     assert average.score("a", 0.0) == pytest.approx(0.15 * (0.5 + 0.1 * 0.5))
-    average.learn(thumb("a", up=False), scaled(SCORED))
+    average.learn(thumb("a", up=False), scale_scores(SCORED))
     assert average.score("a", 0.0) == pytest.approx(0.15 * 0.55 * 0.9)
 
 
 def test_equal_scores_keep_their_order() -> None:
-    assert reordered([("b", 1.0), ("a", 1.0)], MovingAverage()) == ["b", "a"]
+    assert reorder_candidates([("b", 1.0), ("a", 1.0)], MovingAverage()) == ["b", "a"]

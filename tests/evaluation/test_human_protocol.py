@@ -15,9 +15,9 @@ from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
 from engram_evaluation.human_protocol import split
 from engram_evaluation.learning_variations import HUMAN
-from engram_evaluation.rating_scale import SCALE, Rated, agreed, as_verdict, mean_value
+from engram_evaluation.rating_scale import SCALE, Rated, as_verdict, is_agreed, mean_value
 from engram_evaluation.report_page import gather
-from engram_evaluation.retrieval_metrics import graded_ndcg
+from engram_evaluation.retrieval_metrics import compute_graded_ndcg
 from tests.evaluation.conftest import Evaluate
 
 OURS, _, FIXED, LAST = (rule.name for rule in HUMAN)
@@ -59,19 +59,19 @@ def test_words_are_verdicts_and_as_sure_as_they_are_far_from_the_middle() -> Non
 
 
 def test_raters_agree_if_nobody_is_on_another_side_of_any_passage() -> None:
-    assert agreed([Rated("a", ("Excellent", "Acceptable")), Rated("b", ("Bad", "Could be Improved"))])
-    assert not agreed([Rated("a", ("Excellent", "Excellent")), Rated("b", ("Bad", "Acceptable"))])
+    assert is_agreed([Rated("a", ("Excellent", "Acceptable")), Rated("b", ("Bad", "Could be Improved"))])
+    assert not is_agreed([Rated("a", ("Excellent", "Excellent")), Rated("b", ("Bad", "Acceptable"))])
 
 
 def test_graded_ndcg_by_hand() -> None:
     gains = {"a": 1.0, "b": 1 / 3, "c": 0.0}
     best = 1.0 / log2(2) + (1 / 3) / log2(3)
-    assert graded_ndcg(["b", "x", "a"], gains) == pytest.approx(((1 / 3) / log2(2) + 1.0 / log2(4)) / best)
-    assert graded_ndcg(["a", "b", "c"], gains) == pytest.approx(1.0)
-    assert graded_ndcg(["x", "a"], gains, depth=1) == 0.0
-    assert graded_ndcg([], gains) == 0.0
+    assert compute_graded_ndcg(["b", "x", "a"], gains) == pytest.approx(((1 / 3) / log2(2) + 1.0 / log2(4)) / best)
+    assert compute_graded_ndcg(["a", "b", "c"], gains) == pytest.approx(1.0)
+    assert compute_graded_ndcg(["x", "a"], gains, depth=1) == 0.0
+    assert compute_graded_ndcg([], gains) == 0.0
     with pytest.raises(ValueError, match="above 0"):
-        graded_ndcg(["c"], {"c": 0.0})
+        compute_graded_ndcg(["c"], {"c": 0.0})
 
 
 def test_half_of_the_rated_questions_teach_and_one_rater_of_each_is_held_out(rated: Dataset) -> None:
@@ -132,7 +132,10 @@ def test_what_people_say_is_learned_and_what_they_did_not_see_is_left_alone(
     # A rate that hears doubt as loudly as conviction is another rule than ours.
     taught = {rule: report.value("graded", ratings_table.TAUGHT, 1, rule) for rule in (OURS, FIXED, LAST)}
     assert len(set(taught.values())) > 1
-    agree, disagree = (part(ratings_table.TAUGHT) for part in (ratings_table.agreeing, ratings_table.disagreeing))
+    agree, disagree = (
+        part(ratings_table.TAUGHT)
+        for part in (ratings_table.name_agreeing_group, ratings_table.name_disagreeing_group)
+    )
     counts = {line.group: line.questions for line in report.lines() if line.arm == OURS}
     assert counts.get(agree, 0) + counts.get(disagree, 0) == counts[ratings_table.TAUGHT]
     assert counts[ratings_table.OTHERS] == 2

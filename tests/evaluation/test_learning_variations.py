@@ -16,7 +16,7 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.queries.query_service import AskService
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import ServingMode
-from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, Gold, Question
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.harness import Harness, QueryArm
@@ -67,7 +67,7 @@ def teach(services: Application, collection: str) -> dict[str, list[dict[str, An
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_frozen_scope_does_not_move(application: Application, addresses: Servers, curie: str, scope: str) -> None:
-    services = varied(application, addresses, Variation("x", frozen=frozenset({scope})))
+    services = build_variation(application, addresses, Variation("x", frozen=frozenset({scope})))
     audit = teach(services, curie)
     services.close()
     assert set(audit) == set(SCOPES) - {scope}
@@ -75,7 +75,7 @@ def test_a_frozen_scope_does_not_move(application: Application, addresses: Serve
 
 
 def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Servers, curie: str) -> None:
-    services = varied(application, addresses, Variation("x", fixed_gain=FIXED_GAIN))
+    services = build_variation(application, addresses, Variation("x", fixed_gain=FIXED_GAIN))
     teach(services, curie)
     audit = teach(services, curie)
     services.close()
@@ -95,7 +95,7 @@ def test_a_timeless_arm_ignores_the_time_a_question_names(application: Applicati
 
 def test_without_hub_cap_more_is_read(application: Application, addresses: Servers) -> None:
     variation = next(variation for variation in ABLATION if variation.hub_limit)
-    services = varied(application, addresses, variation)
+    services = build_variation(application, addresses, variation)
     services.close()
     assert services.settings.hub_limit > application.settings.hub_limit
     assert services.settings.question_memory_threshold == application.settings.question_memory_threshold
@@ -164,7 +164,7 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
     assert "judged questions, turn 1, Kalman gain, 20% flipped" in markdown
     assert "## Gain by turn 1, and the share kept under flipped verdicts" in markdown
     console = Console(width=160, file=io.StringIO(), record=True)
-    console.print(*report.further_tables())
+    console.print(*report.build_further_tables())
     shown = console.export_text()
     before, honest, flipped = (
         report.value("recall@5", JUDGED, turn, f"Kalman gain, {share} flipped")
@@ -245,7 +245,7 @@ def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evalu
     arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)]
     assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
     assert report.value("hops", JUDGED, 1, "default") < report.value("hops", JUDGED, 1, "without recall")
-    assert report.further_tables() == []
+    assert report.build_further_tables() == []
 
 
 @pytest.mark.parametrize("protocol", ["same", "stream"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.memory_trajectories import EACH, QUESTIONS, Trajectories, principal_plane
+from engram_evaluation.memory_trajectories import EACH, QUESTIONS, Trajectories, project_to_principal_plane
 from tests.evaluation.conftest import Evaluate
 
 
@@ -19,7 +19,7 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 def test_points_on_a_line_by_hand() -> None:
     # Along (3, 4, 0) / 5 from their mean (3, 4, 0): -5, 0 and 5. The larger loading, 4/5, is positive.
-    plane, shares = principal_plane(np.array([[0.0, 0, 0], [3, 4, 0], [6, 8, 0]]))
+    plane, shares = project_to_principal_plane(np.array([[0.0, 0, 0], [3, 4, 0], [6, 8, 0]]))
     np.testing.assert_allclose(plane, [[-5, 0], [0, 0], [5, 0]], atol=1e-12)
     assert shares == pytest.approx((1.0, 0.0))
 
@@ -28,7 +28,7 @@ def test_the_plane_keeps_the_distances_of_a_plane_and_its_order_by_variance() ->
     # A rectangle of 4 by 2 in a tilted plane of four dimensions: variances 4 and 1, so shares 0.8 and 0.2.
     long, short = np.array([1.0, 1, 1, 1]) / 2, np.array([1.0, -1, 1, -1]) / 2
     corners = np.array([a * long + b * short for a in (-2, 2) for b in (-1, 1)])
-    plane, shares = principal_plane(corners + 7)
+    plane, shares = project_to_principal_plane(corners + 7)
     assert shares == pytest.approx((0.8, 0.2))
     np.testing.assert_allclose(np.abs(plane), [[2, 1]] * 4)
     between = np.linalg.norm(corners[:, None] - corners, axis=-1)
@@ -54,7 +54,7 @@ def test_supported_memories_go_to_their_question_and_rejected_ones_away(
         assert (course.text in gold) is course.supported
         cosines = followed.cosines(course)
         assert cosines[-1] > cosines[0] if course.supported else abs(cosines[-1]) < abs(cosines[0])
-    questions, courses, shares = followed.projected()
+    questions, courses, shares = followed.project()
     assert questions.shape == (QUESTIONS, 2)
     assert {points.shape for points in courses} == {(4, 2)}
     assert 0 < shares[1] <= shares[0] < 1
@@ -85,7 +85,7 @@ def test_a_run_that_is_taken_up_again_still_has_its_plot(
     shorter = run_protocol("same", few, turns=1)
     assert shorter.trajectories is not None
     assert first.trajectories is not None
-    assert alike(shorter.trajectories, first.trajectories.until(1))
+    assert alike(shorter.trajectories, first.trajectories.cut_turns(1))
 
     (early,) = tmp_path.glob("phases/*/*judged_questions-1-0.json")
     early.write_text("{", encoding="utf-8")

@@ -12,7 +12,7 @@ from engram.context.errors import InvalidRequestError, LlmError
 from engram.providers.llm import Llm
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.dataset_files import DatasetError
-from engram_evaluation.decomposition import filled, hops
+from engram_evaluation.decomposition import fill_references, hops
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_server import ChatServer
@@ -47,7 +47,7 @@ def test_triples_become_hops_in_an_order_in_which_they_can_be_answered(dataset: 
         (),
     )
     assert (second.question, second.answer, second.after) == ("What is the mother of #1?", "Ida Ferrero", (0,))
-    assert filled(second.question, {0: "Ana Bellotti"}) == "What is the mother of Ana Bellotti?"
+    assert fill_references(second.question, {0: "Ana Bellotti"}) == "What is the mother of Ana Bellotti?"
 
 
 def test_steps_are_taken_as_they_are(dataset: Dataset) -> None:
@@ -63,7 +63,7 @@ def test_steps_are_taken_as_they_are(dataset: Dataset) -> None:
 def test_a_number_that_names_no_step_before_is_no_reference() -> None:
     step = {"question": "Which was the #1 song of 1990?", "answer": "Hold On"}
     assert hops("here", {"steps": [step]})[0].after == ()
-    assert filled("the #1 song", {}) == "the #1 song"
+    assert fill_references("the #1 song", {}) == "the #1 song"
 
 
 @pytest.mark.parametrize("wrong", [{"steps": [{"question": "?"}]}, {"evidences": [["a", "b"]]}, {"steps": "x"}])
@@ -86,10 +86,14 @@ def test_each_hop_has_the_sentence_that_states_it(dataset: Dataset) -> None:
 def test_a_hop_is_known_only_with_those_that_it_starts_from(dataset: Dataset) -> None:
     case = Knowledge(dataset).case(MOTHER)
     assert case is not None
-    assert case.known([MAKER]) == [False, False]
-    assert case.known([FILM]) == [True, False]
-    assert case.known([MAKER, OTHER, FILM]) == [True, True]
-    assert (case.next_hop([False, False]), case.next_hop([True, False]), case.next_hop([True, True])) == (
+    assert case.check_hops([MAKER]) == [False, False]
+    assert case.check_hops([FILM]) == [True, False]
+    assert case.check_hops([MAKER, OTHER, FILM]) == [True, True]
+    assert (
+        case.find_next_hop([False, False]),
+        case.find_next_hop([True, False]),
+        case.find_next_hop([True, True]),
+    ) == (
         0,
         1,
         None,

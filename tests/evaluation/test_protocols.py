@@ -18,7 +18,7 @@ from engram.providers.ranking_prior import SHIPPED
 from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram_evaluation.dataset import Dataset, Gold, Question, load
-from engram_evaluation.expected import Expected, Figure, published
+from engram_evaluation.expected import Expected, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
 from engram_evaluation.run_options import Options
@@ -309,7 +309,7 @@ def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights:
     assert expected.deviations(report) == []
 
 
-@pytest.mark.parametrize("expected", [run for run in published() if run.quick], ids=lambda run: run.command)
+@pytest.mark.parametrize("expected", [run for run in read_published() if run.quick], ids=lambda run: run.command)
 def test_published_figures_that_take_seconds(
     run_protocol: Evaluate, sample_dataset: Dataset, expected: Expected
 ) -> None:
@@ -319,7 +319,9 @@ def test_published_figures_that_take_seconds(
 @pytest.mark.evaluation_data
 @pytest.mark.timeout(3600)
 @FULL
-@pytest.mark.parametrize("expected", [run for run in published() if not run.quick], ids=lambda run: run.command)
+@pytest.mark.parametrize(
+    "expected", [run for run in read_published() if not run.quick], ids=lambda run: run.command
+)
 def test_published_figures(
     application: Application,
     run_protocol: Evaluate,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engram_evaluation import adapt_table
-from engram_evaluation.learning_variations import RULES, noisy
+from engram_evaluation.learning_variations import RULES, format_noisy_arm
 from engram_evaluation.report_files import ReportFileError
 from engram_evaluation.report_page import gather
 from engram_evaluation.report_table import TableLine
@@ -104,7 +104,7 @@ def noise_rows() -> list[dict[str, Any]]:
     """Every rule starts at 0.4; the first gains 0.4 and keeps three quarters of it, the second gains nothing."""
     gained = {RULES[0].name: (0.4, 0.3), RULES[1].name: (0.0, -0.1)}
     return [
-        row(noisy(rule.name, share), group, turn, 0.4 + (turn and gained.get(rule.name, (0.2, 0.1))[at]))
+        row(format_noisy_arm(rule.name, share), group, turn, 0.4 + (turn and gained.get(rule.name, (0.2, 0.1))[at]))
         for group in ("judged questions", "unjudged questions")
         for at, share in enumerate((0.0, 0.2))
         for rule in RULES

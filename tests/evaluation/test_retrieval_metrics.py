@@ -9,10 +9,10 @@ from engram_evaluation.dataset import Gold, Question
 from engram_evaluation.retrieval_metrics import (
     QuestionResult,
     QuestionScores,
+    compute_supporting_recall,
     is_match,
     score,
     summary,
-    supporting_recall,
 )
 from engram_evaluation.run_report import bootstrap_interval
 
@@ -114,7 +114,7 @@ def test_sentences_are_the_same_in_the_same_passage_only() -> None:
     assert is_match(Gold("a", "A is  first."), Gold("a", "a is first. And more."))
     assert not is_match(Gold("a", "A is first."), Gold("b", "A is first."))
     assert not is_match(Gold("a", "A is first."), Gold("a", ""))
-    assert supporting_recall(GOLD, [GOLD[1]]) == 1 / 2
+    assert compute_supporting_recall(GOLD, [GOLD[1]]) == 1 / 2
 
 
 def test_a_row_survives_json() -> None:

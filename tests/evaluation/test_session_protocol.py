@@ -19,7 +19,7 @@ from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
 from engram_evaluation.session_protocol import arms
-from engram_evaluation.trajectory_export import Exported, by_gold, by_judge, export, is_right
+from engram_evaluation.trajectory_export import Exported, build_judge_reward, export, is_right, reward_by_gold
 from tests.evaluation.conftest import Evaluate
 from tests.support.command import NOWHERE, Cli
 from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
@@ -52,7 +52,7 @@ def measured(reasoning: Application, dataset: Dataset, folder: Path) -> RunRepor
 
 @pytest.fixture
 def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
-    return list(reasoning.trajectories.all(reasoning.access.scope(f"evaluate-{NAME}")))
+    return list(reasoning.trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
 
 
 def values(report: RunReport, arm: str) -> dict[str, float]:
@@ -159,7 +159,7 @@ def test_options_are_checked(wrong: dict[str, Any], message: str) -> None:
 
 
 def lines(
-    trajectories: list[Trajectory], dataset: Dataset, shape: Any, reward: Any = by_gold
+    trajectories: list[Trajectory], dataset: Dataset, shape: Any, reward: Any = reward_by_gold
 ) -> list[dict[str, Any]]:
     return list(export(trajectories, dataset, shape, reward, Exported()))
 
@@ -209,7 +209,7 @@ def test_wrong_and_foreign_trajectories_are_left_out(trajectories: list[Trajecto
     one = next(one for one in trajectories if one.question == MOTHER)
     counted = Exported()
     several = [replace(one, answer="Ana Bellotti"), replace(one, question="Who else?"), one]
-    made = list(export(several, dataset, "steps", by_gold, counted))
+    made = list(export(several, dataset, "steps", reward_by_gold, counted))
     assert (counted.trajectories, counted.wrong, counted.unknown) == (3, 1, 1)
     assert counted.lines == len(made) == len(one.steps)
     assert is_right("It was ida ferrero.", dataset.questions[0])
@@ -220,7 +220,7 @@ def test_a_judge_can_grade_instead(
 ) -> None:
     assert reasoning.llm is not None
     of_tree = [one for one in trajectories if one.planner == "tree"]
-    made = lines(of_tree, dataset, "steps", by_judge(reasoning.llm))
+    made = lines(of_tree, dataset, "steps", build_judge_reward(reasoning.llm))
     # Every answer is right; a path that concluded before it asked for all is not complete.
     assert {one["reward"]["outcome"] for one in made} <= {0.5, 1.0}
     assert max(one["reward"]["outcome"] for one in made) == 1.0

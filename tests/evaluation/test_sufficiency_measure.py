@@ -11,16 +11,16 @@ from engram.core.ranking.ranking_weights import Prior
 from engram.runtime.container import Application
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import open_harness
-from engram_evaluation.sufficiency_learning import drawn
+from engram_evaluation.sufficiency_learning import measure_draws
 from engram_evaluation.sufficiency_measure import (
     SufficiencyPrediction,
     auc,
     calibration_error,
-    least_error,
+    compute_least_error,
     measure,
 )
 from engram_evaluation.verdict_givers import choose
-from engram_evaluation.weight_fit import holds_all
+from engram_evaluation.weight_fit import holds_all_relevant
 from tests.support import state
 
 
@@ -45,13 +45,13 @@ class TestFigures:
         assert calibration_error([told(1.0, held=True), told(0.0, held=False)]) == 0.0
 
     def test_the_least_error_is_what_chance_alone_makes(self) -> None:
-        assert least_error([told(0.5, held=True)]) == 0.5
-        assert least_error([told(1.0, held=False), told(0.0, held=True)]) == 0.0
+        assert compute_least_error([told(0.5, held=True)]) == 0.5
+        assert compute_least_error([told(1.0, held=False), told(0.0, held=True)]) == 0.0
         # Of four at 1/2 none or four hold twice in 16 times, one or three eight times.
         four = [told(0.5, held=False)] * 4
-        assert least_error(four) == pytest.approx((2 * 0.5 + 8 * 0.25) / 16, abs=0.04)
-        assert least_error(four) == least_error(four)
-        assert least_error([]) == 0.0
+        assert compute_least_error(four) == pytest.approx((2 * 0.5 + 8 * 0.25) / 16, abs=0.04)
+        assert compute_least_error(four) == compute_least_error(four)
+        assert compute_least_error([]) == 0.0
 
     @pytest.mark.parametrize(
         ("relevant", "first", "held"),
@@ -64,7 +64,7 @@ class TestFigures:
         ],
     )
     def test_all_is_as_many_as_there_can_be(self, relevant: str, first: str, held: bool) -> None:
-        assert holds_all(set(relevant), list(first)) == held
+        assert holds_all_relevant(set(relevant), list(first)) == held
 
 
 class TestDrawn:
@@ -75,7 +75,7 @@ class TestDrawn:
     ROWS = np.column_stack([np.ones(400), np.where(HELD, 1.0, -1.0)])
 
     def test_verdicts_on_some_answers_tell_others(self) -> None:
-        before, few, many = drawn(self.PRIOR, self.ROWS, self.HELD, [5, 50], 4, 0.5)
+        before, few, many = measure_draws(self.PRIOR, self.ROWS, self.HELD, [5, 50], 4, 0.5)
         assert (before.verdicts, before.measured, before.auc, before.ece) == (0, 400, 0.5, 0.0)
         assert before.loss == pytest.approx(np.log(2))
         assert [(one.verdicts, one.measured, one.auc) for one in (few, many)] == [(5, 395, 1.0), (50, 350, 1.0)]
@@ -87,13 +87,13 @@ class TestDrawn:
     def test_nobody_is_judged_and_measured(self) -> None:
         """Answers with nothing in common: a verdict on one says nothing of another, and much of its own."""
         alone = Prior(np.zeros(6), np.eye(6))
-        _, after = drawn(alone, np.eye(6), np.array([True] * 6), [4], 20, 0.01)
+        _, after = measure_draws(alone, np.eye(6), np.array([True] * 6), [4], 20, 0.01)
         assert (after.measured, after.auc) == (2, None)
         assert after.loss == pytest.approx(np.log(2))
 
     def test_somebody_has_to_be_left(self) -> None:
         with pytest.raises(InvalidRequestError, match="leave none to measure after 400 verdicts"):
-            drawn(self.PRIOR, self.ROWS, self.HELD, [5, 400], 1, 0.5)
+            measure_draws(self.PRIOR, self.ROWS, self.HELD, [5, 400], 1, 0.5)
 
 
 def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from engram.core.planning.round_sufficiency import features
 from engram.core.ranking.ranking_weights import Prior
-from engram_evaluation.taught_rounds import Session, taught
+from engram_evaluation.taught_rounds import Session, measure_taught
 
 PRIOR = Prior(np.array([2.0, 0.0, 0.0, 0.0, 1.0]), np.eye(5) * 5.0)
 
@@ -20,7 +20,7 @@ def sessions(count: int) -> list[Session]:
 
 
 def test_a_prior_that_is_too_sure_is_brought_down_by_verdicts() -> None:
-    before, after = taught(PRIOR, sessions(60), [30], draws=3)
+    before, after = measure_taught(PRIOR, sessions(60), [30], draws=3)
     assert (before.verdicts, after.verdicts) == (0, 30)
     assert before.auc == after.auc == 1.0
     # Of four rounds one suffices; the prior tells 0.88 to 0.95 of each.
@@ -30,4 +30,4 @@ def test_a_prior_that_is_too_sure_is_brought_down_by_verdicts() -> None:
 
 def test_a_session_that_is_judged_is_not_measured() -> None:
     with pytest.raises(ValueError, match="leave none to measure"):
-        taught(PRIOR, sessions(10), [10])
+        measure_taught(PRIOR, sessions(10), [10])

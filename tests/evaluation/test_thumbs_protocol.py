@@ -10,7 +10,7 @@ from engram.runtime.container import Application
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.protocols import PARAPHRASES, SHARING
 from engram_evaluation.run_options import Options
-from engram_evaluation.thumbs_protocol import ENGRAM, NO_LEARNING, OTHER, RATED, RULES, plan, rating
+from engram_evaluation.thumbs_protocol import ENGRAM, NO_LEARNING, OTHER, RATED, RULES, draw_rating, plan
 from tests.evaluation.conftest import Evaluate
 from tests.support import undo
 from tests.support.state import rows
@@ -27,13 +27,13 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 def test_thumbs_follow_the_evidence_and_err_one_time_in_ten() -> None:
     for shown, right in ((SHOWN, 0.9), (SHOWN[2:], 0.1)):
-        ups = sum(rating(QUESTION, shown, str(draw)).up for draw in range(DRAWS)) / DRAWS
+        ups = sum(draw_rating(QUESTION, shown, str(draw)).up for draw in range(DRAWS)) / DRAWS
         assert ups == pytest.approx(right, abs=0.02)
 
 
 def test_half_of_the_ratings_cite_the_evidence_or_the_first_passage() -> None:
     for shown, wanted in ((SHOWN, ("p2",)), (SHOWN[2:], ("p3",))):
-        cited = [rating(QUESTION, shown, str(draw)).cited for draw in range(DRAWS)]
+        cited = [draw_rating(QUESTION, shown, str(draw)).cited for draw in range(DRAWS)]
         assert set(cited) == {(), wanted}
         assert sum(map(bool, cited)) / DRAWS == pytest.approx(0.5, abs=0.03)
 

@@ -53,7 +53,7 @@ def test_each_turn_is_answered_in_words_and_marked(
     markdown = report.markdown()
     assert "|  | EM | F1 | contains | strict | lenient | unusable |" in markdown
     assert "judged questions, turn 2" in markdown
-    (table,) = report.further_tables()
+    (table,) = report.build_further_tables()
     assert [column.header for column in table.columns][1:3] == ["EM", "F1"]
     document = json.loads(next(tmp_path.glob("*.json")).read_text(encoding="utf-8"))
     assert document["engine"]["llm_model"]
@@ -113,7 +113,7 @@ def test_variations_answer_alike_before_any_verdict(
     }
     assert before.keys() == arms
     assert len({tuple(values) for values in before.values()}) == 1
-    assert len(report.further_tables()) == 2
+    assert len(report.build_further_tables()) == 2
 
 
 def test_what_answers_need_is_checked_first(run_protocol: Evaluate, few: Dataset) -> None:

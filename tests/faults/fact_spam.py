@@ -75,7 +75,7 @@ def attack(application: Application, way: AttackWay, kind: str, facts: int, name
         kind: one of ``ATTACKS``.
     """
     collection = f"spammed-{uuid4().hex[:12]}"
-    application.ingest.receive(application.access.opening(collection)).add([], [])
+    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
     honest = application.access.scope(collection)
     true = [_state(application, honest, number, "Warsaw", source="register") for number in range(facts)]
     application.predicates.declare(honest, PREDICATE, True, None)

@@ -95,7 +95,7 @@ class Installation:
             workers: a worker runs, so that the doctor must not miss one.
         """
         application = self.application
-        lines = [f"verify: {report.collection}" for report in application.verify.every(1) if not report.clean]
+        lines = [f"verify: {report.collection}" for report in application.verify.verify_all(1) if not report.clean]
         lines += [
             f"doctor: {result.thing}: {result.found}"
             for result in application.doctor.examine()

@@ -192,9 +192,9 @@ class Kills:
         with self.site.beside() as other:
             self._killed(tally, "migrate", site=other)
             whole = contents(other.application.addresses.database_url)
-            lacking = schema_drift.missing(other.application.database) if whole else []
+            lacking = schema_drift.list_missing(other.application.database) if whole else []
             code, output = other.run("migrate")
-            lacking += schema_drift.missing(other.application.database)
+            lacking += schema_drift.list_missing(other.application.database)
             if code or lacking:
                 tally.note([f"migrated with {code}, lacks {lacking}: {output}"])
             other.fill("first", 3, seed=1)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.core.knowledge.agent_turns import AgentTurn, written
+from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.planning.session import Budget
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
@@ -36,12 +36,12 @@ INGEST = ANY_KIND | {
 }
 REKEY = ANY_KIND | {
     "keys staged and not committed": ("engram.storage.passage_keys.staged_keys:stage", "after", "2"),
-    "between two batches": ("engram.storage.passage_keys.staged_keys:unstaged", "before", "3"),
+    "between two batches": ("engram.storage.passage_keys.staged_keys:list_unstaged", "before", "3"),
     "half of the keys in place": ("engram.storage.passage_keys.staged_keys:put_in_place", "after", "2"),
 }
 REVOCATION = ANY_KIND | {
     "verdicts revoked and not counted": ("engram.storage.jobs.job_claims:advance", "before"),
-    "a batch done": ("engram.storage.revocation.revocations:following", "before", "2"),
+    "a batch done": ("engram.storage.revocation.revocations:list_next", "before", "2"),
 }
 REPLAY = ANY_KIND | {
     "half of it copied": ("engram.storage.revocation.copied_log:copy_events", "after"),
@@ -217,7 +217,7 @@ def test_killed_between_the_turns_of_an_agent(
         users.append(str(request["messages"][1]["content"]))
         document = users[-1].partition("<document_obs>\n")[2].partition("\n</document_obs>")[0].partition("\n")[2]
         act = AgentTurn("insert", document) if document else AgentTurn("answer", "the Baltic Sea")
-        return written(act)
+        return format_turn(act)
 
     scope = application.access.scope(curie)
     asked = SessionRequest(options={"documents": ["curie", "warsaw", "vistula"]})
@@ -234,7 +234,7 @@ def test_killed_between_the_turns_of_an_agent(
     assert [one.action for one in read.rounds] == ["insert", "insert", "insert", "answer"]
     assert len(users) == 4
     assert [user.count("place of birth: Warsaw") for user in users] == [0, 1, 1, 1]
-    memory = AgentMemory.loaded(read.stored.plan_state)
+    memory = AgentMemory.from_json(read.stored.plan_state)
     assert memory.line(0).startswith("Marie Curie | ")
     assert len(memory.remarks) == len({(one.fact, one.source) for one in memory.remarks})
     assert {source.key for source in memory.sources} == {one.sentence_id for one in read.evidence}

@@ -25,13 +25,13 @@ STEPS = {
     "expansion memories written": ("engram.storage.passage_keys.key_credits:refresh_memory", "after", "2"),
     "weights added": ("engram.storage.learning.learned_weights:add", "after", "2"),
     "marked and not committed": ("engram.storage.feedback_log.feedback_events:mark_applied", "after", "2"),
-    "committed and not acknowledged": ("engram.storage.wake_stream:WakeStream.done", "before", "2"),
+    "committed and not acknowledged": ("engram.storage.wake_stream:WakeStream.acknowledge", "before", "2"),
 }
 EVOLVING = {
     "with a generation opened": ("engram.storage.passage_keys.key_generations:open_next", "after"),
     "with keys written": ("engram.storage.passage_keys.evolved_keys:replace_keys", "after"),
     "evolved and not committed": ("engram.storage.passage_keys.evolved_keys:set_progress", "after", "2"),
-    "evolved and not acknowledged": ("engram.storage.wake_stream:WakeStream.done", "before"),
+    "evolved and not acknowledged": ("engram.storage.wake_stream:WakeStream.acknowledge", "before"),
 }
 
 

@@ -127,7 +127,7 @@ class TestPostgres:
                 assert given(api, curie, "before").status_code == 202
                 eventually(lambda: standing_still(application) == 1)
                 os.kill(int(postgres.pid or 0), signal.SIGKILL)
-                eventually(lambda: not postgres.alive())
+                eventually(lambda: not postgres.is_alive())
             eventually(lambda: answers[-1].status_code == 503)
             for path in ("/readyz", "/collections", f"/feedback?collection={curie}"):
                 assert_come_back_later(api.get(path))
@@ -153,7 +153,7 @@ class TestRedis:
     ) -> None:
         assert given(api, curie, "before").status_code == 202
         os.kill(int(own_redis.pid or 0), signal.SIGKILL)
-        eventually(lambda: not own_redis.alive())
+        eventually(lambda: not own_redis.is_alive())
         assert [given(api, curie, uuid4().hex).status_code for _ in range(2)] == [202] * 2
         eventually(all_applied(application, curie))
         assert api.get("/readyz").json()["redis"] == "unreachable"

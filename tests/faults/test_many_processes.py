@@ -67,7 +67,7 @@ def up(env: Mapping[str, str], tmp_path: Path) -> Iterator[Up]:
 def test_processes_share_a_port_and_the_work_and_lose_nothing_when_killed(application: Application, up: Up) -> None:
     names = [f"many-{number}-{up.port}" for number in range(3)]
     for name in names:
-        reception = application.ingest.receive(application.access.opening(name))
+        reception = application.ingest.receive(application.access.prepare_opening(name))
         bodies = [{"metadata": {}, "sentences": None} | dict(passage) for passage in CURIE]
         reception.add(list(enumerate(bodies, start=1)), [])
         reception.finish()

@@ -63,7 +63,7 @@ def make(
         app.models.embedder, app.models.language = heavy
         if app.database.replica is not None:
             app.database.replica.start()
-            eventually(lambda: app.database.replica.last_position().lag_seconds is not None)
+            eventually(lambda: app.database.replica.get_last_position().lag_seconds is not None)
         made.append(app)
         return app
 
@@ -89,7 +89,7 @@ def curie(application: Application, collection: str) -> str:
 
 def put(app: Application, into: str, *passages: Mapping[str, Any]) -> None:
     """Passages that nobody was told of."""
-    reception = app.ingest.receive(app.access.opening(into))
+    reception = app.ingest.receive(app.access.prepare_opening(into))
     bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
     reception.add(list(enumerate(bodies, start=1)), [])
     reception.finish()

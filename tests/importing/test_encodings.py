@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.importing.encodings import decoded
+from engram.importing.encodings import decode_text
 from engram.importing.formats import convert
 
 
@@ -24,7 +24,7 @@ from engram.importing.formats import convert
     ],
 )
 def test_text_is_read_in_its_encoding(text: str, codec: str, named: str) -> None:
-    assert decoded("a.txt", text.encode(codec)) == (text, named)
+    assert decode_text("a.txt", text.encode(codec)) == (text, named)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.csv", "a.json"])

@@ -12,7 +12,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.importing.converter import Converter
 from engram.importing.documents import UnreadableError
-from engram.importing.folder import listing
+from engram.importing.folder import list_files
 from engram.importing.formats import KINDS, convert
 from engram.importing.import_limits import MIB, ConversionLimits
 
@@ -128,7 +128,7 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     (folder / "away.txt").symlink_to(outside / "secret.txt")
     (folder / "gone.txt").symlink_to(outside / "nothing.txt")
     (folder / "folder").symlink_to(outside)
-    listed = listing([folder])
+    listed = list_files([folder])
     assert [source.name for source in listed.sources] == ["in/a.txt", "in/same.txt"]
     assert listed.outside == ("in/away.txt", "in/folder", "in/gone.txt")
 
@@ -137,13 +137,13 @@ def test_odd_names_are_written_so_that_anything_can_take_them(tmp_path: Path) ->
     for name in ("a b.txt", "Zürich 日本.md", "line\nbreak.txt", "bell\x07.txt"):
         (tmp_path / name).write_text("Text.")
     (tmp_path / b"caf\xe9.txt".decode("utf-8", "surrogateescape")).write_text("Text.")
-    names = {source.name.partition("/")[2] for source in listing([tmp_path]).sources}
+    names = {source.name.partition("/")[2] for source in list_files([tmp_path]).sources}
     assert names == {"a b.txt", "Zürich 日本.md", "line%0Abreak.txt", "bell%07.txt", "caf%E9.txt"}
 
 
 def test_what_is_no_document_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"x")
     with pytest.raises(InvalidRequestError, match="none of the kinds"):
-        listing([tmp_path / "a.png"])
+        list_files([tmp_path / "a.png"])
     with pytest.raises(InvalidRequestError, match="not there"):
-        listing([tmp_path / "b.txt"])
+        list_files([tmp_path / "b.txt"])

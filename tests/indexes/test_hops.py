@@ -34,7 +34,7 @@ def timely(application: Application, name: str, asked: str) -> dict[str, float]:
         }
         vector = np.zeros(application.embedder.dimension, dtype=np.float32)
         focus = Focus(collection, vector, asked=find_time_expressions(asked))
-        found = passages_by_key.timely_passages(reader, focus, list(ids))
+        found = passages_by_key.find_timely_passages(reader, focus, list(ids))
     return {ids[passage]: share for passage, share in found.items()}
 
 
@@ -69,19 +69,20 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
     limits = GraphLimits(hub_limit=10, candidate_limit=10)
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        mill = entity_lookup.called_entities(reader, corpus, ["old mill"])["old mill"][0]
+        mill = entity_lookup.find_called_entities(reader, corpus, ["old mill"])["old mill"][0]
         vector = application.embedder.embed(["What was the Old Mill in 1920?"])[0]
         for use_memory in (False, True):
             timeless = Focus(corpus, vector, use_memory=use_memory, policy=DEFAULT.policy)
             timed = replace(timeless, asked=find_time_expressions("in 1920"))
             walks = [
-                graph_hops.linked_sentences(reader, focus, {mill: 1.0}, [], limits).candidates
+                graph_hops.find_linked_sentences(reader, focus, {mill: 1.0}, [], limits).candidates
                 for focus in (timeless, timed)
             ]
             scans = [
-                graph_hops.all_sentences(reader, focus, None, [], limits).candidates for focus in (timeless, timed)
+                graph_hops.find_all_sentences(reader, focus, None, [], limits).candidates
+                for focus in (timeless, timed)
             ]
-            nothing = graph_hops.linked_sentences(reader, timed, {}, [], limits).candidates
+            nothing = graph_hops.find_linked_sentences(reader, timed, {}, [], limits).candidates
             for without, with_time in (walks, scans):
                 assert without.agreement.tolist() == [0.0, 0.0, 0.0]
                 assert with_time.agreement[1] == 1.0
@@ -102,9 +103,9 @@ def test_what_is_recalled_joins_a_hop_unless_it_is_gone(
     limits = GraphLimits(hub_limit=10, candidate_limit=10)
     with application.database.read() as reader:
         focus = focused(reader, collection, application.embedder.embed(["What is wet?"])[0], use_memory=use_memory)
-        ada = entity_lookup.called_entities(reader, focus.collection, ["ada lovelace"])["ada lovelace"][0]
+        ada = entity_lookup.find_called_entities(reader, focus.collection, ["ada lovelace"])["ada lovelace"][0]
         gone = max(named, other) + 1
-        reached = graph_hops.linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone], limits, 1)
+        reached = graph_hops.find_linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone], limits, 1)
     found = reached.candidates
     assert found.sentence_ids.tolist() == sorted([named, other])
     assert dict(zip(found.sentence_ids.tolist(), found.activation.tolist(), strict=True)) == {
@@ -133,7 +134,7 @@ def test_a_hub_contributes_what_is_near_and_others_all(
     of = {number: list(state.sentences(application, collection, f"p{number}").values()) for number in range(4)}
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        found = entity_lookup.called_entities(reader, corpus, ["ada lovelace", "london"])
+        found = entity_lookup.find_called_entities(reader, corpus, ["ada lovelace", "london"])
         focus = replace(focused(reader, collection, np.ones(application.embedder.dimension)), metadata=metadata)
         held = passages.versions(reader, corpus.id, ["p2", "p3"])
         near = [held[key][0] for key in ("p2", "p3")]
@@ -141,7 +142,7 @@ def test_a_hub_contributes_what_is_near_and_others_all(
 
         def reached(near: list[int] | None, *names: str) -> list[int]:
             active = {found[name][0]: 1.0 for name in names}
-            some = graph_hops.linked_sentences(reader, focus, active, [], limits, near=near).candidates
+            some = graph_hops.find_linked_sentences(reader, focus, active, [], limits, near=near).candidates
             return some.sentence_ids.tolist()
 
         inside = [number for number in range(4) if metadata is None or number % 2 == 0]
@@ -170,7 +171,7 @@ def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
     foreign = list(state.sentences(application, other, "c").values())
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        found = entity_lookup.called_entities(reader, corpus, names)
+        found = entity_lookup.find_called_entities(reader, corpus, names)
 
         def counted(most: int, *wanted: int) -> dict[int, int]:
             return graph_hops.evidence(reader, corpus, wanted, most)[1]
@@ -267,10 +268,10 @@ class TestKeys:
         assert [*expected][:: len(expected) - 1] == ["p0", "p4"]
 
         for limit in (1, 3, 15, 16, 50):
-            found = keys.named(passages_by_key.nearest_passages(reader, focus, limit, limits))
+            found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit, limits))
             assert_near(found, dict(list(expected.items())[:limit]))
         given = {key: keys.ids[key] for key in ("p4", "p5", "p9", "p0")}
-        found = keys.named(passages_by_key.nearest_passages(reader, focus, 0, limits, list(given.values())))
+        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, limits, list(given.values())))
         assert found == pytest.approx({key: expected[key] for key in given}, abs=1e-6)
 
     def test_without_memory_base_keys_serve(
@@ -280,8 +281,8 @@ class TestKeys:
         focus = focused(reader, collection, keys.question, use_memory=False)
         expected = keys.expected(keys.base, keys.question)
 
-        assert_near(keys.named(passages_by_key.nearest_passages(reader, focus, 16, limits)), expected)
-        found = keys.named(passages_by_key.nearest_passages(reader, focus, 0, limits, list(keys.ids.values())))
+        assert_near(keys.named(passages_by_key.find_nearest_passages(reader, focus, 16, limits)), expected)
+        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, limits, list(keys.ids.values())))
         assert found == pytest.approx(expected, abs=1e-6)
 
     def test_a_filter_holds_for_evolved_keys_too(
@@ -292,7 +293,7 @@ class TestKeys:
             focus = focused(reader, collection, keys.question, metadata={"odd": odd})
             expected = keys.expected(keys.base | keys.evolved, keys.question, odd)
             for limit in (2, 8, 50):
-                found = keys.named(passages_by_key.nearest_passages(reader, focus, limit, limits))
+                found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit, limits))
                 assert_near(found, dict(list(expected.items())[:limit]))
 
     def test_where_every_key_evolved_none_is_missing(
@@ -302,7 +303,7 @@ class TestKeys:
         evolve(application, collection, turned)
         focus = focused(reader, collection, keys.question)
 
-        found = keys.named(passages_by_key.nearest_passages(reader, focus, 16, limits))
+        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 16, limits))
 
         assert_near(found, keys.expected(turned, keys.question))
 
@@ -314,8 +315,10 @@ class TestKeys:
             evolve(application, collection, evolved)
             focus = focused(reader, collection, keys.base["p3"], key_vector=other)
             expected = keys.expected(keys.base | evolved, other)
-            assert_near(keys.named(passages_by_key.nearest_passages(reader, focus, 16, limits)), expected)
-            found = keys.named(passages_by_key.nearest_passages(reader, focus, 0, limits, list(keys.ids.values())))
+            assert_near(keys.named(passages_by_key.find_nearest_passages(reader, focus, 16, limits)), expected)
+            found = keys.named(
+                passages_by_key.find_nearest_passages(reader, focus, 0, limits, list(keys.ids.values()))
+            )
             assert found == pytest.approx(expected, abs=1e-6)
 
     def test_other_collections_keys_have_no_say(
@@ -327,7 +330,7 @@ class TestKeys:
         evolve(application, collection, {"p1": keys.question})
 
         found = keys.named(
-            passages_by_key.nearest_passages(reader, focused(reader, collection, keys.question), 50, limits)
+            passages_by_key.find_nearest_passages(reader, focused(reader, collection, keys.question), 50, limits)
         )
 
         assert_near(found, keys.expected(keys.base | {"p1": keys.question}, keys.question))
@@ -339,8 +342,8 @@ class TestKeys:
         with application.database.read() as reader, statements() as sent:
             for use_memory in (False, True):
                 focus = focused(reader, collection, keys.question, use_memory=use_memory)
-                passages_by_key.nearest_passages(reader, focus, 5, limits)
-                passages_by_key.nearest_passages(reader, focus, 5, limits, ids)
+                passages_by_key.find_nearest_passages(reader, focus, 5, limits)
+                passages_by_key.find_nearest_passages(reader, focus, 5, limits, ids)
         assert sent[:3] == sent[3:]
         assert not [statement for statement in sent if "passage_key" in statement]
 
@@ -352,7 +355,7 @@ def test_the_index_serves_the_keys_that_did_not_evolve(
     evolve(application, collection, keys.evolved)
     focus = focused(reader, collection, keys.question, metadata=metadata)
     with statements() as sent, application.database.read() as other:
-        passages_by_key.nearest_passages(other, focus, 5, INDEXED)
+        passages_by_key.find_nearest_passages(other, focus, 5, INDEXED)
     assert len(sent) == 1
     plan = "\n".join(row[0] for row in reader.rows(f"EXPLAIN {sent[0]}", focus.parameters(limit=5)))
     assert plan.count(f"passage_hnsw_{focus.collection.id}") == 1
@@ -367,11 +370,11 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
         plain = focused(reader, collection, question)
         widened = replace(plain, key_vector=other)
         for reached in (
-            lambda focus: graph_hops.all_sentences(reader, focus, None, [], EXACT),
-            lambda focus: graph_hops.linked_sentences(
+            lambda focus: graph_hops.find_all_sentences(reader, focus, None, [], EXACT),
+            lambda focus: graph_hops.find_linked_sentences(
                 reader,
                 focus,
-                {entity_lookup.called_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
+                {entity_lookup.find_called_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
                 [],
                 EXACT,
             ),

@@ -110,7 +110,7 @@ def search_index(application: Application, name: str, vector: np.ndarray[Any, An
         reader.scalar("SELECT set_config('enable_sort', 'off', false)")
         target = collections.find(reader, name)
         focus = Focus(target, vector)
-        found = list(passages_by_key.nearest_passages(reader, focus, 10, LIMITS))
+        found = list(passages_by_key.find_nearest_passages(reader, focus, 10, LIMITS))
         reader.scalar("SELECT set_config('enable_sort', 'on', false)")
     return found
 

@@ -80,8 +80,8 @@ def searched(reader: Reader, target: Collection) -> float:
     found = 0
     for vector in draw(40, seed=77):
         focus = Focus(target, vector)
-        exact = set(passages_by_key.nearest_passages(reader, focus, 10, EXACT))
-        found += len(exact & set(passages_by_key.nearest_passages(reader, focus, 10, PLAIN)))
+        exact = set(passages_by_key.find_nearest_passages(reader, focus, 10, EXACT))
+        found += len(exact & set(passages_by_key.find_nearest_passages(reader, focus, 10, PLAIN)))
     return found / 400
 
 
@@ -126,8 +126,10 @@ class TestMeasuring:
         measured = read(application, poor).index_recall["passage"]
         assert report.breadth == index_recall_guard.MOST
         with application.database.read() as reader:
-            assert [row[:2] for row in index_recall.below(reader, 1.0) if row[0] == poor] == [(poor, "passage")]
-            assert [row for row in index_recall.below(reader, measured.recall) if row[0] == poor] == []
+            assert [row[:2] for row in index_recall.list_below(reader, 1.0) if row[0] == poor] == [
+                (poor, "passage")
+            ]
+            assert [row for row in index_recall.list_below(reader, measured.recall) if row[0] == poor] == []
 
     def test_questions_that_were_asked_come_before_what_is_drawn(
         self, application: Application, curie: str
@@ -136,9 +138,9 @@ class TestMeasuring:
             state.given_episode(application, curie, question, [])
         with application.database.read() as reader:
             target = collections.find(reader, curie)
-            asked = index_recall.sampled_questions(reader, target, 10)
-            latest = index_recall.sampled_questions(reader, target, 2)
-            drawn = index_recall.drawn(reader, target, "passage", 7, seed=3)
+            asked = index_recall.sample_questions(reader, target, 10)
+            latest = index_recall.sample_questions(reader, target, 2)
+            drawn = index_recall.draw_rows(reader, target, "passage", 7, seed=3)
         own = application.embedder.embed(["When?", "Who?", "Where?"])  # the latest first
         assert np.allclose(np.stack(asked), own, atol=1e-6)
         assert np.allclose(np.stack(latest), own[:2], atol=1e-6)
@@ -169,9 +171,13 @@ class TestSearching:
         vector = draw(1, seed=5)[0]
         with application.database.snapshot() as reader:
             reader.scalar("SELECT set_config('hnsw.ef_search', '600', true)")
-            index_recall.nearest(reader, index_recall.at(target, "passage", 200), "passage", vector, exact=False)
+            index_recall.measure_nearest(
+                reader, index_recall.replace_breadth(target, "passage", 200), "passage", vector, exact=False
+            )
             assert index_recall.breadth(reader) == 600
-            index_recall.nearest(reader, index_recall.at(target, "passage", 800), "passage", vector, exact=False)
+            index_recall.measure_nearest(
+                reader, index_recall.replace_breadth(target, "passage", 800), "passage", vector, exact=False
+            )
             assert index_recall.breadth(reader) == 800
 
 
@@ -223,6 +229,6 @@ class TestWhatHolds:
     ) -> None:
         target = read(application, poor)
         with application.database.write() as writer:
-            collections.set_indexed(writer, target.id, [])
+            collections.record_indexed(writer, target.id, [])
             collections.set_index_recall(writer, target, "passage", measured)  # too late
         assert read(application, poor).index_recall == {}

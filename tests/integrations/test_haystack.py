@@ -7,7 +7,7 @@ from haystack import Document, Pipeline
 from haystack.utils import Secret
 
 from engram_client import Engram, NotFoundError
-from engram_haystack import EngramRetriever, helped
+from engram_haystack import EngramRetriever, mark_helpful
 from tests.conftest import CURIE
 
 QUESTION = {"retriever": {"query": "Where was Marie Curie born?"}}
@@ -53,11 +53,11 @@ def test_a_saved_pipeline_keeps_no_key(retriever: EngramRetriever, monkeypatch: 
 def test_a_thumb_counts_once(retriever: EngramRetriever, service: str, curie: str) -> None:
     found = retriever.run("Who discovered radium?")["documents"]
     with Engram(service) as engram:
-        first, again = (helped(engram, found[:2], judge="thumbs") for _ in range(2))
+        first, again = (mark_helpful(engram, found[:2], judge="thumbs") for _ in range(2))
         assert [(one.judge, one.collection) for one in first] == [("thumbs", curie)]
         assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
         with pytest.raises(KeyError, match="engram"):
-            helped(engram, [Document(content="a")])
+            mark_helpful(engram, [Document(content="a")])
 
 
 def test_what_the_service_refuses_is_an_error(service: str) -> None:

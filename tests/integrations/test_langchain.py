@@ -53,12 +53,12 @@ def test_a_thumb_reaches_the_queries_of_its_run(
     chain.invoke("Who discovered radium?", {"callbacks": [heard], "run_id": uuid4()})
     assert len(heard.queries(run)) == 1
 
-    first, again = heard.helped(run, [best]), heard.helped(run, [best])
+    first, again = heard.mark_helpful(run, [best]), heard.mark_helpful(run, [best])
     assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
     assert [(one.judge, one.collection) for one in first] == [("thumbs", curie)]
-    assert heard.nothing(run)[0].feedback_id != first[0].feedback_id
+    assert heard.mark_unhelpful(run)[0].feedback_id != first[0].feedback_id
     with pytest.raises(KeyError, match="asked nothing"):
-        heard.helped(uuid4(), [best])
+        heard.mark_helpful(uuid4(), [best])
 
 
 def test_only_the_latest_runs_are_remembered(retriever: EngramRetriever, service: str) -> None:

@@ -9,7 +9,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 from engram_client import Engram, NotFoundError
-from engram_llamaindex import EngramRetriever, helped
+from engram_llamaindex import EngramRetriever, mark_helpful
 from tests.conftest import CURIE, Ingest
 
 QUESTION = "Where was Marie Curie born?"
@@ -46,14 +46,14 @@ def test_it_serves_an_engine_and_hears_of_its_answer(
     answer = engine.query(QUESTION)
     assert len(answer.source_nodes) == 3
     with Engram(service) as engram:
-        first, again = (helped(engram, answer.source_nodes[:1], judge="thumbs") for _ in range(2))
+        first, again = (mark_helpful(engram, answer.source_nodes[:1], judge="thumbs") for _ in range(2))
     assert [(one.judge, one.collection) for one in first] == [("thumbs", curie)]
     assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
 
 
 def test_nodes_of_others_are_refused(service: str) -> None:
     with Engram(service) as engram, pytest.raises(KeyError, match="engram"):
-        helped(engram, [NodeWithScore(node=TextNode(text="a"), score=1.0)])
+        mark_helpful(engram, [NodeWithScore(node=TextNode(text="a"), score=1.0)])
 
 
 def test_what_the_service_refuses_is_an_error(service: str) -> None:

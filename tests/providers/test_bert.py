@@ -15,9 +15,9 @@ from safetensors.numpy import load_file, save_file
 
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder import bert_graph, load_embedder, onnx_messages
-from engram.providers.embedder.int8_weights import BLOCK, ZERO, rounded
+from engram.providers.embedder.int8_weights import BLOCK, ZERO, round_weights
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, ModelFolder, open_model
-from engram.providers.embedder.onnx_encoder import onnx_encoder, written_shape
+from engram.providers.embedder.onnx_encoder import find_written_shape, onnx_encoder
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def folder() -> ModelFolder:
 
 @pytest.fixture(scope="module")
 def shape(folder: ModelFolder) -> bert_graph.Shape:
-    found = written_shape(folder)
+    found = find_written_shape(folder)
     assert found is not None
     return found
 
@@ -84,14 +84,14 @@ class TestWhatIsWritten:
         ids=lambda changes: next(iter(changes)),
     )
     def test_other_kinds_are_left_to_torch(self, changes: dict[str, Any], tmp_path: Path) -> None:
-        assert written_shape(open_model(str(altered(tmp_path, changes)))) is None
+        assert find_written_shape(open_model(str(altered(tmp_path, changes)))) is None
 
     def test_weights_that_miss_one_are_left_to_torch(self, tmp_path: Path) -> None:
         folder = altered(tmp_path, {})
         weights = load_file(folder / "model.safetensors")
         del weights["encoder.layer.3.output.dense.bias"]
         save_file(weights, folder / "model.safetensors")
-        assert written_shape(open_model(str(folder))) is None
+        assert find_written_shape(open_model(str(folder))) is None
 
     def test_a_configuration_that_the_weights_do_not_fit_is_named(self, tmp_path: Path) -> None:
         folder = open_model(str(altered(tmp_path, {"hidden_size": 768})))
@@ -118,7 +118,7 @@ class TestEightBits:
     def test_a_weight_is_off_by_half_a_step_at_most(self) -> None:
         weights = np.random.default_rng(0).standard_normal((3, 2 * BLOCK + 5)).astype(np.float32)
         weights[1] = 0.0
-        numbers, scales = rounded(weights)
+        numbers, scales = round_weights(weights)
         assert numbers.shape == (3, 3, BLOCK)
         assert scales.shape == (3, 3)
         again = ((numbers.astype(np.float32) - ZERO) * scales[:, :, None]).reshape(3, -1)[:, : weights.shape[1]]

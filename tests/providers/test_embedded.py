@@ -144,9 +144,9 @@ def test_an_attached_server_is_noticed_when_it_ends(folder: Path) -> None:
     other = EmbeddedRedis(folder / "redis")
     other.start()
     assert other.attached
-    assert other.alive()
+    assert other.is_alive()
     owner.stop()
-    assert not other.alive()
+    assert not other.is_alive()
     other.start()
     assert not other.attached
     other.stop()

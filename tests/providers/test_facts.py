@@ -6,7 +6,7 @@ import pytest
 import spacy
 
 from engram.core.knowledge.triples import Triple
-from engram.providers.language import PassageText, country_of, extract_facts
+from engram.providers.language import PassageText, extract_facts, find_country
 from engram.providers.language.rule_language import RuleLanguage
 from tests.support.growth import MOST, growth
 
@@ -217,7 +217,7 @@ def test_facts_cite_their_sentence_and_come_once_per_sentence(rules: RuleLanguag
     ("name", "country"), [("Finnish", "Finland"), ("finland", "Finland"), ("U.S.", "United States"), ("Lund", None)]
 )
 def test_countries_and_their_adjectives(name: str, country: str | None) -> None:
-    assert country_of(name) == country
+    assert find_country(name) == country
 
 
 @pytest.mark.timeout(180)

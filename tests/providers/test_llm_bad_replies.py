@@ -143,7 +143,7 @@ USES = {
         paper="Step 5: Final Decision: relevant",
     ),
     "step": Use(
-        lambda llm: session_model.next_step(llm, QUESTION, NOTES, []),
+        lambda llm: session_model.ask_next_step(llm, QUESTION, NOTES, []),
         {"answerable": False, "sub_question": "Which river is Lisbon on?"},
         flags=("answerable",),
         paper="Subquestion: Which river is Lisbon on?",
@@ -430,9 +430,9 @@ def test_turns_of_an_agent(server: OpenAiServer, llm: Llm, reply: str, is_turn: 
     server.queue(reply, reply)
     if is_turn is False:
         with pytest.raises(LlmRefusalError):
-            agent_model.next_turn(llm, SEEN)
+            agent_model.ask_turn(llm, SEEN)
         return
-    turn = agent_model.next_turn(llm, SEEN)
+    turn = agent_model.ask_turn(llm, SEEN)
     assert len(server.requests) == 1
     if is_turn:
         assert (turn.act, turn.content) == ("insert", "Ada was born in Lisbon.")

@@ -54,7 +54,7 @@ def test_a_use_comes_to_a_valid_result_or_is_refused(llm: Llm, use: Use) -> None
 
 @pytest.mark.model
 def test_a_turn_is_one_that_is_offered_or_is_refused(llm: Llm) -> None:
-    turn = result_of(lambda: agent_model.next_turn(llm, SEEN))
+    turn = result_of(lambda: agent_model.ask_turn(llm, SEEN))
     assert turn is None or turn.act in SEEN.offered
 
 

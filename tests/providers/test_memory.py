@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.providers.embedded.memory_budget import MEGABYTE, kept_mb, machine_bytes
+from engram.providers.embedded.memory_budget import MEGABYTE, compute_cache_mb, machine_bytes
 
 GIGABYTE = 1024 * MEGABYTE
 
@@ -19,7 +19,7 @@ GIGABYTE = 1024 * MEGABYTE
     ],
 )
 def test_it_is_an_eighth_within_bounds(machine: int, kept: int) -> None:
-    assert kept_mb(machine) == kept
+    assert compute_cache_mb(machine) == kept
 
 
 def test_a_container_has_what_it_is_allowed(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from engram.core.text.sizes import SENTENCES
 from engram.providers.language import PassageText, normalise_entity
-from engram.providers.language.characters import MARKS, normalised
-from engram.providers.language.entity_names import MAX_NAME_CHARACTERS, _kept_key, distinct_entities
+from engram.providers.language.characters import MARKS, normalise_characters
+from engram.providers.language.entity_names import MAX_NAME_CHARACTERS, _kept_key, select_distinct_entities
 from engram.providers.language.language_protocol import (
     NAMES_PER_PASSAGE,
     NAMES_PER_QUESTION,
@@ -42,7 +42,7 @@ def many(count: int) -> list[str]:
     ],
 )
 def test_what_is_a_name(surfaces: list[str], kept: tuple[str, ...]) -> None:
-    assert distinct_entities(surfaces, 10) == kept
+    assert select_distinct_entities(surfaces, 10) == kept
 
 
 def test_a_long_text_is_not_kept() -> None:
@@ -88,13 +88,13 @@ def test_a_passage_has_so_many_sentences() -> None:
 def test_marks_pile_up_so_high() -> None:
     pile = "\u0316" * MARKS
 
-    assert normalised("NFC", f"x{pile}") == f"x{pile}"
-    assert normalised("NFC", f"x{pile}\u0301") == f"x{pile}"
-    assert normalised("NFC", f"x{pile}e\u0301") == f"x{pile}é"
-    assert normalised("NFC", "─" * 100) == "─" * 100
+    assert normalise_characters("NFC", f"x{pile}") == f"x{pile}"
+    assert normalise_characters("NFC", f"x{pile}\u0301") == f"x{pile}"
+    assert normalise_characters("NFC", f"x{pile}e\u0301") == f"x{pile}é"
+    assert normalise_characters("NFC", "─" * 100) == "─" * 100
 
 
 @given(st.text(st.sampled_from("ae\u0301\u0316\u0f73\uff9e\u1e9bﬃ ─"), max_size=MARKS))
 def test_ordinary_text_is_normalised_as_ever(text: str) -> None:
     for form in ("NFC", "NFKC", "NFKD"):
-        assert normalised(form, text) == unicodedata.normalize(form, text)  # type: ignore[arg-type]
+        assert normalise_characters(form, text) == unicodedata.normalize(form, text)  # type: ignore[arg-type]

@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.providers.embedder.encoder_choices import chosen_prefixes, read_choices
+from engram.providers.embedder.encoder_choices import choose_prefixes, read_choices
 from engram.providers.embedder.prefixes import (
     NO_PREFIXES,
     PrefixedEmbedder,
     Prefixes,
-    known_prefixes,
+    find_known_prefixes,
     unit_length,
 )
 
@@ -42,14 +42,14 @@ class Counting:
     ],
 )
 def test_prefixes_of_known_models_go_by_the_name(model: str, question: str, passage: str) -> None:
-    assert known_prefixes(model) == Prefixes(question, passage)
+    assert find_known_prefixes(model) == Prefixes(question, passage)
 
 
 def test_stated_prefixes_replace_known_ones_an_empty_one_too() -> None:
-    known = known_prefixes("e5-small")
-    assert chosen_prefixes(None, None, known) == known
-    assert chosen_prefixes("", None, known) == Prefixes("", "passage: ")
-    assert chosen_prefixes("q", "p", known) == Prefixes("q", "p")
+    known = find_known_prefixes("e5-small")
+    assert choose_prefixes(None, None, known) == known
+    assert choose_prefixes("", None, known) == Prefixes("", "passage: ")
+    assert choose_prefixes("q", "p", known) == Prefixes("q", "p")
 
 
 def test_vectors_are_cut_and_brought_to_unit_length() -> None:

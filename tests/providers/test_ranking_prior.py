@@ -111,8 +111,8 @@ def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
     other = as_json(some_first(1), some_prior(1), ("third",), some_enough(1))
     priors = load_priors(write(tmp_path / "priors.json", other))
 
-    assert priors.of_kind("encyclopedic").fitted == ("one", "other")
-    assert priors.of_kind("general").fitted == ("third",)
+    assert priors.select_kind("encyclopedic").fitted == ("one", "other")
+    assert priors.select_kind("general").fitted == ("third",)
     assert priors.fitted == ("one", "other", "third")
     assert priors.priors.keys() == priors.encyclopedic.priors.keys() | priors.general.priors.keys()
     assert priors.name not in {priors.encyclopedic.name, priors.general.name}

@@ -104,7 +104,7 @@ def test_a_folder_that_is_too_slow_is_left(tmp_path: Path, monkeypatch: pytest.M
         released.wait(30.0)
         return [0.5] * len(TEXTS)
 
-    monkeypatch.setattr(folder, "_scored", slow)
+    monkeypatch.setattr(folder, "_score_texts", slow)
     try:
         with pytest.raises(RerankerError, match="tiny-cross did not answer in time"):
             folder.score("Where?", TEXTS, 0.05)

@@ -45,13 +45,13 @@ FIVE, TEN = Scale(1, 5), Scale(1, 10)
 def test_a_number_is_up_in_the_upper_40_percent_of_its_scale(
     scale: Scale, value: float, rating: str | None
 ) -> None:
-    assert scale.rating(value) == rating
+    assert scale.convert_value(value) == rating
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, 5])
 def test_a_number_outside_its_scale_is_refused(value: float) -> None:
     with pytest.raises(ScoreShapeError, match="--scale"):
-        Scale().rating(value)
+        Scale().convert_value(value)
 
 
 def test_a_scale_goes_up() -> None:

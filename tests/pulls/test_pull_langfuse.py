@@ -187,9 +187,9 @@ def test_an_earlier_score_counts_again_after_a_quick_pass(
         run = PullRun(LangfuseScores(http, ["user-feedback"]), PullService(client, curie, "langfuse"), "langfuse")
         langfuse.records += [score("early", trace, 300, value=False), score("late", trace)]
         month, hour = NOW - timedelta(days=30), NOW - timedelta(hours=1)
-        run.once(month, month)
+        run.run_once(month, month)
         del langfuse.records[1]
-        assert run.once(hour, month).revoked == 1
+        assert run.run_once(hour, month).revoked == 1
     assert ratings.current() == {("langfuse", query): "down"}
 
 

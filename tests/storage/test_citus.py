@@ -22,7 +22,7 @@ def test_collections_live_on_single_nodes_and_learn_there(
         assert ingest(*CURIE, into=name)["status"] == "succeeded"
     with application.database.read() as reader:
         assert reader.distributed
-        assert citus_distribution.distributed(reader)
+        assert citus_distribution.is_distributed(reader)
         nodes = reader.rows(
             """
             SELECT c.name, shard.nodeport FROM collection c JOIN citus_shards shard
@@ -42,11 +42,11 @@ def test_collections_live_on_single_nodes_and_learn_there(
         judged = http.post("/feedback", json=verdict | {"wait": True}, headers={"idempotency-key": "1"})
         assert judged.status_code == 200, judged.text
         assert judged.json()["status"] == "applied"
-    assert all(report.clean for report in application.verify.every(1) if report.collection in names)
+    assert all(report.clean for report in application.verify.verify_all(1) if report.collection in names)
 
 
 def test_its_schema_is_as_it_should_be_and_what_lacks_is_told(application: Application) -> None:
-    assert schema_drift.missing(application.database) == []
+    assert schema_drift.list_missing(application.database) == []
     key = "sentence_passage_fkey"
     with application.database.write_long() as writer:
         told = writer.scalar(
@@ -54,7 +54,7 @@ def test_its_schema_is_as_it_should_be_and_what_lacks_is_told(application: Appli
         )
         writer.execute(f"ALTER TABLE sentence DROP CONSTRAINT {key}")
     try:
-        assert schema_drift.missing(application.database) == [f"fk {key} of sentence"]
+        assert schema_drift.list_missing(application.database) == [f"fk {key} of sentence"]
     finally:
         with application.database.write_long() as writer:
             writer.execute(f"ALTER TABLE sentence ADD CONSTRAINT {key} {told}")

@@ -15,7 +15,7 @@ import engram
 from engram.context.errors import ConfigurationError
 from engram.runtime.container import Application
 from engram.storage import citus_distribution
-from engram.storage.row_lookups import id_rows, of_one_node
+from engram.storage.row_lookups import bind_to_node, id_rows
 from tests.conftest import CITUS
 
 REFERENCE, LOCAL = set(citus_distribution.REFERENCE), set(citus_distribution.LOCAL)
@@ -37,7 +37,11 @@ def test_every_table_is_of_collections_or_a_named_exception(application: Applica
             WHERE {TABLES} AND attname = 'collection_id' AND attnotnull
             """
         )
-    assert {row.relname for row in rows} == tables - REFERENCE - LOCAL == set(citus_distribution.by_collection())
+    assert (
+        {row.relname for row in rows}
+        == tables - REFERENCE - LOCAL
+        == set(citus_distribution.list_collection_tables())
+    )
 
 
 def test_every_key_has_the_collection(application: Application) -> None:
@@ -145,7 +149,7 @@ def test_what_is_looked_for_on_all_nodes_has_a_column() -> None:
     assert looked.findall("EXISTS (SELECT FROM job WHERE status = 1)") == [("job", " WHERE status = 1")]
     for file in sorted((Path(engram.__file__).parent / "storage").rglob("*.py")):
         for name, rest in looked.findall(file.read_text(encoding="utf-8")):
-            assert name not in citus_distribution.by_collection() or "collection_id" in rest, (
+            assert name not in citus_distribution.list_collection_tables() or "collection_id" in rest, (
                 file.name,
                 name,
                 rest,
@@ -155,7 +159,7 @@ def test_what_is_looked_for_on_all_nodes_has_a_column() -> None:
 def test_foreign_keys_are_expected_as_they_are_put_on_again() -> None:
     keys = {
         key.name: key
-        for table in citus_distribution.spread_schema().tables.values()
+        for table in citus_distribution.build_distributed_schema().tables.values()
         for key in table.constraints
         if isinstance(key, ForeignKeyConstraint) and table.name not in LOCAL
     }
@@ -166,11 +170,11 @@ def test_foreign_keys_are_expected_as_they_are_put_on_again() -> None:
 
 def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:
     statement = f"SELECT s.id FROM {id_rows('ids')} JOIN sentence s ON s.collection_id = wanted.collection_id"
-    assert of_one_node(statement).endswith(
+    assert bind_to_node(statement).endswith(
         "ON s.collection_id = %(collection)s::bigint AND wanted.collection_id = %(collection)s::bigint"
     )
     of_all = "SELECT FROM job JOIN passage p ON p.collection_id = job.collection_id"
-    assert of_one_node(of_all) == of_all
+    assert bind_to_node(of_all) == of_all
 
 
 @pytest.mark.skipif(CITUS is not None, reason="the cluster is one")

@@ -10,9 +10,9 @@ from engram.runtime.container import Application
 from engram.storage.column_parameters import (
     Documents,
     Vectors,
-    placed,
+    decode_vectors,
+    place_parameters,
     read_json,
-    received_vectors,
     write_json,
 )
 
@@ -26,8 +26,11 @@ VALUES: list[Any] = [
 
 
 def test_parameters_are_sent_by_their_places() -> None:
-    assert placed("SELECT %(b)s, %(a)s::text || '%%', %(b)s") == (b"SELECT $1, $2::text || '%', $1", ("b", "a"))
-    assert placed("SELECT 5 %% 3") == (b"SELECT 5 % 3", ())
+    assert place_parameters("SELECT %(b)s, %(a)s::text || '%%', %(b)s") == (
+        b"SELECT $1, $2::text || '%', $1",
+        ("b", "a"),
+    )
+    assert place_parameters("SELECT 5 %% 3") == (b"SELECT 5 % 3", ())
 
 
 def test_one_parameter_may_be_named_twice_and_another_not_at_all(application: Application) -> None:
@@ -46,8 +49,8 @@ def test_vectors_come_as_they_were_sent(application: Application) -> None:
             {"v": Vectors(sent)},
         )
     assert np.array_equal(np.stack([row.one.to_numpy() for row in rows]), sent)
-    assert np.array_equal(received_vectors(piece), sent)
-    assert received_vectors(None).shape == (0, 0)
+    assert np.array_equal(decode_vectors(piece), sent)
+    assert decode_vectors(None).shape == (0, 0)
 
 
 @pytest.mark.parametrize("value", VALUES)

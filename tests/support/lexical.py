@@ -127,7 +127,7 @@ def search(
         matches = matched(reader, collection, weights, list(found), evolved=evolved)
         assert dict(zip(matches.ids.tolist(), matches.words.score.tolist(), strict=True)) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
-        stored = passages.by_id(reader, collection.id, found)
+        stored = passages.load_by_id(reader, collection.id, found)
     return {stored[passage].external_id: score for passage, score in found.items()}
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import Said, allowed_gain, contested, with_word
+from engram.core.filter.caps import Said, add_statement, compute_allowed_gain, is_contested
 from engram.core.filter.states import (
     CHANNELS,
     RECALL,
@@ -17,7 +17,7 @@ from engram.core.filter.states import (
     SentenceObservation,
     Support,
     Vector,
-    seen_noise,
+    compute_seen_noise,
 )
 from engram.core.filter.steps import EventStatement
 
@@ -50,10 +50,10 @@ class RowEngine:
             if (sentence, TASK) not in self.memories:
                 continue
             target = statement.targets[sentence]
-            noise = seen_noise(statement.noise[target], statement.examined.get(sentence, 1.0))
+            noise = compute_seen_noise(statement.noise[target], statement.examined.get(sentence, 1.0))
             observation = SentenceObservation(event, sentence, target, noise)
             support = self.supports.get((event.question_id, sentence), Support(event.question_id, sentence))
-            if contested(support.said, event.judge, target):
+            if is_contested(support.said, event.judge, target):
                 self.contested.add(event.id)
             for channel in CHANNELS:
                 if (sentence, channel) in self.memories and channel in statement.directions:
@@ -102,10 +102,10 @@ def move_memory(
         vector=update.vectors[0],
         perplexity=perplexity,
         update_count=memory.update_count + 1,
-        pulled=memory.pulled.on(event.day).after(event.judge, gain),
+        pulled=memory.pulled.start_day(event.day).spend(event.judge, gain),
     )
     residual = float(update.residuals[0])
-    return moved, Audit.of_observation(observation, memory.channel, gain, residual, memory.perplexity, perplexity)
+    return moved, Audit.from_observation(observation, memory.channel, gain, residual, memory.perplexity, perplexity)
 
 
 def move_support(support: Support, observation: SentenceObservation) -> tuple[Support, Audit]:
@@ -120,7 +120,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
         np.array([event.process_noise]),
         most=np.array([_most(support, support.said, observation)]),
     )
-    answered, sufficiency = sufficiency_memory.updated_sufficiency(
+    answered, sufficiency = sufficiency_memory.update_sufficiency(
         np.array([support.answered]),
         np.array([support.sufficiency]),
         targets=target,
@@ -135,19 +135,19 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
         perplexity=perplexity,
         update_count=support.update_count + 1,
         complete=event.complete,
-        pulled=support.pulled.on(event.day).after(event.judge, gain),
-        said=with_word(support.said, event.judge, observation.target),
+        pulled=support.pulled.start_day(event.day).spend(event.judge, gain),
+        said=add_statement(support.said, event.judge, observation.target),
         answered=float(answered[0]),
         sufficiency=float(sufficiency[0]),
     )
     residual = float(update.residuals[0])
-    return moved, Audit.of_observation(observation, RECALL, gain, residual, support.perplexity, perplexity)
+    return moved, Audit.from_observation(observation, RECALL, gain, residual, support.perplexity, perplexity)
 
 
 def _most(state: SentenceMemory | Support, said: Said, observation: SentenceObservation) -> float:
     event: Event = observation.event
-    return allowed_gain(
-        state.pulled.on(event.day),
+    return compute_allowed_gain(
+        state.pulled.start_day(event.day),
         said,
         event.judge,
         observation.target,

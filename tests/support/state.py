@@ -17,7 +17,7 @@ from engram.providers.ranking_prior import RankingPrior
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query_plan import new_query_id
+from engram.services.retrieval.query_plan import create_query_id
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights
@@ -115,7 +115,7 @@ def passages(application: Application, name: str) -> dict[str, int]:
 def prior_of(application: Application, name: str) -> RankingPrior:
     """The prior that the collection starts from."""
     with application.database.read() as reader:
-        return application.priors.of_kind(collections.find(reader, name).corpus_kind)
+        return application.priors.select_kind(collections.find(reader, name).corpus_kind)
 
 
 def learned_weights(
@@ -175,7 +175,7 @@ def episode(
     """
     vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
     return EpisodeRow(
-        id=new_query_id(),
+        id=create_query_id(),
         question=question,
         embedding=vectors[0],
         time_constraint=time_constraint,
@@ -278,7 +278,7 @@ def together(*tasks: Callable[[], object]) -> None:
 
 def staged(application: Application, name: str, *passages: Mapping[str, Any], key: str | None = None) -> UUID:
     """A job that waits for a worker."""
-    reception = application.ingest.receive(application.access.opening(name), key)
+    reception = application.ingest.receive(application.access.prepare_opening(name), key)
     bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
     for body in bodies:
         reception.digest(body["text"].encode())

@@ -129,7 +129,7 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     for passage in ("warsaw", "curie", "tokyo"):
         application.key_view.view(scope, passage, 10)
         application.ingest.passage(scope, passage)
-    application.evolve.standing(scope)
+    application.evolve.load_standing(scope)
     application.evolve.generations(scope, None, 10)
     application.judges.page(scope, "", 10)
     application.jobs.page(scope, None, 10)

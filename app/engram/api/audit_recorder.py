@@ -16,7 +16,7 @@ from engram.api.client_address import client_address
 from engram.api.request_principal import asker
 from engram.context.errors import EngramError, InvalidRequestError
 from engram.services.maintenance.audit_recording import AuditLog, PendingAct
-from engram.telemetry.request_id import current
+from engram.telemetry.request_id import get_current_id
 
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -54,7 +54,7 @@ def is_act(methods: Collection[str] | None, name: str) -> bool:
     return not READING.issuperset(methods or ()) and name not in ORDINARY
 
 
-def recorded(name: str, handle: Handle) -> Handle:
+def record_requests(name: str, handle: Handle) -> Handle:
     """``handle``, with a record of each time."""
 
     async def run(request: Request) -> Response:
@@ -64,7 +64,7 @@ def recorded(name: str, handle: Handle) -> Handle:
             principal=principal.name,
             tenant=principal.tenant,
             client=client_address(request.scope),
-            request_id=current(),
+            request_id=get_current_id(),
             action=name,
             target=url.path + (f"?{url.query}" if url.query else ""),
             body=(await request.body()).decode("utf-8", "replace"),

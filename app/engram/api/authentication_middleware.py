@@ -45,7 +45,7 @@ class Authenticated:
             await self._app(scope, receive, send)
             return
         try:
-            principal = await self._principal(scope, self._authentication)
+            principal = await self._find_principal(scope, self._authentication)
         except EngramError as error:
             if isinstance(error, TooManyRequestsError):
                 metrics.REFUSED.labels("authentication").inc()
@@ -55,32 +55,32 @@ class Authenticated:
         with tenancy.restricted_to(principal.tenant):
             await self._app(scope, receive, send)
 
-    async def _principal(self, scope: Scope, authentication: Authentication) -> Principal:
+    async def _find_principal(self, scope: Scope, authentication: Authentication) -> Principal:
         """Return whose the request is.
 
         Raises:
-            UnauthorizedError, UnavailableError: as ``Authentication.principal``.
+            UnauthorizedError, UnavailableError: as ``Authentication.find_principal``.
             TooManyRequestsError: its address failed too often, and brings nothing that was accepted before.
         """
         authorizations = Headers(scope=scope).getlist("authorization")
         address = client_address(scope) or "unknown"
         try:
-            known = self._known(authentication, authorizations, address)
+            known = self._find_known_principal(authentication, authorizations, address)
             if known is not None:
                 return known
-            return await _THREADS.do(Holder(address, ""), authentication.principal, authorizations[0])
+            return await _THREADS.do(Holder(address, ""), authentication.find_principal, authorizations[0])
         except UnauthorizedError:
             self._failed.count(address)
             raise
 
-    def _known(
+    def _find_known_principal(
         self, authentication: Authentication, authorizations: Sequence[str], address: str
     ) -> Principal | None:
         """Return the principal if it is known, unless the address failed too often and brings something new."""
         try:
-            header = _single(authorizations)
-            known = authentication.quickly(header)
-            if known is None and not authentication.accepted_before(header):
+            header = _read_single_header(authorizations)
+            known = authentication.find_cached_principal(header)
+            if known is None and not authentication.has_accepted(header):
                 self._failed.check(address)
         except UnauthorizedError:
             self._failed.check(address)
@@ -88,7 +88,7 @@ class Authenticated:
         return known
 
 
-def _single(authorizations: Sequence[str]) -> str | None:
+def _read_single_header(authorizations: Sequence[str]) -> str | None:
     if len(authorizations) > 1:
         raise UnauthorizedError("Send one Authorization header.")
     return authorizations[0] if authorizations else None

@@ -23,7 +23,7 @@ class BodyLimit:
             return
         received = 0
 
-        async def bounded() -> Message:
+        async def receive_bounded() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
@@ -37,4 +37,4 @@ class BodyLimit:
             error = PayloadTooLargeError(f"Bodies end at {MAX_BODY_BYTES} bytes.")
             await problems.problem_response(error, scope)(scope, receive, send)
             return
-        await self._app(scope, bounded, send)
+        await self._app(scope, receive_bounded, send)

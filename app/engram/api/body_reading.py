@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from engram.api.audit_recorder import is_act, recorded
+from engram.api.audit_recorder import is_act, record_requests
 from engram.api.request_principal import holder
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import InvalidRequestError
@@ -40,7 +40,7 @@ class Body(Request):
             HTTPException: it holds too many values. FastAPI lets no other exception through.
         """
         body = await self.body()
-        return await BODIES.do(holder(self.scope), _parsed, body) if len(body) > LARGE_BYTES else _parsed(body)
+        return await BODIES.do(holder(self.scope), _parse, body) if len(body) > LARGE_BYTES else _parse(body)
 
 
 class Route(APIRoute):
@@ -50,7 +50,7 @@ class Route(APIRoute):
         """Wrap the handler so that it gets the request as a ``Body``."""
         handle = super().get_route_handler()
         if is_act(self.methods, self.name):
-            handle = recorded(self.name, handle)
+            handle = record_requests(self.name, handle)
 
         async def read(request: Request) -> Response:
             return await handle(Body(request.scope, request.receive, request._send))
@@ -58,14 +58,14 @@ class Route(APIRoute):
         return read
 
 
-def _parsed(body: bytes) -> Any:
+def _parse(body: bytes) -> Any:
     value = json.loads(body)
-    if more_values(value, MAX_VALUES):
+    if has_more_values(value, MAX_VALUES):
         raise HTTPException(InvalidRequestError.status, f"A body holds at most {MAX_VALUES} values.")
     return value
 
 
-def more_values(value: Any, most: int) -> bool:
+def has_more_values(value: Any, most: int) -> bool:
     """Whether a JSON value holds more than ``most`` values, itself included; it looks at no more than that."""
     seen, waiting = 1, [value]
     while waiting:

@@ -23,24 +23,24 @@ class ClientPresence:
         client_left = threading.Event()
         watch: asyncio.Task[Message] | None = None
 
-        async def next_message() -> Message:
+        async def receive_next() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
                 client_left.set()
             return message
 
-        async def watched() -> Message:
+        async def receive_watched() -> Message:
             nonlocal watch
             if watch is not None:
                 return await asyncio.shield(watch)
-            message = await next_message()
+            message = await receive_next()
             if message["type"] == "http.request" and not message.get("more_body", False):
-                watch = asyncio.create_task(next_message())
+                watch = asyncio.create_task(receive_next())
             return message
 
         scope[CLIENT_LEFT] = client_left.is_set
         try:
-            await self._app(scope, watched, send)
+            await self._app(scope, receive_watched, send)
         finally:
             if watch is not None:
                 watch.cancel()

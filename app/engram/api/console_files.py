@@ -61,7 +61,7 @@ async def _answer(request: Request, name: str, headers: dict[str, str]) -> Respo
     if name not in _parts():
         raise NotFoundError("There is no such file.")
     plain, small = await run_in_threadpool(_read, name)
-    media_type, headers = MEDIA_TYPES[_ending(name)], headers | {"vary": "accept-encoding"}
+    media_type, headers = MEDIA_TYPES[_find_ending(name)], headers | {"vary": "accept-encoding"}
     if small is not None and "gzip" in request.headers.get("accept-encoding", ""):
         return Response(small, media_type=media_type, headers=headers | {"content-encoding": "gzip"})
     return Response(plain, media_type=media_type, headers=headers)
@@ -70,15 +70,15 @@ async def _answer(request: Request, name: str, headers: dict[str, str]) -> Respo
 @cache
 def _parts() -> dict[str, Traversable]:
     """The files that are served, by name; no other path is ever opened."""
-    return {part.name: part for part in folder().iterdir() if _ending(part.name) in MEDIA_TYPES}
+    return {part.name: part for part in folder().iterdir() if _find_ending(part.name) in MEDIA_TYPES}
 
 
 @cache
 def _read(name: str) -> tuple[bytes, bytes | None]:
     """A part's content, and the same compressed where that is worth it."""
     content = _parts()[name].read_bytes()
-    return content, gzip.compress(content, mtime=0) if _ending(name) in COMPRESSED else None
+    return content, gzip.compress(content, mtime=0) if _find_ending(name) in COMPRESSED else None
 
 
-def _ending(name: str) -> str:
+def _find_ending(name: str) -> str:
     return name[name.rfind(".") :] if "." in name else ""

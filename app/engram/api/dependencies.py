@@ -46,23 +46,23 @@ async def json_body(content_type: Annotated[str | None, Header(include_in_schema
 KEY: dict[str, Any] = {"max_length": 200, "json_schema_extra": {"minLength": 1, "pattern": "^[!-~]+$"}}
 
 
-async def _required_key(
+async def _require_key(
     idempotency_key: Annotated[
         str, Header(description="Yours, unique per verdict; the same request again is answered alike.", **KEY)
     ],
 ) -> str:
-    return _checked(idempotency_key)
+    return _check_key(idempotency_key)
 
 
-async def _optional_key(
+async def _read_optional_key(
     idempotency_key: Annotated[
         str | None, Header(description="The same request again is answered alike.", **KEY)
     ] = None,
 ) -> str | None:
-    return None if idempotency_key is None else _checked(idempotency_key)
+    return None if idempotency_key is None else _check_key(idempotency_key)
 
 
-def _checked(key: str) -> str:
+def _check_key(key: str) -> str:
     if not key or not all("!" <= character <= "~" for character in key):
         raise MalformedRequestError("The Idempotency-Key header must be printable ASCII without spaces.")
     return key
@@ -77,28 +77,28 @@ async def _trace_id(
     return trace_id(traceparent)
 
 
-async def _answering(request: Request) -> RequestThreads:
+async def _build_request_threads(request: Request) -> RequestThreads:
     answering: WorkThreads = request.app.state.answering
     return RequestThreads(answering, holder(request.scope))
 
 
 App = Annotated[Application, Depends(_services)]
-Answering = Annotated[RequestThreads, Depends(_answering)]
+Answering = Annotated[RequestThreads, Depends(_build_request_threads)]
 
 
-async def timed(request: Request, app: App) -> None:
+async def limit_time(request: Request, app: App) -> None:
     """Give the request its time, from now on, and end it once its client leaves: waiting for a thread counts."""
     deadline.begin(app.settings.query_timeout_seconds)
     deadline.watch_client(request.scope[CLIENT_LEFT])
 
 
-async def _principal(request: Request) -> Principal:
+async def _read_principal(request: Request) -> Principal:
     principal: Principal = request.scope[PRINCIPAL]
     return principal
 
 
 I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
-Asker = Annotated[Principal, Depends(_principal)]
+Asker = Annotated[Principal, Depends(_read_principal)]
 NEED = "engram.need"
 """Where what a route needs stands in a request's ASGI scope."""
 
@@ -122,7 +122,7 @@ class RequiredScope:
             QuotaExceededError: its tenant has had what it may.
         """
         grants = asker.grants
-        if self.scope not in (grants.on(ANYWHERE) if self.everywhere else grants.anywhere()):
+        if self.scope not in (grants.list_scopes(ANYWHERE) if self.everywhere else grants.list_all_scopes()):
             where = " on all collections" if self.everywhere else ""
             raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
         request.scope[NEED] = self.scope
@@ -151,7 +151,7 @@ EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
 InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
 
 
-def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
+def _find_query_scope(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
     return app.access.lazily(collection, asker, need)
 
 
@@ -178,46 +178,48 @@ class CollectionAccess:
     need: str
     collection: str | None
 
-    def at(self, finder: ById, identity: I) -> ResourceAccess[I]:
+    def find_resource(self, finder: ById, identity: I) -> ResourceAccess[I]:
         """Find the resource and its collection."""
         if self.collection is None:
-            return ResourceAccess(identity, self.access.holding(finder, identity, self.asker, self.need))
+            return ResourceAccess(identity, self.access.find_holding_scope(finder, identity, self.asker, self.need))
         return ResourceAccess(identity, self.access.lazily(self.collection, self.asker, self.need))
 
 
-async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> CollectionAccess:
+async def _build_collection_access(
+    app: App, asker: Asker, need: Need, collection: Anywhere = None
+) -> CollectionAccess:
     return CollectionAccess(app.access, asker, need, collection)
 
 
-By = Annotated[CollectionAccess, Depends(_looking)]
+By = Annotated[CollectionAccess, Depends(_build_collection_access)]
 
 
 def _job_at(looking: By, job_id: UUID) -> ResourceAccess[UUID]:
-    return looking.at("job", job_id)
+    return looking.find_resource("job", job_id)
 
 
 def _query_at(looking: By, query_id: UUID) -> ResourceAccess[UUID]:
-    return looking.at("query", query_id)
+    return looking.find_resource("query", query_id)
 
 
-def _session_at(looking: By, session_id: UUID) -> ResourceAccess[UUID]:
-    return looking.at("session", session_id)
+def _find_session(looking: By, session_id: UUID) -> ResourceAccess[UUID]:
+    return looking.find_resource("session", session_id)
 
 
-def _verdict_at(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
-    return looking.at("verdict", feedback_id)
+def _find_verdict(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
+    return looking.find_resource("verdict", feedback_id)
 
 
-async def opening_at(app: Application, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
+async def build_opener(app: Application, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
     """Return how the asker opens a collection that may not exist yet, within its tenant's quotas."""
     if asker is LOCAL:
-        return lambda name: app.access.opening(name, asker, need)
+        return lambda name: app.access.prepare_opening(name, asker, need)
     room = await run_in_threadpool(app.quotas.room, asker)
     full = await run_in_threadpool(app.quotas.collections_full, asker)
-    return lambda name: replace(app.access.opening(name, asker, need), room=room, full=full)
+    return lambda name: replace(app.access.prepare_opening(name, asker, need), room=room, full=full)
 
 
-def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
+def _find_path_scope(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
     return app.access.lazily(name, asker, need)
 
 
@@ -250,14 +252,14 @@ class PostedToSession(Generic[M]):
     scope: Scope
 
 
-def posted_to_session(model: type[M]) -> Callable[..., PostedToSession[M]]:
+def read_session_body(model: type[M]) -> Callable[..., PostedToSession[M]]:
     """A dependency that reads the body, once, and finds the session of the path."""
 
     def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedToSession[M]:
         return PostedToSession(
             session_id,
             body,
-            CollectionAccess(app.access, asker, need, body.collection).at("session", session_id).scope,
+            CollectionAccess(app.access, asker, need, body.collection).find_resource("session", session_id).scope,
         )
 
     read.__annotations__["body"] = model  # where FastAPI looks
@@ -272,7 +274,7 @@ class PostedBody(Generic[B]):
     scope: Scope
 
 
-def posted(model: type[B]) -> Callable[..., PostedBody[B]]:
+def read_body(model: type[B]) -> Callable[..., PostedBody[B]]:
     """A dependency that reads the body, once, and resolves the collection that it names."""
 
     def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
@@ -282,14 +284,14 @@ def posted(model: type[B]) -> Callable[..., PostedBody[B]]:
     return read
 
 
-def posted_often(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
-    """Parse a body as ``posted`` does, without looking up a collection that this process saw before.
+def read_frequent_body(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
+    """Parse a body as ``read_body`` does, without looking up a collection that this process saw before.
 
-    For a route that can do with a scope of then: see ``AccessService.remembered``.
+    For a route that can do with a scope of then: see ``AccessService.find_remembered_scope``.
     """
 
     async def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
-        scope = app.access.remembered(body.collection, asker, need)
+        scope = app.access.find_remembered_scope(body.collection, asker, need)
         if scope is None:
             scope = await run_in_threadpool(app.access.lazily, body.collection, asker, need)
         return PostedBody(body, scope)
@@ -300,11 +302,11 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
 
 JobAt = Annotated[ResourceAccess[UUID], Depends(_job_at)]
 QueryAt = Annotated[ResourceAccess[UUID], Depends(_query_at)]
-SessionAt = Annotated[ResourceAccess[UUID], Depends(_session_at)]
-VerdictAt = Annotated[ResourceAccess[int], Depends(_verdict_at)]
-QueryScope = Annotated[Scope, Depends(_in_query)]
-PathScope = Annotated[Scope, Depends(_in_path)]
+SessionAt = Annotated[ResourceAccess[UUID], Depends(_find_session)]
+VerdictAt = Annotated[ResourceAccess[int], Depends(_find_verdict)]
+QueryScope = Annotated[Scope, Depends(_find_query_scope)]
+PathScope = Annotated[Scope, Depends(_find_path_scope)]
 ParentTrace = Annotated[str | None, Depends(_trace_id)]
-RequiredKey = Annotated[str, Depends(_required_key)]
-OptionalKey = Annotated[str | None, Depends(_optional_key)]
+RequiredKey = Annotated[str, Depends(_require_key)]
+OptionalKey = Annotated[str | None, Depends(_read_optional_key)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

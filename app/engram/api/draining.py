@@ -18,13 +18,13 @@ class DrainMiddleware:
         """Serve one request."""
         answered = False
 
-        async def noted(message: Message) -> None:
+        async def send_noted(message: Message) -> None:
             nonlocal answered
             answered = True
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_noted)
         except asyncio.CancelledError:
             if answered or scope["type"] != "http":
                 raise

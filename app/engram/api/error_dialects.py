@@ -74,7 +74,7 @@ class DialectError:
     members: Mapping[str, Any]
 
 
-def dialect_of(path: str) -> Dialect:
+def find_dialect(path: str) -> Dialect:
     """The dialect that the clients of a path read."""
     if path == DIFY_PATH:
         return "dify"
@@ -92,7 +92,7 @@ def dialect_error(request: Scope | None, status: int, kind: str, detail: str) ->
         kind: stable name of the kind of problem.
         detail: what is wrong, for people.
     """
-    dialect = "plain" if request is None else dialect_of(request["path"])
+    dialect = "plain" if request is None else find_dialect(request["path"])
     if dialect == "openai":
         return DialectError(status, {"error": {"message": detail, "type": kind, "param": None, "code": status}})
     if dialect == "rerank":
@@ -108,7 +108,7 @@ def dialect_error(request: Scope | None, status: int, kind: str, detail: str) ->
 def describe(document: dict[str, Any]) -> None:
     """Name in an OpenAPI document the error schemas of each dialect's paths."""
     for path, operations in document["paths"].items():
-        dialect = dialect_of(path)
+        dialect = find_dialect(path)
         for operation in operations.values():
             responses = operation["responses"]
             if dialect == "dify":

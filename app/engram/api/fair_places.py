@@ -85,12 +85,12 @@ class FairPlaces:
             return self._leave(holder, mine)
         except BaseException:
             if self._leave(holder, mine):
-                self.free(holder)
+                self.release(holder)
             raise
         finally:
             metrics.WAITING.dec()
 
-    def free(self, holder: Holder) -> None:
+    def release(self, holder: Holder) -> None:
         """Give the place back, to whoever is next."""
         self._held[holder.tenant] -= 1
         self._held_by_key[holder] -= 1
@@ -144,9 +144,9 @@ class FairPlaces:
     def _look_again(self) -> None:
         """Grant again once a tenant may have ceased to be active, as shares then grow."""
         if self._timer is None and self._queues:
-            self._timer = asyncio.get_running_loop().call_later(ACTIVE_SECONDS, self._shares_changed)
+            self._timer = asyncio.get_running_loop().call_later(ACTIVE_SECONDS, self._update_shares)
 
-    def _shares_changed(self) -> None:
+    def _update_shares(self) -> None:
         self._timer = None
         self._dispatch()
 

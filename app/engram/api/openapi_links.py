@@ -128,11 +128,11 @@ def link(document: dict[str, Any]) -> None:
 
 def _add(links: dict[str, Any], target: str, link_object: dict[str, Any]) -> None:
     """Under the target's name, and a number where it has one already."""
-    name = next(name for name in _numbered(target) if name not in links)
+    name = next(name for name in _generate_names(target) if name not in links)
     links[name] = {"operationId": target, **link_object}
 
 
-def _numbered(name: str) -> Iterator[str]:
+def _generate_names(name: str) -> Iterator[str]:
     yield name
     number = 2
     while True:

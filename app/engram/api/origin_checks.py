@@ -35,7 +35,7 @@ TYPES = frozenset(
 """Types that a browser sends for a foreign page only after asking; ``multipart/form-data`` it sends unasked."""
 
 
-def listed(text: str) -> frozenset[str]:
+def parse_list(text: str) -> frozenset[str]:
     """The parts of a setting that are separated by commas, in lower case."""
     return frozenset(part.strip().lower().rstrip("/") for part in text.split(",") if part.strip())
 
@@ -48,9 +48,9 @@ class AllowedOrigins:
     origins: frozenset[str]
 
     @classmethod
-    def by(cls, host: str, hosts: str, origins: str) -> "AllowedOrigins":
+    def from_settings(cls, host: str, hosts: str, origins: str) -> "AllowedOrigins":
         """Make the allowed origins of settings: ``hosts``, the names of this machine and the listening address."""
-        return cls(listed(hosts) | LOOPBACK | {host.lower()}, listed(origins))
+        return cls(parse_list(hosts) | LOOPBACK | {host.lower()}, parse_list(origins))
 
     def calls(self, host: str) -> bool:
         """Whether the service may be called by this Host header. An address is no name that could be turned."""
@@ -75,7 +75,7 @@ class Origins:
             await self._app(scope, receive, send)
             return
 
-        async def marked(message: Message) -> None:
+        async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -88,7 +88,7 @@ class Origins:
             await send(message)
 
         error = self._refusal(scope["method"], Headers(scope=scope))
-        await (self._app if error is None else problems.problem_response(error, scope))(scope, receive, marked)
+        await (self._app if error is None else problems.problem_response(error, scope))(scope, receive, send_marked)
 
     def _refusal(
         self, method: str, headers: Headers

@@ -8,7 +8,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from engram.api.body_reading import Route
-from engram.api.schemas import storable
+from engram.api.schemas import check_storable
 from engram.context.errors import InvalidRequestError
 
 KEY = "/key"
@@ -72,6 +72,6 @@ def path_text(text: str) -> str:
         InvalidRequestError: Postgres cannot hold it.
     """
     try:
-        return storable(text)
+        return check_storable(text)
     except ValueError as error:
         raise InvalidRequestError(f"The passage id {error}.") from error

@@ -30,7 +30,7 @@ from engram.context.errors import (
     UnavailableError,
     UnsupportedMediaTypeError,
 )
-from engram.telemetry.request_id import current
+from engram.telemetry.request_id import get_current_id
 
 log = structlog.get_logger(__name__)
 
@@ -87,7 +87,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(EngramError, _engram)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(Exception, _report_unexpected)
 
 
 def document(
@@ -113,7 +113,7 @@ def content(error: EngramError) -> dict[str, Any]:
 
 def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, Any]) -> dict[str, Any]:
     body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
-    if (request_id := current()) is not None:
+    if (request_id := get_current_id()) is not None:
         body["request_id"] = request_id
     return body
 
@@ -158,7 +158,9 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
         for item in error.errors()[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
-    invalid = InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors))
+    invalid = InvalidRequestError(
+        _replace_unprintable(detail) or "The request is invalid.", errors=_clean_errors(errors)
+    )
     return problem_response(invalid, request.scope)
 
 
@@ -186,20 +188,20 @@ def _methods(request: Request) -> list[str]:
     ]
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+async def _report_unexpected(request: Request, error: Exception) -> JSONResponse:
     log.error("unexpected failure", path=request.url.path, exc_info=error)
     detail = "Engram failed unexpectedly; the log says more."
     return document(500, "internal", "Internal error", detail, request=request.scope)
 
 
-def _clean(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _clean_errors(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {key: _printable(value) if isinstance(value, str) else value for key, value in item.items()}
-        | {"loc": [_printable(part) for part in item["loc"]]}
+        {key: _replace_unprintable(value) if isinstance(value, str) else value for key, value in item.items()}
+        | {"loc": [_replace_unprintable(part) for part in item["loc"]]}
         for item in errors
     ]
 
 
-def _printable(text: str) -> str:
+def _replace_unprintable(text: str) -> str:
     """The text without what UTF-8 cannot carry."""
     return text.encode("utf-8", "replace").decode()

@@ -26,12 +26,12 @@ class TelemetryMiddleware:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        request_id = request.named(headers.get(HEADER))
+        request_id = request.choose_id(headers.get(HEADER))
         method = scope["method"] if scope["method"] in METHODS else "other"
         status = 500
         began = time.perf_counter()
 
-        async def marked(message: Message) -> None:
+        async def send_marked(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -46,17 +46,17 @@ class TelemetryMiddleware:
                 tracing.request(method, headers) as span,
             ):
                 try:
-                    await self._app(scope, receive, marked)
+                    await self._app(scope, receive, send_marked)
                 finally:
-                    route = route_of(scope)
-                    tracing.answered(span, method, route, status, request_id)
+                    route = find_route(scope)
+                    tracing.record_answer(span, method, route, status, request_id)
         finally:
             metrics.IN_HAND.dec()
-            metrics.REQUESTS.labels(route_of(scope), method, str(status)).inc()
-            metrics.REQUEST_SECONDS.labels(route_of(scope)).observe(time.perf_counter() - began)
+            metrics.REQUESTS.labels(find_route(scope), method, str(status)).inc()
+            metrics.REQUEST_SECONDS.labels(find_route(scope)).observe(time.perf_counter() - began)
             request.end(token)
 
 
-def route_of(scope: Scope) -> str:
+def find_route(scope: Scope) -> str:
     """The template of the path, whatever stands in the path itself."""
     return str(getattr(scope.get("route"), "path", NO_ROUTE))

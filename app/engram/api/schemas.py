@@ -18,8 +18,8 @@ from pydantic import (
     StrictInt,
 )
 
-from engram.api.body_reading import more_values
-from engram.core.filter.judge_names import LONGEST, PATTERN, normalised
+from engram.api.body_reading import has_more_values
+from engram.core.filter.judge_names import LONGEST, PATTERN, normalise_name
 from engram.core.text.name_pattern import COLLECTION
 
 MAX_DEPTH = 20
@@ -45,7 +45,7 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
 
-def storable(text: str) -> str:
+def check_storable(text: str) -> str:
     """The text, if UTF-8 and Postgres can hold it."""
     if "\x00" in text:
         raise ValueError("must not contain NUL characters")
@@ -56,7 +56,7 @@ def storable(text: str) -> str:
     return text
 
 
-def whole(value: Any) -> Any:
+def convert_whole_number(value: Any) -> Any:
     """An integer written as 5.0, as it is an integer to JSON Schema and to some languages' JSON writers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -68,17 +68,17 @@ def id_text(value: Any) -> Any:
 
 def row_number(value: Any) -> Any:
     """An id of ours as a number, though it came as text, as ids do that went through a table or a URL."""
-    return int(value) if isinstance(value, str) and ROW_NUMBER.fullmatch(value) else whole(value)
+    return int(value) if isinstance(value, str) and ROW_NUMBER.fullmatch(value) else convert_whole_number(value)
 
 
-def not_blank(text: str) -> str:
+def check_not_blank(text: str) -> str:
     """The text, if it says anything."""
     if not text.strip():
         raise ValueError("must not be blank")
     return text
 
 
-def written(value: Any) -> Any:
+def check_moment_text(value: Any) -> Any:
     """A moment as ISO 8601 writes it: a bare number, as text as well, could be seconds or milliseconds."""
     if not isinstance(value, str) or not ISO_8601.fullmatch(value):
         message = "must be a date and time with its offset, like 2026-05-01T00:00:00Z"
@@ -86,7 +86,7 @@ def written(value: Any) -> Any:
     return value
 
 
-def in_utc(value: datetime) -> datetime:
+def convert_to_utc(value: datetime) -> datetime:
     """Convert a moment to UTC, if the calendar has it there."""
     try:
         return value.astimezone(UTC)
@@ -94,9 +94,9 @@ def in_utc(value: datetime) -> datetime:
         raise ValueError("is beyond the calendar") from error
 
 
-def storable_json(value: Any) -> Any:
+def check_storable_json(value: Any) -> Any:
     """A JSON value, if Postgres can hold it and it is neither nested nor long beyond reason."""
-    if more_values(value, MAX_VALUES):
+    if has_more_values(value, MAX_VALUES):
         raise ValueError(f"must not hold more than {MAX_VALUES} values")
     _check(value, MAX_DEPTH)
     if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_JSON_BYTES:
@@ -108,41 +108,41 @@ def _check(value: Any, depth: int) -> None:
     if depth == 0:
         raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
-        storable(value)
+        check_storable(value)
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError("must not contain NaN or infinity")
     elif isinstance(value, dict):
         for key, item in value.items():
-            storable(key)
+            check_storable(key)
             _check(item, depth - 1)
     elif isinstance(value, list):
         for item in value:
             _check(item, depth - 1)
 
 
-Storable = Annotated[str, AfterValidator(storable)]
+Storable = Annotated[str, AfterValidator(check_storable)]
 Text = Annotated[
     str,
     Field(min_length=1, json_schema_extra={"pattern": r"\S"}),
-    AfterValidator(storable),
-    AfterValidator(not_blank),
+    AfterValidator(check_storable),
+    AfterValidator(check_not_blank),
 ]
 Question = Annotated[Text, Field(max_length=10_000)]
 ExternalId = Annotated[Text, Field(max_length=512)]
 NumberedId = Annotated[ExternalId, BeforeValidator(id_text, json_schema_input_type=ExternalId | StrictInt)]
 """The same, that may come as a number."""
-JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
-JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalised)]
+JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(check_storable_json)]
+JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalise_name)]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
 TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]
 """The caller's id of a trace or a message: printable ASCII without spaces."""
 EncoderName = Annotated[
-    Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)] | None,
+    Annotated[str, Field(min_length=1, max_length=200), AfterValidator(check_storable)] | None,
     Query(description="The encoder of a new collection, by name; one that exists must be of it."),
 ]
-Whole = BeforeValidator(whole)
-Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
+Whole = BeforeValidator(convert_whole_number)
+Moment = Annotated[AwareDatetime, BeforeValidator(check_moment_text), AfterValidator(convert_to_utc)]
 RowId = Annotated[
     StrictInt,
     Field(ge=1, le=MAX_ID),

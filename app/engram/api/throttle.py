@@ -77,15 +77,15 @@ class Throttle:
             return
         self._in_hand[who] += 1
         try:
-            await self._rated(who, scope, receive, send)
+            await self._limit_rate(who, scope, receive, send)
         finally:
             self._in_hand[who] -= 1
             if not self._in_hand[who]:
                 del self._in_hand[who]
 
-    async def _rated(self, who: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _limit_rate(self, who: str, scope: Scope, receive: Receive, send: Send) -> None:
         if self._rates is None:
-            await self._slotted(scope, receive, send)
+            await self._take_slot(scope, receive, send)
             return
         grant = await _ASKING.do(holder(scope), self._rates.take, who)
         rate_headers = _headers(self._rates, grant)
@@ -96,33 +96,33 @@ class Throttle:
             await _refuse(error, "rate", rate_headers, scope, receive, send)
             return
 
-        async def marked(message: Message) -> None:
+        async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in rate_headers.items():
                     headers[name] = value
             await send(message)
 
-        await self._slotted(scope, receive, marked)
+        await self._take_slot(scope, receive, send_marked)
 
-    async def _slotted(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _take_slot(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in STREAMED or not self._bounds.working:
             await self._app(scope, receive, send)
             return
         held, own = False, holder(scope)
 
-        async def whole() -> Message:
+        async def receive_whole() -> Message:
             nonlocal held
             message = await receive()
             if not held and message["type"] == "http.request" and not message.get("more_body", False):
                 if not await self._slots.take(own):
-                    raise _busy()  # which FastAPI lets through its reading of the body
+                    raise _build_busy_error()  # which FastAPI lets through its reading of the body
                 held = True
             return message
 
         try:
             if _has_body(scope):
-                await self._app(scope, whole, send)
+                await self._app(scope, receive_whole, send)
                 return
             held = await self._slots.take(own)
             if held:
@@ -131,13 +131,13 @@ class Throttle:
                 await _refuse(UnavailableError(_BUSY), "queue", {}, scope, receive, send)
         finally:
             if held:
-                self._slots.free(own)
+                self._slots.release(own)
 
 
 _BUSY = "There are too many requests; this one was not begun."
 
 
-def _busy() -> HTTPException:
+def _build_busy_error() -> HTTPException:
     metrics.REFUSED.labels("queue").inc()
     return HTTPException(UnavailableError.status, _BUSY, headers={"Retry-After": str(BUSY_SECONDS)})
 

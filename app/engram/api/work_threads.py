@@ -35,7 +35,7 @@ class WorkThreads:
         try:
             return await to_thread.run_sync(work, *arguments, limiter=limiter)
         finally:
-            places.free(holder)
+            places.release(holder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,11 +99,11 @@ def main() -> None:
     except ValueError as error:  # pydantic's class, which only those need to import who read settings
         if getattr(error, "title", None) != "Settings":
             raise
-        complain(f"engram: setting {_first_mistake(error)}")
+        complain(f"engram: setting {_describe_first_mistake(error)}")
         sys.exit(1)
 
 
-def _first_mistake(error: Any) -> str:
+def _describe_first_mistake(error: Any) -> str:
     mistake = error.errors(include_input=False, include_url=False)[0]
     name = ".".join(str(part) for part in mistake["loc"])
     variable = name if name.isupper() else f"ENGRAM_{name.upper()}"

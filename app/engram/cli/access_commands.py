@@ -90,7 +90,7 @@ def list_keys(
     with _keys() as service:
         keys = service.page(LOCAL, after, limit, tenant)
     if as_json:
-        say_json({"keys": [_plain(key) for key in keys]})
+        say_json({"keys": [_format_key(key) for key in keys]})
     elif not keys:
         say(f"{tenant}: no keys")
     else:
@@ -124,7 +124,7 @@ def revoke_key(
     with _keys("revoke key", f"{key_id} of {tenant}") as service:
         revoked = service.revoke(LOCAL, key_id, tenant)
     if as_json:
-        say_json(_plain(revoked))
+        say_json(_format_key(revoked))
     else:
         say(f"key {revoked.id} of {revoked.name}: revoked")
 
@@ -209,13 +209,13 @@ def _scopes(options: Sequence[str]) -> dict[str, list[str]]:
 
 def _say_made(key: str, stored: "Key", as_json: bool) -> None:
     if as_json:
-        say_json({"key": key} | _plain(stored))
+        say_json({"key": key} | _format_key(stored))
         return
     say(key)
     complain(f"key {stored.id} of {stored.name}, tenant {stored.tenant}: shown this once; keep it safe")
 
 
-def _plain(key: "Key") -> dict[str, Any]:
+def _format_key(key: "Key") -> dict[str, Any]:
     row = asdict(key)
     return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row.items()}
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engram.cli.explanation_commands import say_passage_causes, say_sentence_causes, short
-from engram.cli.http_client import Client, path_of
-from engram.cli.terminal import counted, say
+from engram.cli.explanation_commands import say_passage_causes, say_sentence_causes, shorten
+from engram.cli.http_client import Client, build_path
+from engram.cli.terminal import format_count, say
 
 TEXT = 200
 """Characters shown of a passage that no sentence speaks for, or of a sentence in a verdict."""
@@ -27,16 +27,16 @@ def say_answer(answer: Mapping[str, Any]) -> None:
     arm = "" if answer["arm"] is None else f", arm {answer['arm']}"
     shadow = ", in shadow" if answer["shadow"] else ""
     sufficiency = "" if answer["sufficiency"] is None else f", sufficiency {answer['sufficiency']:.0%}"
-    hops = counted(answer["hops"], "hop")
+    hops = format_count(answer["hops"], "hop")
     say(f"query {answer['query_id']}: {hops}, {answer['stop_reason']}{arm}{shadow}{sufficiency}")
     for rank, passage in enumerate(answer["passages"], start=1):
         by_chance = "  (explored)" if passage["explored"] else ""
-        title = f"  {short(passage['title'], 80)}" if passage["title"] else ""
+        title = f"  {shorten(passage['title'], 80)}" if passage["title"] else ""
         say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}{by_chance}{title}")
         for sentence in passage["sentences"]:
             say(f"     [{sentence['sentence_id']}] {sentence['text']}")
         if not passage["sentences"]:
-            say(f"     {short(passage['text'], TEXT)}")
+            say(f"     {shorten(passage['text'], TEXT)}")
         if passage["duplicates"]:
             named = ", ".join(duplicate["passage_id"] for duplicate in passage["duplicates"])
             say(f"     nearly the same text: {named}")
@@ -46,7 +46,7 @@ def say_answer(answer: Mapping[str, Any]) -> None:
 
 def _say_trace(trace: Mapping[str, Any]) -> None:
     for hop in trace["hops"]:
-        say(f"hop {hop['hop']}: {counted(hop['candidates'], 'candidate')} from {', '.join(hop['entities'])}")
+        say(f"hop {hop['hop']}: {format_count(hop['candidates'], 'candidate')} from {', '.join(hop['entities'])}")
         for row in hop["sentences"]:
             say(
                 f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "
@@ -55,22 +55,22 @@ def _say_trace(trace: Mapping[str, Any]) -> None:
             )
             say_sentence_causes(row)
     if trace["collapsed"]:
-        say(f"{counted(trace['collapsed'], 'candidate')} left out with nearly the text of a better one")
+        say(f"{format_count(trace['collapsed'], 'candidate')} left out with nearly the text of a better one")
     say_passage_causes(trace["passages"])
     legends = [*(LEGEND if trace["hops"] else ()), *((PASSAGE_LEGEND,) if trace["passages"] else ())]
     for line in legends:
         say(f"# {line}")
 
 
-def why_nothing(client: Client, answer: Mapping[str, Any], sought: Mapping[str, Any] | None) -> str:
+def explain_empty_answer(client: Client, answer: Mapping[str, Any], sought: Mapping[str, Any] | None) -> str:
     """Why an answer has no passage, and what to try."""
     name = answer["collection"]
     if answer["insufficient"]:
         probability = answer["sufficiency"] or 0
         return f"Nothing is shown, since sufficiency is {probability:.0%} only: see docs/ranking.md."
-    held = client.send("GET", path_of("collections", name))["passage_count"]
+    held = client.send("GET", build_path("collections", name))["passage_count"]
     if not held:
-        page = client.send("GET", path_of("collections", name, "jobs"), params={"limit": 20})
+        page = client.send("GET", build_path("collections", name, "jobs"), params={"limit": 20})
         busy = [job for job in page["jobs"] if job["status"] in {"receiving", "queued", "running"}]
         return (
             f"{name} holds no passage yet: {len(busy)} jobs are under way (engram job list -c {name})."
@@ -111,7 +111,7 @@ def say_changes(client: Client, receipt: Mapping[str, Any]) -> None:
         say(f"     {effect}:{'' if sentences else ' none'}")
         for sentence in sentences:
             remark = " (retrieval missed it)" if sentence in missed else ""
-            say(f"     [{sentence}]{remark} {short(texts.get(sentence, ''), TEXT)}".rstrip())
+            say(f"     [{sentence}]{remark} {shorten(texts.get(sentence, ''), TEXT)}".rstrip())
             for change in changes.get(sentence, ()):
                 held = ", held back by a cap" if change["capped"] else ""
                 say(

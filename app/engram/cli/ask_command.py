@@ -13,7 +13,7 @@ from engram.cli.terminal import (
     base_url,
     cli,
     complain,
-    counted,
+    format_count,
     say,
     say_json,
 )
@@ -104,7 +104,7 @@ def _say_round(one: dict[str, Any]) -> None:
     turn = one["said"].get("content")  # of an agent
     did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
     say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")
-    say(f"     {counted(curated['kept'], 'sentence')}{also}{''.join(', ' + text for text in figures)}")
+    say(f"     {format_count(curated['kept'], 'sentence')}{also}{''.join(', ' + text for text in figures)}")
     for warning in one["warnings"]:
         complain(f"     {warning['type']}: {warning['detail']}")
 
@@ -114,8 +114,8 @@ def _say_end(session: dict[str, Any]) -> None:
     calls = f", {cost['llm_calls']} LLM calls" if cost["llm_calls"] else ""
     end = _ENDS.get(session["stop_reason"], session["stop_reason"])
     say(
-        f"session {session['session_id']}: {end}, {counted(cost['rounds'], 'round')}, "
-        f"{counted(cost['passages'], 'passage')}{calls}, {cost['seconds']:.1f} s"
+        f"session {session['session_id']}: {end}, {format_count(cost['rounds'], 'round')}, "
+        f"{format_count(cost['passages'], 'passage')}{calls}, {cost['seconds']:.1f} s"
     )
     for note in session["notes"]:
         say(f"  {note['text']}  {note['cites']}")

@@ -46,7 +46,7 @@ def backup(
         with services.audit_log.on_command("backup", str(target)):
             manifest = services.maintenance.backup.backup(target, progress, stopping.is_set)
     if not as_json:
-        say(f"{target}: {_described(manifest)}")
+        say(f"{target}: {_describe_manifest(manifest)}")
     verified = _check(configured, target, as_json) if check else None
     if as_json:
         say_json({"folder": str(target), "manifest": asdict(manifest), "verified": verified})
@@ -100,12 +100,12 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
     with _progress_bars() as progress:
         manifest = services.maintenance.backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
-        for number, report in enumerate(services.verify.every(1) if verify else (), start=1):
+        for number, report in enumerate(services.verify.verify_all(1) if verify else (), start=1):
             if not report.clean:
                 bad.append(report.collection)
             progress("collections verified", number, count)
     if not quiet:
-        say(f"{source}: restored, {_described(manifest)}")
+        say(f"{source}: restored, {_describe_manifest(manifest)}")
     for name in bad:
         complain(f"{name}: what was learned does not follow from its log; engram verify -c {name} says where")
     if bad:
@@ -115,7 +115,7 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
     return manifest
 
 
-def _described(manifest: "Manifest") -> str:
+def _describe_manifest(manifest: "Manifest") -> str:
     rows = sum(manifest.rows.values())
     return (
         f"{len(manifest.collections)} collections, {rows} rows in {len(manifest.rows)} tables, "

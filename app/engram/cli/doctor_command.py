@@ -27,7 +27,7 @@ def doctor(
 
     with application(settings()) as services, tenancy.unrestricted():
         findings = []
-        for finding in chain(services.doctor.examine(), _learned(services) if deep else ()):
+        for finding in chain(services.doctor.examine(), _check_learning(services) if deep else ()):
             findings.append(finding)
             if not as_json:
                 remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
@@ -38,11 +38,11 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _learned(services: "Application") -> "Iterator[CheckResult]":
+def _check_learning(services: "Application") -> "Iterator[CheckResult]":
     """Compare each collection with a replay of its log."""
     from engram.services.maintenance.doctor_checks import CheckResult
 
-    for report in services.verify.every(1):
+    for report in services.verify.verify_all(1):
         name = report.collection
         if report.clean:
             yield CheckResult("learned", "ok", f"{name} follows from its log")

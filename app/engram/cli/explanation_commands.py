@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from engram.cli.http_client import ClientError, path_of
+from engram.cli.http_client import ClientError, build_path
 from engram.cli.metadata_filters import FilterOption, as_filter
 from engram.cli.terminal import (
     ASK,
@@ -13,7 +13,7 @@ from engram.cli.terminal import (
     JsonOption,
     UrlOption,
     cli,
-    client_of,
+    open_client,
     say,
     say_json,
     say_table,
@@ -40,8 +40,8 @@ def memory(
     """Show what is remembered of a sentence, and every verdict that made it so."""
     options = {"collection": collection, "after": after, "limit": limit, "query": query}
     params = {name: value for name, value in options.items() if value is not None}
-    with client_of(url) as client:
-        document = client.send("GET", path_of("sentences", str(sentence), "memory"), params=params)
+    with open_client(url) as client:
+        document = client.send("GET", build_path("sentences", str(sentence), "memory"), params=params)
     if as_json:
         say_json(document)
         return
@@ -58,7 +58,7 @@ def memory(
     for support in document["supports"]:
         say(
             f"supports with {support['support']:.3f} (perplexity {support['perplexity']:.3f}): "
-            f"{quoted(support['question'])}"
+            f"{quote_text(support['question'])}"
         )
     if document["support_count"] > len(document["supports"]):
         say(f"and {document['support_count'] - len(document['supports'])} more questions")
@@ -73,7 +73,7 @@ def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]
     now = "" if move["similarity_now"] is None else f"{move['similarity_now']:.3f}"
     return (
         str(event["feedback_id"]),
-        short(event["judge"], 20),
+        shorten(event["judge"], 20),
         move["channel"],
         str(move["target"]),
         f"{move['gain']:.3f}",
@@ -81,7 +81,7 @@ def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]
         f"{move['perplexity_before']:.3f} > {move['perplexity_after']:.3f}",
         f"{move['similarity_before']:.3f} > {move['similarity_after']:.3f}",
         now,
-        quoted(event["question"]),
+        quote_text(event["question"]),
     )
 
 
@@ -107,7 +107,7 @@ def compare(
         "b": _arm(b),
         "filter": as_filter(filters),
     }
-    with client_of(url) as client:
+    with open_client(url) as client:
         compared = client.send("POST", "/query/compare", json=body)
     if as_json:
         say_json(compared)
@@ -117,9 +117,9 @@ def compare(
     padded = ([*column, *[""] * (rows - len(column))] for column in (left, right))
     say_table([(f"{one:<{COLUMN}}", other) for one, other in zip(*padded, strict=True)], "<<")
     for row in compared["passages"]:
-        title = f"{short(row['title'], COLUMN)}: " if row["title"] else ""
-        name = short(row["passage_id"], COLUMN)
-        say(f"{name}  {short(title + row['text'], 2 * COLUMN - len(name))}")
+        title = f"{shorten(row['title'], COLUMN)}: " if row["title"] else ""
+        name = shorten(row["passage_id"], COLUMN)
+        say(f"{name}  {shorten(title + row['text'], 2 * COLUMN - len(name))}")
 
 
 def _arm(option: str) -> dict[str, str]:
@@ -155,7 +155,7 @@ def _column(compared: Mapping[str, Any], one: str, other: str) -> list[str]:
         )
         score = f"{row[f'score_{one}']:.3f}"
         room = COLUMN - len(f"{rank:>3}.   {score}{change}")
-        lines.append(f"{rank:>3}. {short(row['passage_id'], room)}  {score}{change}")
+        lines.append(f"{rank:>3}. {shorten(row['passage_id'], room)}  {score}{change}")
     return [line[:COLUMN] for line in lines]
 
 
@@ -164,7 +164,7 @@ def say_sentence_causes(row: Mapping[str, Any]) -> None:
     for influence in row["influences"]:
         parts = (("score", influence["score"]), ("recall", influence["recall_prior"]))
         changes = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
-        say(f"          {changes} {_by(influence)}")
+        say(f"          {changes} {_format_cause(influence)}")
     if row["influences_cut"]:
         say("          and more")
 
@@ -187,7 +187,7 @@ def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
         for influence in row["influences"]:
             parts = ((name, influence[name]) for name in ("memory", "recall", "weights"))
             changes = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
-            say(f"     {influence['score']:+.3f} {_by(influence)} ({changes})")
+            say(f"     {influence['score']:+.3f} {_format_cause(influence)} ({changes})")
         if row["influences_cut"]:
             say("     and more")
         for line in _factor_lines(row["features"], row["completes"]):
@@ -212,23 +212,24 @@ def _key_lines(key: Mapping[str, Any] | None) -> Iterator[str]:
         return
     yield f"key: similarity {key['similarity']:.3f}, of the base key {key['base_similarity']:.3f}"
     for unit in key["units"]:
-        yield f"     {unit['share']:.0%} unit {unit['unit_id']}, {unit['method']}: {quoted(unit['text'])}"
+        yield f"     {unit['share']:.0%} unit {unit['unit_id']}, {unit['method']}: {quote_text(unit['text'])}"
         for event in unit["events"]:
-            yield f"          credit {event['gain'] * event['weight']:.3f} {_by(event)}"
+            yield f"          credit {event['gain'] * event['weight']:.3f} {_format_cause(event)}"
         if unit["event_count"] > len(unit["events"]):
             yield f"          and {unit['event_count'] - len(unit['events'])} more verdicts"
 
 
-def _by(cause: Mapping[str, Any]) -> str:
-    return f"by feedback {cause['feedback_id']} of judge {short(cause['judge'], 40)}: {quoted(cause['question'])}"
+def _format_cause(cause: Mapping[str, Any]) -> str:
+    judge, question = shorten(cause["judge"], 40), quote_text(cause["question"])
+    return f"by feedback {cause['feedback_id']} of judge {judge}: {question}"
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """The beginning of a text, in one line and in quotation marks."""
-    return f"'{short(text, QUOTED)}'"
+    return f"'{shorten(text, QUOTED)}'"
 
 
-def short(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """A text in one line, cut where it is longer than that."""
     line = _line(text)
     return line if len(line) <= most else f"{line[: most - 3]}..."

@@ -12,8 +12,8 @@ from engram.cli.terminal import (
     JsonOption,
     JudgeOption,
     UrlOption,
-    client_of,
     judge_of,
+    open_client,
     say,
     say_json,
 )
@@ -52,7 +52,7 @@ def search_facts(
         "graph": graph,
         "collection": collection,
     }
-    with client_of(url) as client:
+    with open_client(url) as client:
         body = {name: value for name, value in options.items() if value is not None}
         result = client.send("POST", "/facts/search", json=body)
     if as_json:
@@ -126,7 +126,7 @@ def show_fact(
     as_json: JsonOption = False,
 ) -> None:
     """Show a fact: who says it, and everything that moved what is believed of it."""
-    with client_of(url) as client:
+    with open_client(url) as client:
         detail = client.send("GET", f"/facts/{fact_id}", params={"collection": collection})
     if as_json:
         say_json(detail)
@@ -157,7 +157,7 @@ def set_predicate(
     if one is not None and name is None:
         raise ClientError("Say of which predicate.")
     body: dict[str, Any] = {"collection": collection, "graph": graph}
-    with client_of(url) as client:
+    with open_client(url) as client:
         if name is None:
             document = client.send("POST", "/predicates/count", json=body)
         else:
@@ -174,7 +174,7 @@ def set_predicate(
 def _send_statement(path: str, body: dict[str, Any], key: str | None, url: str | None, *, as_json: bool) -> None:
     headers = {} if key is None else {"idempotency-key": key}
     sent = {name: value for name, value in body.items() if value is not None}
-    with client_of(url) as client:
+    with open_client(url) as client:
         done = client.send("POST", path, json=sent, headers=headers)
     if as_json:
         say_json(done)

@@ -13,8 +13,8 @@ from engram.cli.terminal import (
     JsonOption,
     JudgeOption,
     UrlOption,
-    client_of,
     judge_of,
+    open_client,
     say,
     say_json,
 )
@@ -33,7 +33,7 @@ def merge_graphs(
     """Merge a graph of facts into another: all that was said in it, each once; `retract` takes it back."""
     options = {"collection": collection, "graph": graph, "into": into, "judge": judge_of(judge)}
     body = {name: value for name, value in options.items() if value is not None}
-    with client_of(url) as client:
+    with open_client(url) as client:
         headers = {"idempotency-key": key or uuid.uuid4().hex}
         done = client.send("POST", "/facts/merge", json=body, headers=headers)
     if as_json:
@@ -53,7 +53,7 @@ def align_names(
 ) -> None:
     """Join names of facts that mean the same, as is done with every new one."""
     options = {"collection": collection, "graph": graph, "preview": preview}
-    with client_of(url) as client:
+    with open_client(url) as client:
         body = {name: value for name, value in options.items() if value is not None}
         result = client.send("POST", "/entities/align", json=body)
     if as_json:
@@ -91,7 +91,7 @@ def retract(
     criteria = {name: value for name, value in said.items() if value is not None}
     if (event_id is None) == (not criteria):
         raise ClientError("Say which: an event, or --judge, --from, --to, --graph or --all.")
-    with client_of(url) as client:
+    with open_client(url) as client:
         if event_id is not None:
             done = client.send("DELETE", f"/facts/events/{event_id}", params={"collection": collection})
         else:

@@ -201,7 +201,7 @@ class Client:
             time.sleep(POLL_SECONDS)
 
 
-def path_of(*parts: str) -> str:
+def build_path(*parts: str) -> str:
     """A path of these parts, whatever they hold; full stops too, or an id ``..`` would lead elsewhere."""
     return "".join(f"/{quote(part, safe='', errors='surrogateescape')}" for part in parts).replace(".", "%2E")
 
@@ -212,7 +212,7 @@ def open_corpus(path: Path) -> BufferedIOBase:
     Raises:
         ClientError: the file cannot be read, or is not text.
     """
-    stream = _opened(path)
+    stream = _open_file(path)
     try:
         start = stream.peek(CHUNK_BYTES)
     except (OSError, EOFError, zlib.error) as error:
@@ -224,7 +224,7 @@ def open_corpus(path: Path) -> BufferedIOBase:
     return stream
 
 
-def _opened(path: Path) -> gzip.GzipFile | BufferedReader:
+def _open_file(path: Path) -> gzip.GzipFile | BufferedReader:
     try:
         return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
     except OSError as error:

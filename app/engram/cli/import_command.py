@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from engram.cli.http_client import Client, path_of
-from engram.cli.ingest_commands import ingested, whole
+from engram.cli.http_client import Client, build_path
+from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import (
     STOCK,
     CollectionOption,
@@ -18,8 +18,8 @@ from engram.cli.terminal import (
     JsonOption,
     UrlOption,
     cli,
-    client_of,
     complain,
+    open_client,
     say,
     say_json,
 )
@@ -59,16 +59,16 @@ def import_(
     other files are imported.
     """
     from engram.importing.converter import Converter
-    from engram.importing.folder import listing
+    from engram.importing.folder import list_files
     from engram.importing.import_limits import PATIENT
 
     if overlap >= size:
         raise InvalidRequestError("--overlap must be smaller than --size.")
-    listed = listing(paths)
+    listed = list_files(paths)
     if listed.others:
-        complain(f"left alone, being of other kinds: {_some(listed.others)}")
+        complain(f"left alone, being of other kinds: {_format_names(listed.others)}")
     if listed.outside:
-        complain(f"not followed, being links that leave the folder: {_some(listed.outside)}")
+        complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
     if not listed.sources:
         raise InvalidRequestError("There is nothing to import.")
     read = _Read()
@@ -144,26 +144,26 @@ def _send(
     as_json: bool,
 ) -> bool:
     """Whether all of it arrived; what an earlier import left of these files is gone then."""
-    with client_of(url) as client:
+    with open_client(url) as client:
         stream = cast(io.BufferedIOBase, lines)
-        job = ingested(client, stream, "import", collection, quiet=as_json, encoder=encoder)
-        listed = _imported(client, collection) if whole(job) else ()
+        job = ingest_stream(client, stream, "import", collection, quiet=as_json, encoder=encoder)
+        listed = _list_imported_ids(client, collection) if is_complete(job) else ()
         removed = [identifier for identifier in listed if _is_stale(identifier, read, removed_ids)]
         for stale in removed:
-            client.send("DELETE", path_of("passages", stale), params={"collection": collection})
+            client.send("DELETE", build_path("passages", stale), params={"collection": collection})
     if removed and not as_json:
         say(f"{len(removed)} removed that the files no longer have")
     if as_json:
         say_json({"jobs": [job], "removed": removed, "failed": sorted(read.failed)})
-    return whole(job)
+    return is_complete(job)
 
 
-def _imported(client: Client, collection: str) -> Iterator[str]:
+def _list_imported_ids(client: Client, collection: str) -> Iterator[str]:
     """Ids of passages that look like an import's."""
     after: str | None = None
     while True:
         where: dict[str, Any] = {"limit": PAGE} | ({} if after is None else {"after": after})
-        page = client.send("GET", path_of("collections", collection, "passages"), params=where)
+        page = client.send("GET", build_path("collections", collection, "passages"), params=where)
         yield from (listed["id"] for listed in page["passages"] if "#" in listed["id"])
         after = page["next_after"]
         if after is None:
@@ -177,5 +177,5 @@ def _is_stale(identifier: str, read: _Read, removed_ids: tuple[str, ...]) -> boo
     return source not in read.failed and source.startswith(tuple(f"{folder}/" for folder in removed_ids))
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _format_names(names: tuple[str, ...]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

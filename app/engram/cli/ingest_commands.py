@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.http_client import AwayError, Client, Patience, open_corpus
-from engram.cli.query_commands import INTERRUPTED, followed, progress_bar
+from engram.cli.query_commands import INTERRUPTED, follow_job, progress_bar
 from engram.cli.terminal import (
     STOCK,
     CollectionOption,
@@ -18,8 +18,8 @@ from engram.cli.terminal import (
     UrlOption,
     base_url,
     cli,
-    client_of,
     complain,
+    open_client,
     say,
     say_json,
 )
@@ -38,13 +38,13 @@ def ingest(
     Where the service goes away meanwhile, it is waited for; what had arrived is not sent twice.
     """
     jobs = []
-    with client_of(url) as client:
+    with open_client(url) as client:
         for path in files:
             with open_corpus(path) as stream:
-                jobs.append(ingested(client, stream, path.name, collection, quiet=as_json, encoder=encoder))
+                jobs.append(ingest_stream(client, stream, path.name, collection, quiet=as_json, encoder=encoder))
     if as_json:
         say_json({"jobs": jobs})
-    if not all(map(whole, jobs)):
+    if not all(map(is_complete, jobs)):
         raise typer.Exit(1)
 
 
@@ -55,17 +55,17 @@ def sample(url: UrlOption = None, as_json: JsonOption = False) -> None:
     from engram.sample.tour import tour
 
     address = base_url(url)
-    with client_of(url) as client:
-        job = ingested(client, io.BytesIO(corpus()), "sample corpus", COLLECTION, quiet=as_json)
+    with open_client(url) as client:
+        job = ingest_stream(client, io.BytesIO(corpus()), "sample corpus", COLLECTION, quiet=as_json)
     if as_json:
         say_json({"jobs": [job]})
     else:
         say(tour(address))
-    if not whole(job):
+    if not is_complete(job):
         raise typer.Exit(1)
 
 
-def ingested(
+def ingest_stream(
     client: Client,
     stream: io.BufferedIOBase,
     label: str,
@@ -77,9 +77,9 @@ def ingested(
     """The job at its end."""
     with progress_bar() as progress:
         task = progress.add_task(f"{label}: sending", total=None)
-        accepted = _sent(client, stream, collection, label, encoder)
+        accepted = _send_stream(client, stream, collection, label, encoder)
         complain(f"{label}: job {accepted['job_id']}; engram job list -c {collection} shows it")
-        job = followed(client, accepted, progress, task, label)
+        job = follow_job(client, accepted, progress, task, label)
     if not quiet:
         counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
         say(f"{label}: {counts}")
@@ -96,7 +96,7 @@ def ingested(
     return job
 
 
-def _sent(
+def _send_stream(
     client: Client, stream: io.BufferedIOBase, collection: str, label: str, encoder: str | None
 ) -> dict[str, Any]:
     """The job that takes what was sent, again from the start where the service went away in between.
@@ -109,13 +109,13 @@ def _sent(
     patience = Patience()
     begun = False
 
-    def sent(_count: int) -> None:
+    def note_sent(_count: int) -> None:
         nonlocal begun
         begun = True
 
     while True:
         try:
-            return client.ingest(stream, collection, sent, key=key, encoder=encoder)
+            return client.ingest(stream, collection, note_sent, key=key, encoder=encoder)
         except KeyboardInterrupt:
             complain(
                 f"{label}: stopped while sending. What did not arrive whole is not ingested; "
@@ -130,5 +130,5 @@ def _sent(
             stream.seek(0)
 
 
-def whole(job: dict[str, Any]) -> bool:
+def is_complete(job: dict[str, Any]) -> bool:
     return bool(job["status"] == "succeeded" and job["rejected"] == 0)

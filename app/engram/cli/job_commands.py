@@ -5,13 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import job_group
-from engram.cli.http_client import path_of
+from engram.cli.http_client import build_path
 from engram.cli.terminal import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    client_of,
     complain,
+    open_client,
     say,
     say_json,
     say_table,
@@ -30,8 +30,8 @@ def list_jobs(
 ) -> None:
     """List the jobs of a collection, the latest first."""
     where = {"limit": limit} | ({} if before is None else {"before": before})
-    with client_of(url) as client:
-        page = client.send("GET", path_of("collections", collection, "jobs"), params=where)
+    with open_client(url) as client:
+        page = client.send("GET", build_path("collections", collection, "jobs"), params=where)
     if as_json:
         say_json(page)
         return
@@ -52,8 +52,8 @@ def cancel_job(
     as_json: JsonOption = False,
 ) -> None:
     """End a job early. What it did so far stays."""
-    with client_of(url) as client:
-        job = client.send("DELETE", path_of("jobs", job_id), params={"collection": collection})
+    with open_client(url) as client:
+        job = client.send("DELETE", build_path("jobs", job_id), params={"collection": collection})
     if as_json:
         say_json(job)
     elif job["status"] == "cancelled":

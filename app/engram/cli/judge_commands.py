@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import judges_group
-from engram.cli.http_client import ClientError, path_of
+from engram.cli.http_client import ClientError, build_path
 from engram.cli.terminal import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    client_of,
+    open_client,
     say,
     say_json,
     say_table,
@@ -49,8 +49,8 @@ def list_judges(
 ) -> None:
     """Show who judges, and how far each counts; what is a judge's own has a star."""
     params = {"limit": limit} | ({} if after is None else {"after": after})
-    with client_of(url) as client:
-        page = client.send("GET", path_of("collections", collection, "judges"), params=params)
+    with open_client(url) as client:
+        page = client.send("GET", build_path("collections", collection, "judges"), params=params)
     if as_json:
         say_json(page)
     elif not page["judges"]:
@@ -87,8 +87,8 @@ def set_judge(
         body["trusted"] = trusted
     if like_all == bool(body):
         raise ClientError("Say what is to differ for this judge, or else --like-all.")
-    with client_of(url) as client:
-        judge_out = client.send("PUT", path_of("collections", collection, "judges", judge), json=body)
+    with open_client(url) as client:
+        judge_out = client.send("PUT", build_path("collections", collection, "judges", judge), json=body)
     if as_json:
         say_json(judge_out)
     else:

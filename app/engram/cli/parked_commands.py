@@ -6,8 +6,8 @@ import typer
 
 from engram.cli.command_groups import parked_group
 from engram.cli.http_client import Client, ClientError
-from engram.cli.query_commands import one_by_one, say_statuses
-from engram.cli.terminal import CollectionOption, JsonOption, UrlOption, client_of, say, say_json
+from engram.cli.query_commands import say_statuses, send_one_by_one
+from engram.cli.terminal import CollectionOption, JsonOption, UrlOption, open_client, say, say_json
 
 
 @parked_group.command("list")
@@ -20,7 +20,7 @@ def list_parked(
 ) -> None:
     """List verdicts that could not be applied, with what they failed with."""
     where = {"collection": collection, "status": "parked", "after": after, "limit": limit}
-    with client_of(url) as client:
+    with open_client(url) as client:
         page = client.send("GET", "/feedback", params=where)
     if as_json:
         say_json(page)
@@ -43,11 +43,11 @@ def retry(
     """Have parked verdicts tried again, once the cause is mended."""
     if sum((bool(events), judge_name is not None, everything)) != 1:
         raise ClientError("Say which verdicts: by their ids, or by --judge or --all.")
-    with client_of(url) as client:
+    with open_client(url) as client:
         done = (
-            one_by_one(client, "POST", events, collection, "/retry")
+            send_one_by_one(client, "POST", events, collection, "/retry")
             if events
-            else _many(client, judge_name, collection)
+            else _retry_many(client, judge_name, collection)
         )
     if as_json:
         say_json(done)
@@ -57,7 +57,7 @@ def retry(
         say(f"{collection}: {done['retried']} retried")
 
 
-def _many(client: Client, judge_name: str | None, collection: str) -> dict[str, Any]:
+def _retry_many(client: Client, judge_name: str | None, collection: str) -> dict[str, Any]:
     options = {} if judge_name is None else {"judge": judge_name}
     answer: dict[str, Any] = client.send("POST", "/feedback/retry", json=options | {"collection": collection})
     return answer

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import passage_key_group
-from engram.cli.http_client import path_of
+from engram.cli.http_client import build_path
 from engram.cli.terminal import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    client_of,
+    open_client,
     say,
     say_json,
     say_table,
@@ -22,12 +22,12 @@ HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", ""
 @passage_key_group.command("evolve")
 def evolve(collection: CollectionOption = "default", url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Let the passage keys of a collection take in now what verdicts validated."""
-    with client_of(url) as client:
-        done = client.send("POST", path_of("collections", collection, "evolve"))
+    with open_client(url) as client:
+        done = client.send("POST", build_path("collections", collection, "evolve"))
     if as_json:
         say_json(done)
     elif done["generation"] is None:
-        say(f"{collection}: nothing waits that moves a key; {_serving(done['serving'])}")
+        say(f"{collection}: nothing waits that moves a key; {_format_generation(done['serving'])}")
     else:
         generation = done["generation"]
         say(
@@ -44,13 +44,13 @@ def key_status(
     as_json: JsonOption = False,
 ) -> None:
     """Show where the passage keys of a collection stand, and its evolutions."""
-    with client_of(url) as client:
-        standing = client.send("GET", path_of("collections", collection, "keys"))
-        page = client.send("GET", path_of("collections", collection, "generations"), params={"limit": limit})
+    with open_client(url) as client:
+        standing = client.send("GET", build_path("collections", collection, "keys"))
+        page = client.send("GET", build_path("collections", collection, "generations"), params={"limit": limit})
     if as_json:
         say_json({"keys": standing, "generations": page})
         return
-    say(_standing(standing))
+    say(_format_standing(standing))
     if page["generations"]:
         rows = (_cells(made, standing["generation"]) for made in page["generations"])
         say_table([HEADINGS, *rows], "<<<<<<<")
@@ -64,13 +64,13 @@ def rollback(
     as_json: JsonOption = False,
 ) -> None:
     """Serve the passage keys of another generation, earlier or later."""
-    with client_of(url) as client:
-        path = path_of("collections", collection, "rollback")
+    with open_client(url) as client:
+        path = build_path("collections", collection, "rollback")
         standing = client.send("POST", path, json={"generation": generation})
     if as_json:
         say_json(standing)
     else:
-        say(_standing(standing))
+        say(_format_standing(standing))
 
 
 @passage_key_group.command("show")
@@ -82,9 +82,9 @@ def show_key(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a passage's key learned, and the questions behind it."""
-    with client_of(url) as client:
+    with open_client(url) as client:
         document = client.send(
-            "GET", path_of("passages", passage, "key"), params={"collection": collection, "limit": limit}
+            "GET", build_path("passages", passage, "key"), params={"collection": collection, "limit": limit}
         )
     if as_json:
         say_json(document)
@@ -121,16 +121,17 @@ def _say_unit(unit: dict[str, Any]) -> None:
         say(f"     and {unit['event_count'] - len(unit['events'])} earlier verdicts")
 
 
-def _standing(standing: dict[str, Any]) -> str:
+def _format_standing(standing: dict[str, Any]) -> str:
     due = "" if standing["due"] is None else f"; an evolution is due ({standing['due']})"
     return (
-        f"{standing['collection']}: {_serving(standing['generation'])}; verdicts waiting: {standing['waiting']}, "
+        f"{standing['collection']}: {_format_generation(standing['generation'])}; "
+        f"verdicts waiting: {standing['waiting']}, "
         f"in the open batch: {standing['batch_events']}; best alignment gain {standing['best_gain']:.3f}, "
         f"stale batches: {standing['stale_batches']}{due}"
     )
 
 
-def _serving(generation: int) -> str:
+def _format_generation(generation: int) -> str:
     return f"generation {generation} serves" if generation else "base keys serve"
 
 

@@ -13,7 +13,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from engram.cli.terminal import visible
+from engram.cli.terminal import escape_controls
 
 
 class Label(TextColumn):
@@ -21,7 +21,7 @@ class Label(TextColumn):
 
     def render(self, task: Task) -> Text:
         """Render the label."""
-        return Text(visible(task.description))
+        return Text(escape_controls(task.description))
 
 
 class Rate(ProgressColumn):

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engram.cli.terminal import ASK, CollectionOption, UrlOption, cli, client_of, complain, counted, say, say_json
+from engram.cli.terminal import (
+    ASK,
+    CollectionOption,
+    UrlOption,
+    cli,
+    complain,
+    format_count,
+    open_client,
+    say,
+    say_json,
+)
 from engram.context.errors import EngramError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -79,7 +89,7 @@ def pull_langfuse(
 
     variables = "LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"
     host = os.environ.get("LANGFUSE_HOST") or os.environ.get("LANGFUSE_BASE_URL") or "https://cloud.langfuse.com"
-    auth = (_needed("LANGFUSE_PUBLIC_KEY"), _needed("LANGFUSE_SECRET_KEY"))
+    auth = (_require_variable("LANGFUSE_PUBLIC_KEY"), _require_variable("LANGFUSE_SECRET_KEY"))
     numbers = _scale(scale)
     with ExitStack() as stack:
         http = ProductHttp("Langfuse", host.rstrip("/"), variables, auth=auth)
@@ -109,7 +119,7 @@ def pull_dify(
     from engram.pulls.product_http import ProductHttp
 
     host = (os.environ.get("DIFY_API_URL") or "https://api.dify.ai/v1").rstrip("/")
-    headers = {"authorization": f"Bearer {_needed('DIFY_API_KEY')}"}
+    headers = {"authorization": f"Bearer {_require_variable('DIFY_API_KEY')}"}
     with ExitStack() as stack:
         http = ProductHttp("Dify", host, "DIFY_API_KEY", headers=headers)
         stack.callback(http.close)
@@ -145,7 +155,7 @@ def pull_open_webui(
         if file is not None:
             product = OpenWebUiFeedbacks(file)
         else:
-            host, key = _needed("OPEN_WEBUI_URL").rstrip("/"), _needed("OPEN_WEBUI_API_KEY")
+            host, key = _require_variable("OPEN_WEBUI_URL").rstrip("/"), _require_variable("OPEN_WEBUI_API_KEY")
             headers = {"authorization": f"Bearer {key}"}
             http = ProductHttp("Open WebUI", host, "OPEN_WEBUI_API_KEY", headers=headers)
             stack.callback(http.close)
@@ -154,7 +164,7 @@ def pull_open_webui(
         _pull(run, None, watch=watch, every=every, as_json=as_json)
 
 
-def _needed(variable: str) -> str:
+def _require_variable(variable: str) -> str:
     value = os.environ.get(variable, "").strip()
     if not value:
         raise InvalidRequestError(f"{variable} is not set.")
@@ -186,7 +196,7 @@ def _run(
 ) -> "PullRun":
     """Put a run together; its ledger is kept under the name of the product and its host."""
     from engram.cli.pull_service import PullService
-    from engram.core.filter.judge_names import normalised
+    from engram.core.filter.judge_names import normalise_name
     from engram.pulls.pull_run import PullRun
 
     by_host = product.product if http is None else f"{product.product}@{http.host}"
@@ -194,10 +204,10 @@ def _run(
     if not re.fullmatch(r"[a-z0-9][a-z0-9._@:-]{0,199}", source):
         raise InvalidRequestError(f"--name {source!r} may hold a to z, digits and . _ @ : - only.")
     try:
-        fixed = None if judge is None else normalised(judge)
+        fixed = None if judge is None else normalise_name(judge)
     except ValueError as error:
         raise InvalidRequestError(f"--judge {judge!r}: {error}.") from error
-    client = stack.enter_context(client_of(url))
+    client = stack.enter_context(open_client(url))
     report = complain if quiet else say
     return PullRun(
         product,
@@ -224,7 +234,7 @@ def _pull(run: "PullRun", window: timedelta | None, *, watch: bool, every: float
         oldest = None if window is None else began - window
         since = oldest if full or oldest is None else max(oldest, began - RECENT)
         try:
-            _say(run.once(since, oldest), as_json=as_json)
+            _say(run.run_once(since, oldest), as_json=as_json)
             last_full = began if full else last_full
         except EngramError as error:
             if not watch or not _passes(error):
@@ -249,7 +259,7 @@ def _say(counts: "PullCounts", *, as_json: bool) -> None:
         return
     rated = f"{counts.up} up, {counts.down} down, {counts.revoked} revoked, {counts.unchanged} unchanged"
     remarks = [
-        f"{counted(counts.unknown, 'score')} of traces without a query here" if counts.unknown else "",
-        f"{counted(counts.skipped, 'score')} skipped" if counts.skipped else "",
+        f"{format_count(counts.unknown, 'score')} of traces without a query here" if counts.unknown else "",
+        f"{format_count(counts.skipped, 'score')} skipped" if counts.skipped else "",
     ]
     say("; ".join([rated, *filter(None, remarks)]))

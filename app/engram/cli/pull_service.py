@@ -7,7 +7,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from engram.cli.http_client import Client, ClientError, path_of
+from engram.cli.http_client import Client, ClientError, build_path
 from engram.pulls.product_scores import Rating
 from engram.pulls.pull_run import LedgerScore
 
@@ -22,7 +22,7 @@ class PullService:
     def __init__(self, client: Client, collection: str, source: str) -> None:
         self._client = client
         self._collection = collection
-        self._ledger = path_of("collections", collection, "pulls", source)
+        self._ledger = build_path("collections", collection, "pulls", source)
 
     def ledger(self, since: datetime | None) -> dict[str, LedgerScore]:
         """Return what was sent of scores given at ``since`` or later, by score id."""
@@ -52,7 +52,7 @@ class PullService:
     def has_query(self, query_id: str) -> bool:
         """Return whether the collection has the query."""
         try:
-            self._client.send("GET", path_of("queries", query_id), params={"collection": self._collection})
+            self._client.send("GET", build_path("queries", query_id), params={"collection": self._collection})
         except ClientError as error:
             if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
                 raise

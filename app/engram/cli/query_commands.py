@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.answer_text import say_answer, say_changes, why_nothing
+from engram.cli.answer_text import explain_empty_answer, say_answer, say_changes
 from engram.cli.command_groups import collection_group
-from engram.cli.http_client import Client, ClientError, path_of
+from engram.cli.http_client import Client, ClientError, build_path
 from engram.cli.metadata_filters import FilterOption, as_filter
 from engram.cli.terminal import (
     ASK,
@@ -19,10 +19,10 @@ from engram.cli.terminal import (
     JudgeOption,
     UrlOption,
     cli,
-    client_of,
     complain,
     err,
     judge_of,
+    open_client,
     say,
     say_json,
 )
@@ -41,7 +41,7 @@ def progress_bar() -> "Progress":
     return progress_bars.progress_bar(err())
 
 
-def followed(
+def follow_job(
     client: Client, accepted: dict[str, Any], progress: "Progress", task: "TaskID", label: str
 ) -> dict[str, Any]:
     """Follow a job to its end with the bar of ``task``, and return it. Ctrl-C leaves the job to its worker.
@@ -51,11 +51,11 @@ def followed(
     """
     job: dict[str, Any] = {}
 
-    def away(error: ClientError) -> None:
+    def warn_about_outage(error: ClientError) -> None:
         complain(f"{label}: {error.detail} The job goes on without; waiting ...")
 
     try:
-        for job in client.follow(accepted["job_id"], accepted["collection"], away):
+        for job in client.follow(accepted["job_id"], accepted["collection"], warn_about_outage):
             done = job["received"] - job["waiting"]
             progress.update(task, description=label, total=job["received"], completed=done)
     except KeyboardInterrupt:
@@ -68,7 +68,7 @@ def followed(
     return job
 
 
-def succeeded(job: dict[str, Any]) -> dict[str, Any]:
+def require_success(job: dict[str, Any]) -> dict[str, Any]:
     """The job, if it did all of it.
 
     Raises:
@@ -79,7 +79,9 @@ def succeeded(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-def one_by_one(client: Client, method: str, events: list[int], collection: str, action: str = "") -> dict[str, Any]:
+def send_one_by_one(
+    client: Client, method: str, events: list[int], collection: str, action: str = ""
+) -> dict[str, Any]:
     """Have the service do the same with each of these verdicts; what became of them, as a page of verdicts."""
     where = {"collection": collection}
     return {"feedback": [client.send(method, f"/feedback/{event}{action}", params=where) for event in events]}
@@ -102,17 +104,17 @@ def rekey(
     as_json: JsonOption = False,
 ) -> None:
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
-    with client_of(url) as client:
+    with open_client(url) as client:
         headers = {} if key is None else {"idempotency-key": key}
         accepted = client.send(
             "POST",
-            path_of("collections", collection, "rekey"),
+            build_path("collections", collection, "rekey"),
             json={"key_building": key_building},
             headers=headers,
         )
         with progress_bar() as progress:
-            job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    succeeded(job)
+            job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    require_success(job)
     if as_json:
         say_json(job)
         return
@@ -135,16 +137,19 @@ def reembed(
     """Give a collection the vectors of another encoder, and wait until they serve; queries go on meanwhile."""
     if drop and model is not None:
         raise ClientError("--drop and --model do not go together.")
-    path, headers = path_of("collections", collection, "reembed"), {} if key is None else {"idempotency-key": key}
-    with client_of(url) as client:
+    path, headers = (
+        build_path("collections", collection, "reembed"),
+        {} if key is None else {"idempotency-key": key},
+    )
+    with open_client(url) as client:
         if drop:
             accepted = client.send("DELETE", path, headers=headers)
         else:
             body = {} if model is None else {"model": model}
             accepted = client.send("POST", path, json=body, headers=headers)
         with progress_bar() as progress:
-            job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    succeeded(job)
+            job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    require_success(job)
     if as_json:
         say_json(job)
     elif drop:
@@ -194,10 +199,10 @@ def query(
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
-    with client_of(url) as client:
+    with open_client(url) as client:
         # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
         answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
-        nothing = None if answer["passages"] or as_json else why_nothing(client, answer, body["filter"])
+        nothing = None if answer["passages"] or as_json else explain_empty_answer(client, answer, body["filter"])
     if as_json:
         say_json(answer)
         return
@@ -238,7 +243,7 @@ def expand(
     """Widen a question: pieces of text to send on with a verdict, as its expansions."""
     chosen_methods = methods or ["prf"]
     body = {"query": text, "collection": collection, "methods": chosen_methods, "passages": passages}
-    with client_of(url) as client:
+    with open_client(url) as client:
         widened = client.send("POST", "/expand", json=body)
     if as_json:
         say_json(widened)
@@ -308,7 +313,7 @@ def feedback(
         "judge": judge_of(judge_name),
         "wait": True,
     }
-    with client_of(url) as client:
+    with open_client(url) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
         if as_json:
             say_json(receipt)
@@ -351,7 +356,7 @@ def thumb(
         body["cited"] = cited
     if reason is not None:
         body["reason"] = reason
-    with client_of(url) as client:
+    with open_client(url) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
         if as_json:
             say_json(receipt)

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.http_client import Client, path_of
-from engram.cli.query_commands import progress_bar, succeeded
-from engram.cli.terminal import LEARNT, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
+from engram.cli.http_client import Client, build_path
+from engram.cli.query_commands import progress_bar, require_success
+from engram.cli.terminal import LEARNT, CollectionOption, JsonOption, UrlOption, cli, open_client, say, say_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -30,17 +30,17 @@ def replay(
     """
     body = {"until": until} | ({} if into is None else {"into": into})
     headers = {} if key is None else {"idempotency-key": key}
-    with client_of(url) as client:
-        accepted = client.send("POST", path_of("collections", collection, "replay"), json=body, headers=headers)
+    with open_client(url) as client:
+        accepted = client.send("POST", build_path("collections", collection, "replay"), json=body, headers=headers)
         with progress_bar() as progress:
-            past = succeeded(_followed(client, accepted, progress))["result"]
+            past = require_success(_follow_stages(client, accepted, progress))["result"]
     if as_json:
         say_json(past)
     else:
         _print(past)
 
 
-def _followed(client: Client, accepted: dict[str, Any], progress: "Progress") -> dict[str, Any]:
+def _follow_stages(client: Client, accepted: dict[str, Any], progress: "Progress") -> dict[str, Any]:
     """The job at its end, with a bar for each of its stages until then."""
     tasks: dict[str, TaskID] = {}
     job: dict[str, Any] = {}

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli.http_client import Client, ClientError
-from engram.cli.query_commands import followed, one_by_one, progress_bar, say_statuses, succeeded
+from engram.cli.query_commands import follow_job, progress_bar, require_success, say_statuses, send_one_by_one
 from engram.cli.terminal import (
     LEARNT,
     CollectionOption,
     JsonOption,
     UrlOption,
     cli,
-    client_of,
     complain,
+    open_client,
     say,
     say_json,
     settings,
@@ -42,8 +42,12 @@ def revoke(
     criteria = {name: value for name, value in options.items() if value is not None}
     if bool(events) == bool(criteria):
         raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
-    with client_of(url) as client:
-        done = one_by_one(client, "DELETE", events, collection) if events else _many(client, criteria, collection)
+    with open_client(url) as client:
+        done = (
+            send_one_by_one(client, "DELETE", events, collection)
+            if events
+            else _revoke_many(client, criteria, collection)
+        )
     if as_json:
         say_json(done)
     elif events:
@@ -52,11 +56,11 @@ def revoke(
         say(f"{collection}: {done['updated']} revoked")
 
 
-def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str, Any]:
+def _revoke_many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str, Any]:
     accepted = client.send("POST", "/feedback/revoke", json=criteria | {"collection": collection})
     with progress_bar() as progress:
-        job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    return succeeded(job)
+        job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    return require_success(job)
 
 
 @cli.command(rich_help_panel=LEARNT)
@@ -83,7 +87,7 @@ def verify(
     with application(settings()) as services, tenancy.unrestricted():
         where = services.database.address
         reports = []
-        every = services.verify.every(differences)
+        every = services.verify.verify_all(differences)
         named = (
             services.verify.verify(
                 services.access.scope(own_name, replace(LOCAL, tenant=tenant or LOCAL.tenant)), differences

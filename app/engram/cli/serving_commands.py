@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import collection_group
-from engram.cli.http_client import ClientError, path_of
+from engram.cli.http_client import ClientError, build_path
 from engram.cli.terminal import (
     LEARNT,
     CollectionOption,
     JsonOption,
     UrlOption,
     cli,
-    client_of,
+    open_client,
     say,
     say_json,
     say_table,
@@ -30,8 +30,8 @@ def show_collection(
     collection: CollectionOption = "default", url: UrlOption = None, as_json: JsonOption = False
 ) -> None:
     """Show what a collection holds and how it serves."""
-    with client_of(url) as client:
-        document = client.send("GET", path_of("collections", collection))
+    with open_client(url) as client:
+        document = client.send("GET", build_path("collections", collection))
     if as_json:
         say_json(document)
     else:
@@ -90,8 +90,8 @@ def set_collection(
         patch["passage_facts"] = passage_facts
     if not patch:
         raise ClientError("Name at least one setting to change: engram collection set --help.")
-    with client_of(url) as client:
-        document = client.send("PATCH", path_of("collections", collection), json=patch)
+    with open_client(url) as client:
+        document = client.send("PATCH", build_path("collections", collection), json=patch)
     if as_json:
         say_json(document)
     else:
@@ -153,8 +153,8 @@ def lift(
     """Compare the arms of a collection's experiment by what verdicts say of their queries."""
     options = {"from": since, "to": before, "baseline": baseline}
     params = {key: value for key, value in options.items() if value is not None}
-    with client_of(url) as client:
-        report = client.send("GET", path_of("collections", collection, "lift"), params=params)
+    with open_client(url) as client:
+        report = client.send("GET", build_path("collections", collection, "lift"), params=params)
     if as_json:
         say_json(report)
         return

@@ -9,7 +9,7 @@ from engram.cli.terminal import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    client_of,
+    open_client,
     say,
     say_json,
     say_table,
@@ -32,7 +32,7 @@ def list_sessions(
     """List a collection's sessions, the latest first: one's own, or with scope `audit` everybody's."""
     options = {"status": status, "before": before}
     where = {"collection": collection, "limit": limit} | {key: value for key, value in options.items() if value}
-    with client_of(url) as client:
+    with open_client(url) as client:
         page = client.send("GET", "/sessions", params=where)
     if as_json:
         say_json(page)

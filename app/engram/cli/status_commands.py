@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import collection_group, passage_group
-from engram.cli.explanation_commands import short
-from engram.cli.http_client import path_of
+from engram.cli.explanation_commands import shorten
+from engram.cli.http_client import build_path
 from engram.cli.terminal import (
     RUN,
     CollectionOption,
@@ -14,8 +14,8 @@ from engram.cli.terminal import (
     UrlOption,
     base_url,
     cli,
-    client_of,
-    counted,
+    format_count,
+    open_client,
     say,
     say_json,
     say_table,
@@ -29,7 +29,7 @@ HEADINGS = ("collection", "passages", "sentences", "entities", "keys of", "servi
 def status(url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Show whether the service can serve, on what, and whether workers keep up; exit code 1 if it cannot."""
     address = base_url(url)
-    with client_of(url) as client:
+    with open_client(url) as client:
         ready = client.send("GET", "/readyz")
     if as_json:
         say_json(ready)
@@ -53,7 +53,7 @@ def list_collections(
 ) -> None:
     """List collections with what they hold."""
     where: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
-    with client_of(url) as client:
+    with open_client(url) as client:
         page = client.send("GET", "/collections", params=where)
     if as_json:
         say_json(page)
@@ -84,12 +84,12 @@ def delete_collection(
     url: UrlOption = None,
 ) -> None:
     """Delete a collection with its passages and everything learned on them."""
-    with client_of(url) as client:
-        document = client.send("GET", path_of("collections", collection))
-        count = counted(document["passage_count"], "passage")
+    with open_client(url) as client:
+        document = client.send("GET", build_path("collections", collection))
+        count = format_count(document["passage_count"], "passage")
         if not yes:
             typer.confirm(f"Delete {collection} with {count} and everything learned on them?", abort=True, err=True)
-        client.send("DELETE", path_of("collections", collection))
+        client.send("DELETE", build_path("collections", collection))
     say(f"{collection}: deleted, with {count}")
 
 
@@ -103,14 +103,14 @@ def list_passages(
 ) -> None:
     """List the passages of a collection by their ids."""
     params: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
-    with client_of(url) as client:
-        page = client.send("GET", path_of("collections", collection, "passages"), params=params)
+    with open_client(url) as client:
+        page = client.send("GET", build_path("collections", collection, "passages"), params=params)
     if as_json:
         say_json(page)
         return
     for passage in page["passages"]:
-        title = f"{short(passage['title'], 60)}: " if passage["title"] else ""
-        say(f"{passage['id']}  {title}{short(passage['text'], 100)}")
+        title = f"{shorten(passage['title'], 60)}: " if passage["title"] else ""
+        say(f"{passage['id']}  {title}{shorten(passage['text'], 100)}")
     if page["next_after"] is not None:
         say(f"more: engram passage list -c {collection} --after {page['next_after']}")
 
@@ -123,9 +123,9 @@ def show_passages(
     as_json: JsonOption = False,
 ) -> None:
     """Show passages with their metadata and the ids of their sentences."""
-    with client_of(url) as client:
+    with open_client(url) as client:
         documents = [
-            client.send("GET", path_of("passages", passage_id), params={"collection": collection})
+            client.send("GET", build_path("passages", passage_id), params={"collection": collection})
             for passage_id in passage_ids
         ]
     if as_json:
@@ -142,9 +142,9 @@ def delete_passages(
     url: UrlOption = None,
 ) -> None:
     """Delete passages with everything learned on them."""
-    with client_of(url) as client:
+    with open_client(url) as client:
         for passage_id in passage_ids:
-            client.send("DELETE", path_of("passages", passage_id), params={"collection": collection})
+            client.send("DELETE", build_path("passages", passage_id), params={"collection": collection})
             say(f"{passage_id}: deleted")
 
 

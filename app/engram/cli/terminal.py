@@ -109,7 +109,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's JS
 
 
 @cache
-def out() -> "Console":
+def open_console() -> "Console":
     """Standard output."""
     from rich.console import Console
 
@@ -136,11 +136,11 @@ def settings() -> "Settings":
 
 def base_url(url: str | None) -> str:
     """Return the service's address: the given one, else the configured one. ``http://`` may be left out."""
-    address = (url or _configured_url()).rstrip("/")
+    address = (url or _read_configured_url()).rstrip("/")
     return address if "://" in address else f"http://{address}"
 
 
-def _configured_url() -> str:
+def _read_configured_url() -> str:
     """Return the configured address, as `Settings.base_url` does."""
     known = _variables()
     host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
@@ -169,7 +169,7 @@ def judge_of(named: str | None) -> str | None:
     return named if access_key() else named or "cli"
 
 
-def client_of(url: str | None) -> "Client":
+def open_client(url: str | None) -> "Client":
     """A client of the service, with the access key that is configured."""
     from engram.cli.http_client import Client
 
@@ -183,23 +183,23 @@ _UNSEEN = re.compile(
 direction, separators of lines, invisible tags, lone surrogates."""
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Return the text with what a terminal would obey in a visible form, such as ``\x1b`` and ``\u202e``.
 
     Stored texts are other people's: printed as they are, they could rename the window, write to the clipboard, or
     show themselves in another order. Line feeds and tabs stay.
     """
-    return _UNSEEN.sub(_spelled, text)
+    return _UNSEEN.sub(_escape_character, text)
 
 
-def _spelled(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def say(text: str) -> None:
     """Print one line for the caller, with control characters in a visible form."""
-    out().print(visible(text), markup=False, highlight=False, emoji=False)
+    open_console().print(escape_controls(text), markup=False, highlight=False, emoji=False)
 
 
 def show(table: "RenderableType", width: int | None = None) -> None:
@@ -209,14 +209,14 @@ def show(table: "RenderableType", width: int | None = None) -> None:
     Console(width=width).print(table)
 
 
-def counted(number: int, one: str) -> str:
+def format_count(number: int, one: str) -> str:
     """ "1 hop", "2 hops"; of words whose plural takes an s."""
     return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
     """Rows in aligned columns; ``sides`` has a sign for each, as formats do: "<" to the left, ">" to the right."""
-    rows = [[visible(cell).replace("\n", "\\n").replace("\t", "\\t") for cell in row] for row in rows]
+    rows = [[escape_controls(cell).replace("\n", "\\n").replace("\t", "\\t") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))
@@ -240,7 +240,7 @@ def _text(value: Any) -> str:
 
 def complain(text: str) -> None:
     """Print one line about what went wrong, with control characters in a visible form."""
-    err().print(visible(" ".join(text.split())), markup=False, highlight=False, emoji=False)
+    err().print(escape_controls(" ".join(text.split())), markup=False, highlight=False, emoji=False)
 
 
 def say_json(value: Any) -> None:

@@ -29,7 +29,7 @@ class UnsetTenancyError(RuntimeError):
         )
 
 
-def current() -> str | None:
+def get_current_tenant() -> str | None:
     """Return the tenant whose rows may be seen; None is every tenant.
 
     Raises:
@@ -57,7 +57,7 @@ def carry(work: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     Raises:
         UnsetTenancyError: none is set.
     """
-    tenant = current()
+    tenant = get_current_tenant()
 
     @wraps(work)
     def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:

@@ -44,7 +44,7 @@ def passages(
     for (headings, page), blocks in groupby(document.blocks, key=lambda block: (block.headings, block.page)):
         units = [unit for block in blocks for unit in _units(block, size)]
         first = {"none": "", "last": headings[-1] if headings else "", "path": " > ".join(headings)}[lead]
-        for packed in _packed(units, size, overlap):
+        for packed in _pack_units(units, size, overlap):
             number += 1
             yield _passage(document, number, headings, page, first, packed)
 
@@ -68,7 +68,7 @@ def _units(block: Block, size: int) -> Iterator[_Unit]:
             opens = False
 
 
-def _packed(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_Unit]]:
+def _pack_units(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_Unit]]:
     packed: list[_Unit] = []
     length = -1
     for unit in units:

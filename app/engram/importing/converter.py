@@ -69,7 +69,7 @@ class Converter:
         self.close()
 
     def _ask_process(self, source: str, header: bytes, data: bytes) -> Any:
-        process = self._started()
+        process = self._start_process()
         late = threading.Event()
 
         def end() -> None:
@@ -98,7 +98,7 @@ class Converter:
             raise UnreadableError(f"{source} broke the reader, or needs more memory than it may take.")
         return json.loads(answer)
 
-    def _started(self) -> "subprocess.Popen[bytes]":
+    def _start_process(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
             self.close()
             environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}

@@ -24,13 +24,13 @@ _READ = 200_000
 _SYMBOLS = frozenset({"Sc", "Sm", "Sk", "So", "No", "Cf", "Cc"})
 
 
-def decoded(source: str, data: bytes) -> tuple[str, str]:
+def decode_text(source: str, data: bytes) -> tuple[str, str]:
     """Return the text with ``\\n`` line ends, and the name of the encoding that was assumed.
 
     Raises:
         UnreadableError: the bytes are no text.
     """
-    text, encoding = _decoded(source, data)
+    text, encoding = _decode_bytes(source, data)
     if "\x00" in text:
         raise UnreadableError(f"{source} is no text.")
     return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
@@ -41,7 +41,7 @@ def note(source: str, encoding: str) -> tuple[str, ...]:
     return () if encoding == "UTF-8" else (f"{source}: read as {encoding}, because it is not UTF-8",)
 
 
-def _decoded(source: str, data: bytes) -> tuple[str, str]:
+def _decode_bytes(source: str, data: bytes) -> tuple[str, str]:
     for mark, codec, name in _BOMS:
         if data.startswith(mark):
             try:
@@ -64,9 +64,9 @@ def _decoded(source: str, data: bytes) -> tuple[str, str]:
             text = data.decode(codec)
         except UnicodeDecodeError:
             continue
-        if _plausible(text):
+        if _is_plausible(text):
             return text, name
-    return _guessed(source, data)
+    return _guess_encoding(source, data)
 
 
 def _utf16_codec(data: bytes) -> str | None:
@@ -82,7 +82,7 @@ def _utf16_codec(data: bytes) -> str | None:
     return None
 
 
-def _plausible(text: str) -> bool:
+def _is_plausible(text: str) -> bool:
     """Whether the beginning reads as words in Latin letters: few accents, and no symbol between two letters."""
     letters = accented = 0
     text = text[:_READ]
@@ -102,7 +102,7 @@ def _plausible(text: str) -> bool:
     return accented <= max(_LATIN_SHARE * letters, 1)
 
 
-def _guessed(source: str, data: bytes) -> tuple[str, str]:
+def _guess_encoding(source: str, data: bytes) -> tuple[str, str]:
     try:
         best = import_module("charset_normalizer").from_bytes(data).best()
     except ModuleNotFoundError as error:

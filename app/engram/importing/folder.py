@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engram.context.errors import InvalidRequestError
-from engram.importing.formats import KINDS, kind_of
+from engram.importing.formats import KINDS, find_kind
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Listing:
     folders: tuple[str, ...]
 
 
-def listing(paths: Sequence[Path]) -> Listing:
+def list_files(paths: Sequence[Path]) -> Listing:
     """List the named files and the files in the named folders, without hidden ones.
 
     A link to a file in the same folder is read as that file; a link to a folder is not entered.
@@ -51,16 +51,16 @@ def listing(paths: Sequence[Path]) -> Listing:
     outside: list[str] = []
     for path in paths:
         if not path.exists():
-            raise InvalidRequestError(f"{written(str(path))} is not there.")
+            raise InvalidRequestError(f"{escape_name(str(path))} is not there.")
         if path.is_file():
-            if kind_of(path.name) not in KINDS:
-                raise InvalidRequestError(f"{written(str(path))} is of none of the kinds {', '.join(KINDS)}.")
-            sources.append(SourceFile(path, written(path.name)))
+            if find_kind(path.name) not in KINDS:
+                raise InvalidRequestError(f"{escape_name(str(path))} is of none of the kinds {', '.join(KINDS)}.")
+            sources.append(SourceFile(path, escape_name(path.name)))
             continue
-        for source, inside in _below(path):
+        for source, inside in _walk_folder(path):
             if not inside:
                 outside.append(source.name)
-            elif kind_of(source.name) in KINDS:
+            elif find_kind(source.name) in KINDS:
                 sources.append(source)
             else:
                 others.append(source.name)
@@ -70,11 +70,11 @@ def listing(paths: Sequence[Path]) -> Listing:
         raise InvalidRequestError(
             f"Two of these would be called {twice!r}: import them into collections of their own."
         )
-    folders = tuple(written(path.resolve().name) for path in paths if path.is_dir())
+    folders = tuple(escape_name(path.resolve().name) for path in paths if path.is_dir())
     return Listing(tuple(sources), tuple(others), tuple(outside), folders)
 
 
-def written(name: str) -> str:
+def escape_name(name: str) -> str:
     """The name without characters that a terminal, JSON or Postgres cannot take."""
     return "".join(f"%{ord(character) & 0xFF:02X}" if _is_odd(character) else character for character in name)
 
@@ -83,14 +83,14 @@ def _is_odd(character: str) -> bool:
     return ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 or 0xD800 <= ord(character) < 0xE000
 
 
-def _below(folder: Path) -> Iterator[tuple[SourceFile, bool]]:
+def _walk_folder(folder: Path) -> Iterator[tuple[SourceFile, bool]]:
     """The files below a folder, and whether each really lies in it."""
     top = folder.resolve()
     for path in sorted(top.rglob("*")):
         relative = path.relative_to(top)
         if any(part.startswith(".") for part in relative.parts):
             continue
-        name = written(f"{top.name}/{relative.as_posix()}")
+        name = escape_name(f"{top.name}/{relative.as_posix()}")
         inside = path.resolve().is_relative_to(top)
         if path.is_symlink() and not inside:
             yield SourceFile(path, name), False

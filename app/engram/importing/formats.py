@@ -26,14 +26,14 @@ READERS: dict[str, Reader] = {
     ".csv": tables.table,
     ".tsv": tables.table,
     ".eml": mail.eml,
-    ".json": structured.parsed,
-    ".jsonl": structured.parsed,
-    ".ndjson": structured.parsed,
+    ".json": structured.parse_json,
+    ".jsonl": structured.parse_json,
+    ".ndjson": structured.parse_json,
 }
 KINDS = tuple(READERS)
 
 
-def kind_of(name: str) -> str:
+def find_kind(name: str) -> str:
     """The ending of a file's name, in lower case."""
     return PurePosixPath(name.replace("\\", "/")).suffix.lower()
 
@@ -55,7 +55,7 @@ def convert(
         NotInstalledError: a library that reads it is not installed.
         ValueError: as ``chunks.passages``.
     """
-    kind = kind_of(source)
+    kind = find_kind(source)
     if kind not in READERS:
         raise UnreadableError(f"{source} is of none of the kinds {', '.join(KINDS)}.")
     if len(data) > limits.file_bytes:
@@ -65,7 +65,7 @@ def convert(
     if not 0 <= overlap < size:
         raise ValueError("overlap must be at least 0 and smaller than size")
     try:
-        conversion = _converted(READERS[kind](source, data, limits), size, overlap)
+        conversion = _build_conversion(READERS[kind](source, data, limits), size, overlap)
     except (EngramError, MemoryError):
         raise
     except RecursionError as error:
@@ -78,7 +78,7 @@ def convert(
     return conversion
 
 
-def _converted(
+def _build_conversion(
     read: Document | Conversion | tuple[list[ImportedPassage], Document | None], size: int, overlap: int
 ) -> Conversion:
     if isinstance(read, Conversion):

@@ -7,9 +7,9 @@ from email.parser import BytesParser
 from pathlib import PurePosixPath
 
 from engram.importing.documents import Document, UnreadableError
-from engram.importing.encodings import decoded
+from engram.importing.encodings import decode_text
 from engram.importing.import_limits import ConversionLimits
-from engram.importing.outline import Outline, flat
+from engram.importing.outline import Outline, flatten_text
 from engram.importing.pages import add_html
 from engram.importing.prose import paragraphs
 
@@ -47,24 +47,24 @@ def _add_message(source: str, message: EmailMessage, outline: Outline, depth: in
     outline.add("; ".join(header_lines), whole=True)
     body = message.get_body(("plain", "html"))
     if body is not None and not _is_blank(body):
-        text, _ = decoded(source, _payload(body)) if body.get_content_charset() is None else (_text(body), "")
+        text, _ = decode_text(source, _payload(body)) if body.get_content_charset() is None else (_text(body), "")
         if body.get_content_type() == "text/html":
             add_html(source, text, outline)
         else:
             for part in text.replace("\r\n", "\n").split("\n\n"):
-                for piece, heading in paragraphs(_unquoted(part)):
-                    outline.add(flat(piece), whole=heading)
+                for piece, heading in paragraphs(_strip_quote_marks(part)):
+                    outline.add(flatten_text(piece), whole=heading)
     for attached in message.iter_attachments():
         inner = attached.get_payload(0) if attached.get_content_type() == "message/rfc822" else None
         if isinstance(inner, EmailMessage):
-            outline.heading(min(depth + 2, 6), _header(inner, "Subject") or "Forwarded message")
+            outline.open_heading(min(depth + 2, 6), _header(inner, "Subject") or "Forwarded message")
             yield from _add_message(source, inner, outline, depth + 1)
         else:
-            yield flat(PurePosixPath(attached.get_filename() or attached.get_content_type()).name)[:100]
+            yield flatten_text(PurePosixPath(attached.get_filename() or attached.get_content_type()).name)[:100]
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    return flat(str(message[name] or ""))
+    return flatten_text(str(message[name] or ""))
 
 
 def _payload(part: MIMEPart) -> bytes:
@@ -76,12 +76,12 @@ def _text(part: MIMEPart) -> str:
     try:
         return str(part.get_content())
     except LookupError:  # a charset that does not exist
-        return decoded("the message", _payload(part))[0]
+        return decode_text("the message", _payload(part))[0]
 
 
 def _is_blank(part: MIMEPart) -> bool:
     return not _payload(part).strip()
 
 
-def _unquoted(part: str) -> str:
+def _strip_quote_marks(part: str) -> str:
     return "\n".join(line.lstrip("> ") for line in part.splitlines())

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from engram.importing.documents import Document, UnreadableError
 from engram.importing.import_limits import ConversionLimits, check_zip
-from engram.importing.outline import Outline, flat, library
+from engram.importing.outline import Outline, flatten_text, library
 from engram.importing.pages import markup
 
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
@@ -58,16 +58,16 @@ def pptx(source: str, data: bytes, limits: ConversionLimits) -> Document:
         outline.page = number
         title = slide.shapes.title
         # Level 2: the first slide's title is not the document's, or its text would stand below no heading.
-        if title is not None and title.has_text_frame and flat(title.text_frame.text):
-            outline.heading(2, title.text_frame.text)
+        if title is not None and title.has_text_frame and flatten_text(title.text_frame.text):
+            outline.open_heading(2, title.text_frame.text)
         else:
-            outline.heading(2, f"Slide {number}")
+            outline.open_heading(2, f"Slide {number}")
         for shape in _shapes(slide.shapes):
             if title is None or shape.shape_id != title.shape_id:
                 _add_shape(shape, outline)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             for line in slide.notes_slide.notes_text_frame.text.splitlines():
-                outline.add(flat(line))
+                outline.add(flatten_text(line))
     return outline.document(source, "pptx")
 
 
@@ -85,7 +85,7 @@ def _shapes(shapes: Any) -> Iterator[Any]:
 def _add_shape(shape: Any, outline: Outline) -> None:
     if getattr(shape, "has_table", False) and shape.has_table:
         for row in shape.table.rows:
-            outline.row([flat(cell.text) for cell in row.cells])
+            outline.row([flatten_text(cell.text) for cell in row.cells])
     elif shape.has_text_frame:
         for paragraph in shape.text_frame.paragraphs:
-            outline.add(flat(paragraph.text))
+            outline.add(flatten_text(paragraph.text))

@@ -16,16 +16,16 @@ class Outline:
     """Collects blocks below the headings that are open."""
 
     def __init__(self, title: str | None = None) -> None:
-        self.title = flat(title or "") or None
+        self.title = flatten_text(title or "") or None
         self.page: int | None = None
         self._blocks: list[Block] = []
         self._open: list[tuple[int, str]] = []
         self._empty: Block | None = None  # a heading that nothing stands below yet
         self._tops: list[tuple[str, int]] = []  # headings of level 1, with the number of blocks above each
 
-    def heading(self, level: int, text: str) -> None:
+    def open_heading(self, level: int, text: str) -> None:
         """Open a heading and close those of its level and below. A long one is a paragraph."""
-        text = flat(text)
+        text = flatten_text(text)
         if len(text) > HEADING_CHARACTERS:
             self.add(text)
             return
@@ -93,7 +93,7 @@ def document(
     """
     if not blocks:
         raise UnreadableError(f"{source} has no text" + (": is it a scan?" if kind == "pdf" else "."))
-    return Document(source, flat(title or "") or stem(source), tuple(blocks), kind, notes)
+    return Document(source, flatten_text(title or "") or stem(source), tuple(blocks), kind, notes)
 
 
 def stem(source: str) -> str:
@@ -101,7 +101,7 @@ def stem(source: str) -> str:
     return PurePosixPath(source.replace("\\", "/")).stem or source
 
 
-def flat(text: str) -> str:
+def flatten_text(text: str) -> str:
     """The text in one line."""
     return " ".join(text.split())
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from engram.importing.documents import Document, UnreadableError
-from engram.importing.encodings import decoded, note
+from engram.importing.encodings import decode_text, note
 from engram.importing.import_limits import ConversionLimits
-from engram.importing.outline import Outline, flat, library
+from engram.importing.outline import Outline, flatten_text, library
 
 # What stands around a page's content, and what is no text.
 _AROUND = ("script", "style", "noscript", "template", "svg", "nav", "footer", "aside", "form", "iframe", "head")
@@ -23,7 +23,7 @@ def html(source: str, data: bytes, limits: ConversionLimits) -> Document:
     detector = library("bs4.dammit").EncodingDetector
     if detector.find_declared_encoding(data[:4096], is_html=True) and not data.startswith(b"\xef\xbb\xbf"):
         return markup(source, data, "html")
-    text, encoding = decoded(source, data)
+    text, encoding = decode_text(source, data)
     return markup(source, text, "html", note(source, encoding))
 
 
@@ -51,7 +51,7 @@ def _fill(source: str, soup: Any, outline: Outline) -> None:
     for tag in soup(_AROUND):
         tag.decompose()
     content = soup.main or soup.article or soup.body or soup
-    _walk(content, outline, _around_blocks(content))
+    _walk(content, outline, _find_block_parents(content))
 
 
 def _check_depth(source: str, soup: Any) -> None:
@@ -63,7 +63,7 @@ def _check_depth(source: str, soup: Any) -> None:
         waiting += [(child, depth + 1) for child in node.children if getattr(child, "name", None)]
 
 
-def _around_blocks(content: Any) -> set[int]:
+def _find_block_parents(content: Any) -> set[int]:
     """Ids of the elements that have a block inside, found in one pass."""
     around: set[int] = set()
     for tag in content.find_all(_BLOCKS | _HEADINGS.keys()):
@@ -79,7 +79,7 @@ def _walk(node: Any, outline: Outline, around: set[int]) -> None:
     held: list[str] = []
 
     def flush() -> None:
-        outline.add(flat("".join(held)))
+        outline.add(flatten_text("".join(held)))
         held.clear()
 
     for child in node.children:
@@ -99,11 +99,11 @@ def _walk(node: Any, outline: Outline, around: set[int]) -> None:
 
 def _block(node: Any, name: str, outline: Outline, around: set[int]) -> None:
     if name in _HEADINGS:
-        if text := flat(node.get_text(" ")):
-            outline.heading(_HEADINGS[name], text)
+        if text := flatten_text(node.get_text(" ")):
+            outline.open_heading(_HEADINGS[name], text)
     elif name == "pre":
         outline.lines(node.get_text())
     elif name == "tr":
-        outline.row([flat(cell.get_text(" ")) for cell in node.find_all(["td", "th"], recursive=False)])
+        outline.row([flatten_text(cell.get_text(" ")) for cell in node.find_all(["td", "th"], recursive=False)])
     else:
         _walk(node, outline, around)

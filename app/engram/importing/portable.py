@@ -8,7 +8,7 @@ from typing import Any
 
 from engram.importing.documents import Document, UnreadableError
 from engram.importing.import_limits import ConversionLimits
-from engram.importing.outline import Outline, flat, library
+from engram.importing.outline import Outline, flatten_text, library
 from engram.importing.prose import paragraphs
 from engram.providers.language.sentence_splitter import split_sentences
 
@@ -39,7 +39,7 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
     except (pypdf.errors.PyPdfError, ValueError, KeyError, TypeError) as error:
         raise UnreadableError(f"{source} is no PDF that can be read ({error}).") from error
     outline = Outline(title if isinstance(title, str) else None)
-    for number, page in enumerate(_joined(list(_without_running_heads(pages))), 1):
+    for number, page in enumerate(_join_pages(list(_drop_running_heads(pages))), 1):
         outline.page = number
         _add_page(page, bookmarks[number], outline)
     return outline.document(source, "pdf")
@@ -54,8 +54,8 @@ def _bookmarks(reader: Any) -> dict[int, list[Bookmark]]:
             level, entry = waiting.pop()
             if isinstance(entry, list):
                 waiting += [(level + 1, below) for below in reversed(entry)]
-            elif (page := reader.get_destination_page_number(entry)) is not None and flat(str(entry.title)):
-                found[page + 1].append((min(level, 9), flat(str(entry.title))))
+            elif (page := reader.get_destination_page_number(entry)) is not None and flatten_text(str(entry.title)):
+                found[page + 1].append((min(level, 9), flatten_text(str(entry.title))))
     except Exception:  # noqa: BLE001 - pypdf raises what the file makes it stumble over
         return defaultdict(list)
     return found
@@ -68,11 +68,11 @@ def _add_page(page: str, bookmarks: Sequence[Bookmark], outline: Outline) -> Non
     held: list[str] = []
     at = 0
     while at < len(lines):
-        length = _heading_lines(lines[at:], waiting[0][1]) if waiting else 0
+        length = _count_heading_lines(lines[at:], waiting[0][1]) if waiting else 0
         if length:
             _add_text("\n".join(held), outline)
             held = []
-            outline.heading(*waiting.pop(0))
+            outline.open_heading(*waiting.pop(0))
             at += length
         else:
             held.append(lines[at])
@@ -80,25 +80,25 @@ def _add_page(page: str, bookmarks: Sequence[Bookmark], outline: Outline) -> Non
     _add_text("\n".join(held), outline)
 
 
-def _heading_lines(lines: Sequence[str], title: str) -> int:
+def _count_heading_lines(lines: Sequence[str], title: str) -> int:
     """Count the leading lines that repeat the title, numbering aside; 0 if none does."""
     for length in range(1, min(_HEADING_LINES, len(lines)) + 1):
-        if _bare(" ".join(lines[:length])) == _bare(title):
+        if _normalise_title(" ".join(lines[:length])) == _normalise_title(title):
             return length
     return 0
 
 
-def _bare(title: str) -> str:
-    return re.sub(r"\W+", "", _NUMBERING.sub("", flat(title))).casefold()
+def _normalise_title(title: str) -> str:
+    return re.sub(r"\W+", "", _NUMBERING.sub("", flatten_text(title))).casefold()
 
 
 def _add_text(text: str, outline: Outline) -> None:
     for part in _BLANK_LINE.split(text):
         for piece, heading in paragraphs(_HYPHENATED.sub(r"\1", part)):
-            outline.add(flat(piece), whole=heading)
+            outline.add(flatten_text(piece), whole=heading)
 
 
-def _joined(pages: list[str]) -> list[str]:
+def _join_pages(pages: list[str]) -> list[str]:
     """Move the end of a sentence that runs over a page's end to the page where the sentence begins."""
     for at in range(1, len(pages)):
         before, page = pages[at - 1], pages[at]
@@ -109,20 +109,20 @@ def _joined(pages: list[str]) -> list[str]:
     return pages
 
 
-def _without_running_heads(pages: Sequence[str]) -> Iterator[str]:
+def _drop_running_heads(pages: Sequence[str]) -> Iterator[str]:
     """Pages without the first and last lines that more than half of them share, numbers aside."""
     lines = [page.splitlines() for page in pages]
     ends: Counter[str] = Counter()
     for page in lines:
-        ends.update({_numberless(page[0]), _numberless(page[-1])} if page else ())
+        ends.update({_drop_numbers(page[0]), _drop_numbers(page[-1])} if page else ())
     running = {line for line, count in ends.items() if count > max(2, len(pages) / 2)}
     for page in lines:
-        while page and _numberless(page[0]) in running:
+        while page and _drop_numbers(page[0]) in running:
             del page[0]
-        while page and _numberless(page[-1]) in running:
+        while page and _drop_numbers(page[-1]) in running:
             del page[-1]
         yield "\n".join(page)
 
 
-def _numberless(line: str) -> str:
+def _drop_numbers(line: str) -> str:
     return re.sub(r"\d+", "", line).strip()

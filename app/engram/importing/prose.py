@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 from engram.importing.documents import Document
-from engram.importing.encodings import decoded, note
+from engram.importing.encodings import decode_text, note
 from engram.importing.import_limits import ConversionLimits
-from engram.importing.outline import Outline, flat, library
+from engram.importing.outline import Outline, flatten_text, library
 from engram.importing.pages import add_html
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
@@ -22,11 +22,11 @@ _HEADING_WORDS = 12
 
 def text(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """Plain text: blank lines separate paragraphs, and a line that looks like a heading is a unit of its own."""
-    whole, encoding = decoded(source, data)
+    whole, encoding = decode_text(source, data)
     outline = Outline()
     for part in _BLANK_LINE.split(whole):
         for piece, heading in paragraphs(part):
-            outline.add(flat(piece), whole=heading)
+            outline.add(flatten_text(piece), whole=heading)
     return outline.document(source, "text", note(source, encoding))
 
 
@@ -74,7 +74,7 @@ def _is_numbered(line: str, following: str) -> bool:
 
 def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """CommonMark with tables; front matter gives the title, else the only heading of level 1."""
-    whole, encoding = decoded(source, data)
+    whole, encoding = decode_text(source, data)
     front = _FRONT_MATTER.match(whole)
     title = _FRONT_TITLE.search(front[1]) if front else None
     parser = library("markdown_it").MarkdownIt("commonmark").enable("table")
@@ -91,12 +91,12 @@ def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
             add_html(source, token.content, outline)
         elif token.type == "inline" and (words := _inline(token.children or [])).strip():
             if before.type == "heading_open":
-                outline.heading(int(before.tag[1]), words)
+                outline.open_heading(int(before.tag[1]), words)
             elif before.type in ("td_open", "th_open"):
-                row.append(flat(words))
+                row.append(flatten_text(words))
             else:
                 for piece, heading in paragraphs(words):
-                    outline.add(flat(piece), whole=heading)
+                    outline.add(flatten_text(piece), whole=heading)
     return outline.document(source, "markdown", note(source, encoding))
 
 

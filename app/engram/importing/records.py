@@ -67,11 +67,11 @@ def passages(
             title=row[title] if title else "" if body else next(iter(row.values()))[:200],
             text=row[body] if body else "\n".join(lines),
             sentences=tuple(piece for sentence in sentences for piece in pieces(sentence, SENTENCE_CHARACTERS)),
-            metadata={"source": source, "format": kind, **place, **_bounded(other_fields)},
+            metadata={"source": source, "format": kind, **place, **_limit_metadata(other_fields)},
         )
 
 
-def _bounded(values: Mapping[str, str]) -> dict[str, object]:
+def _limit_metadata(values: Mapping[str, str]) -> dict[str, object]:
     bounded: dict[str, object] = {}
     size = 0
     for name, value in list(values.items())[:METADATA_VALUES]:

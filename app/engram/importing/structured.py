@@ -6,9 +6,9 @@ from typing import Any
 
 from engram.importing import records
 from engram.importing.documents import Conversion, Document, UnreadableError
-from engram.importing.encodings import decoded, note
+from engram.importing.encodings import decode_text, note
 from engram.importing.import_limits import ConversionLimits
-from engram.importing.outline import Outline, flat
+from engram.importing.outline import Outline, flatten_text
 from engram.importing.records import TEXTS, TITLES, Record
 
 DEPTH = 50
@@ -17,7 +17,7 @@ _PROSE = 80
 """A longer text is prose below its key as a heading; a shorter one is a line "key: value"."""
 
 
-def parsed(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
+def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
     """JSON, or a JSON value a line (NDJSON).
 
     Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
@@ -26,7 +26,7 @@ def parsed(source: str, data: bytes, limits: ConversionLimits) -> Conversion | D
     Raises:
         UnreadableError: it is no JSON, is nested too deeply, or has too many values.
     """
-    text, encoding = decoded(source, data)
+    text, encoding = decode_text(source, data)
     value = _value(source, text)
     _check(source, value, limits)
     if isinstance(value, dict) and isinstance(value.get("passages"), list):
@@ -80,13 +80,13 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for number, inner in enumerate(value, 1):
             yield from _leaves(f"{name}.{number}", inner)
-    elif text := _plain(value):
+    elif text := _format_value(value):
         yield name, text
 
 
-def _plain(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(filter(None, map(_plain, value)))
+        return ", ".join(filter(None, map(_format_value, value)))
     if value is None or isinstance(value, str):
         return (value or "").strip()
     return json.dumps(value)
@@ -106,10 +106,10 @@ def _add(value: Any, outline: Outline, level: int) -> None:
                 _add_member(str(key), inner, outline, level)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for number, inner in enumerate(value, 1):
-            outline.heading(level + 1, _title(inner) or str(number))
+            outline.open_heading(level + 1, _title(inner) or str(number))
             _add(inner, outline, level + 1)
     else:
-        _add_text(value if isinstance(value, str) else _plain(value), outline)
+        _add_text(value if isinstance(value, str) else _format_value(value), outline)
 
 
 def _add_member(key: str, inner: Any, outline: Outline, level: int) -> None:
@@ -117,17 +117,17 @@ def _add_member(key: str, inner: Any, outline: Outline, level: int) -> None:
     if key.casefold() in TEXTS and isinstance(inner, str):
         _add_text(inner, outline)
     elif nested or (isinstance(inner, str) and len(inner) > _PROSE):
-        outline.heading(level + 1, key)
+        outline.open_heading(level + 1, key)
         _add(inner, outline, level + 1)
         outline.close(level + 1)
-    elif text := _plain(inner):
-        outline.add(f"{key}: {flat(text)}", whole=True)
+    elif text := _format_value(inner):
+        outline.add(f"{key}: {flatten_text(text)}", whole=True)
 
 
 def _is_long(items: Sequence[Any]) -> bool:
-    return any(isinstance(item, dict | list) for item in items) or len(_plain(list(items))) > _PROSE
+    return any(isinstance(item, dict | list) for item in items) or len(_format_value(list(items))) > _PROSE
 
 
 def _add_text(text: str, outline: Outline) -> None:
     for part in text.split("\n\n"):
-        outline.add(flat(part))
+        outline.add(flatten_text(part))

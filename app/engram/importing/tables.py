@@ -10,7 +10,7 @@ from typing import Any
 
 from engram.importing import records
 from engram.importing.documents import Conversion, Document, ImportedPassage, UnreadableError
-from engram.importing.encodings import decoded, note
+from engram.importing.encodings import decode_text, note
 from engram.importing.import_limits import EMPTY_ROWS, ConversionLimits, check_zip
 from engram.importing.outline import Outline, library
 from engram.importing.records import Record
@@ -24,7 +24,7 @@ def table(source: str, data: bytes, limits: ConversionLimits) -> Conversion:
     Raises:
         UnreadableError: the first line does not name columns, a row does not fit them, or two rows have one id.
     """
-    text, encoding = decoded(source, data)
+    text, encoding = decode_text(source, data)
     passages_made = tuple(records.passages(source, rows(source, text, limits), "csv"))
     if not passages_made:
         raise UnreadableError(f"{source} has no text.")
@@ -86,7 +86,7 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[list[Impor
         if columns := _columns(grid):
             made += records.passages(source, _records(columns, grid), "xlsx", sheet=sheet.title)
         elif grid:
-            outline.heading(2, sheet.title)
+            outline.open_heading(2, sheet.title)
             for _, row in grid:
                 outline.row(row)
     book.close()

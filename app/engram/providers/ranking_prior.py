@@ -104,7 +104,7 @@ class RankingPriors:
     encyclopedic: RankingPrior
     general: RankingPrior
 
-    def of_kind(self, kind: CorpusKind) -> RankingPrior:
+    def select_kind(self, kind: CorpusKind) -> RankingPrior:
         """The prior for a kind of corpus."""
         return self.encyclopedic if kind == "encyclopedic" else self.general
 
@@ -132,22 +132,24 @@ class RankingPriors:
         return RankingPriors(self.encyclopedic.with_reranker(reranker), self.general.with_reranker(reranker))
 
 
-def for_any_kind(prior: RankingPrior) -> RankingPriors:
+def build_general_priors(prior: RankingPrior) -> RankingPriors:
     """One prior for every kind of corpus."""
     return RankingPriors(prior, prior)
 
 
-def no_preference() -> RankingPrior:
+def build_neutral_prior() -> RankingPrior:
     """All weights 0: what there is before any were fitted to these features."""
-    return RankingPrior("none", np.zeros(len(FIRST_LOOK)), _flat(len(FEATURES)), (), undecided(), "none")
+    return RankingPrior(
+        "none", np.zeros(len(FIRST_LOOK)), _build_flat_prior(len(FEATURES)), (), build_undecided_prior(), "none"
+    )
 
 
-def undecided() -> Prior:
+def build_undecided_prior() -> Prior:
     """Return a prior by which any answer is as likely sufficient as not."""
-    return _flat(len(sufficiency.FEATURES))
+    return _build_flat_prior(len(sufficiency.FEATURES))
 
 
-def _flat(size: int) -> Prior:
+def _build_flat_prior(size: int) -> Prior:
     return Prior(np.zeros(size), np.eye(size))
 
 
@@ -171,10 +173,10 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     Raises:
         ValueError, KeyError, TypeError: it is none, or one over other features.
     """
-    first, prior, fitted = _ranking(content)
+    first, prior, fitted = _read_ranking(content)
     name = _fingerprint(first.tobytes(), prior, FEATURES)
     try:
-        enough = prior_of(content["sufficiency"], sufficiency.FEATURES)
+        enough = read_prior(content["sufficiency"], sufficiency.FEATURES)
     except ValueError as error:
         raise ValueError(f"of what is enough, {error}") from error
     return RankingPrior(
@@ -194,13 +196,13 @@ def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return {kind: _ranking(content[kind]) for kind in get_args(CorpusKind)}
+        return {kind: _read_ranking(content[kind]) for kind in get_args(CorpusKind)}
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise ConfigurationError(f"{path} holds no ranking weights: {error}") from error
 
 
-def _ranking(content: Mapping[str, Any]) -> RankingWeights:
-    prior = prior_of(content, FEATURES)
+def _read_ranking(content: Mapping[str, Any]) -> RankingWeights:
+    prior = read_prior(content, FEATURES)
     first = np.array(content["first_look"], dtype=np.float64)
     if first.shape != (len(FIRST_LOOK),):
         raise ValueError(f"its first look needs {len(FIRST_LOOK)} numbers")
@@ -209,8 +211,8 @@ def _ranking(content: Mapping[str, Any]) -> RankingWeights:
     return first, prior, tuple(map(str, content["fitted"]))
 
 
-def prior_of(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
-    """A prior over these features in plain JSON, as ``numbers_of`` gave it.
+def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
+    """A prior over these features in plain JSON, as ``format_prior`` gave it.
 
     Raises:
         ValueError, KeyError, TypeError: it is none.
@@ -239,19 +241,19 @@ def as_json(first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], e
     return {
         "features": list(FEATURES),
         "fitted": list(fitted),
-        "first_look": [_rounded(value) for value in first],
-        **numbers_of(prior),
-        "sufficiency": {"features": list(sufficiency.FEATURES), **numbers_of(enough)},
+        "first_look": [_round_number(value) for value in first],
+        **format_prior(prior),
+        "sufficiency": {"features": list(sufficiency.FEATURES), **format_prior(enough)},
     }
 
 
-def numbers_of(prior: Prior) -> dict[str, Any]:
+def format_prior(prior: Prior) -> dict[str, Any]:
     """Its numbers as plain JSON, rounded."""
     return {
-        "mean": [_rounded(value) for value in prior.mean],
-        "precision": [[_rounded(value) for value in row] for row in prior.precision],
+        "mean": [_round_number(value) for value in prior.mean],
+        "precision": [[_round_number(value) for value in row] for row in prior.precision],
     }
 
 
-def _rounded(value: float) -> float:
+def _round_number(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")

@@ -15,7 +15,7 @@ from engram.context.errors import ConfigurationError
 from engram.core.planning.feedback_stop import FEATURES, Network
 from engram.core.planning.round_sufficiency import FEATURES as ROUND_FEATURES
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import numbers_of, prior_of
+from engram.providers.ranking_prior import format_prior, read_prior
 
 SHIPPED = Path(__file__).parents[1] / "stop_weights.json"
 COSINE = "cosine"
@@ -124,16 +124,16 @@ def stop_as_json(weights: StopWeights) -> dict[str, Any]:
         "features": list(FEATURES),
         "fitted": list(weights.fitted),
         "relevance": weights.relevance,
-        "mean": _rounded(network.direct),
+        "mean": _round_numbers(network.direct),
     }
     if len(network.out):
-        content |= {"hidden": [_rounded(unit) for unit in network.hidden], "out": _rounded(network.out)}
+        content |= {"hidden": [_round_numbers(unit) for unit in network.hidden], "out": _round_numbers(network.out)}
     if rounds is not None:
-        content["rounds"] = {"features": list(ROUND_FEATURES), **numbers_of(rounds)}
+        content["rounds"] = {"features": list(ROUND_FEATURES), **format_prior(rounds)}
     return content
 
 
-def _rounded(values: NDArray[np.float64]) -> list[float]:
+def _round_numbers(values: NDArray[np.float64]) -> list[float]:
     return [float(f"{value:.{DIGITS}g}") for value in values]
 
 
@@ -143,7 +143,7 @@ def _from_json(content: Mapping[str, Any]) -> StopWeights:
     parts = [np.array(content["mean"], dtype=np.float64)]
     if "hidden" in content:
         parts += [np.array(content[name], dtype=np.float64) for name in ("hidden", "out")]
-    rounds = prior_of(content["rounds"], ROUND_FEATURES) if "rounds" in content else None
+    rounds = read_prior(content["rounds"], ROUND_FEATURES) if "rounds" in content else None
     return StopWeights(Network(*parts), str(content["relevance"]), tuple(map(str, content["fitted"])), rounds)
 
 

@@ -82,7 +82,7 @@ class DifyFeedbacks:
         """Return those of the ids that a second reading leaves out too; pages shift while feedback comes."""
         return set(score_ids) - {str(record.get("id")) for record in self._records()}
 
-    def queries_of(self, score: Score) -> list[str]:
+    def find_queries(self, score: Score) -> list[str]:
         """Return ids of queries that the rated message's resources name.
 
         Dify passes ``metadata.document_id`` of external knowledge on to the message. Its user is asked for first,

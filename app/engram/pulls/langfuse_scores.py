@@ -28,7 +28,7 @@ def score_of_record(record: Mapping[str, Any], scale: Scale) -> Score | None:
     trace_id = _trace_id(record)
     if trace_id is None:
         return None
-    rating = _rating(record, scale)
+    rating = _read_rating(record, scale)
     comment = record.get("comment")
     author = record.get("authorUserId") or (record.get("trace") or {}).get("userId")
     return Score(
@@ -52,7 +52,7 @@ def _trace_id(record: Mapping[str, Any]) -> str | None:
     return trace_id if isinstance(trace_id, str) and trace_id else None
 
 
-def _rating(record: Mapping[str, Any], scale: Scale) -> Literal["up", "down"] | None:
+def _read_rating(record: Mapping[str, Any], scale: Scale) -> Literal["up", "down"] | None:
     kind, value = record.get("dataType"), record.get("value")
     if kind == "BOOLEAN":
         if isinstance(value, bool) or value in (0, 1):
@@ -61,7 +61,7 @@ def _rating(record: Mapping[str, Any], scale: Scale) -> Literal["up", "down"] | 
     if kind == "NUMERIC":
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ScoreShapeError(f"value: {value!r} is no number")
-        return scale.rating(float(value))
+        return scale.convert_value(float(value))
     if kind == "CATEGORICAL":
         word = record.get("stringValue") or value
         return word_rating(word) if isinstance(word, str) else None
@@ -120,7 +120,7 @@ class LangfuseScores:
             missing -= {str(record.get("id")) for record in self._records(where)}
         return missing
 
-    def queries_of(self, score: Score) -> list[str]:
+    def find_queries(self, score: Score) -> list[str]:
         """Return ids of queries that the product itself names; Langfuse names none."""
         return []
 

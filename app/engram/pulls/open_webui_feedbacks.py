@@ -32,7 +32,7 @@ def score_of_feedback(record: Mapping[str, Any]) -> Score | None:
     message_id = meta.get("message_id")
     if not isinstance(message_id, str) or not message_id or meta.get("arena"):
         return None
-    rating = _rating(data)
+    rating = _read_rating(data)
     comment, tag, user = data.get("comment"), data.get("reason"), record.get("user_id")
     if rating == "down" and tag in MODEL_REASONS:
         reason: str | None = "wrong_answer"
@@ -56,7 +56,7 @@ def _object(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value or {}
 
 
-def _rating(data: Mapping[str, Any]) -> Rating | None:
+def _read_rating(data: Mapping[str, Any]) -> Rating | None:
     thumb = data.get("rating")
     if thumb is None:
         details = data.get("details")
@@ -65,7 +65,7 @@ def _rating(data: Mapping[str, Any]) -> Rating | None:
             return None
         if isinstance(degree, bool) or not isinstance(degree, int | float):
             raise ScoreShapeError(f"details.rating: {degree!r} is no number")
-        return TEN.rating(degree)
+        return TEN.convert_value(degree)
     if str(thumb) in ("1", "-1"):
         return "up" if str(thumb) == "1" else "down"
     if str(thumb) == "0":
@@ -104,7 +104,7 @@ class OpenWebUiFeedbacks:
         """Return all of the ids: an export is whole."""
         return set(score_ids)
 
-    def queries_of(self, score: Score) -> list[str]:
+    def find_queries(self, score: Score) -> list[str]:
         """Return ids of queries that the product itself names; the export names none."""
         return []
 

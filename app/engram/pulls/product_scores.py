@@ -40,7 +40,7 @@ class Scale:
         if not self.low < self.high:
             raise ValueError(f"a scale goes up, not from {self.low:g} to {self.high:g}")
 
-    def rating(self, value: float) -> Rating | None:
+    def convert_value(self, value: float) -> Rating | None:
         """Up from the upper 40% of the scale, down from the lower 40%, None between.
 
         Raises:

@@ -52,7 +52,7 @@ class Product(Protocol):
     def windowed(self) -> bool: ...
     def read(self, since: datetime | None) -> list[Score]: ...
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]: ...
-    def queries_of(self, score: Score) -> list[str]: ...
+    def find_queries(self, score: Score) -> list[str]: ...
 
 
 class Service(Protocol):
@@ -122,7 +122,7 @@ class PullRun:
     _unnamed: set[str] = field(default_factory=set)
     """Scores for which the product names no query; it is asked once for each."""
 
-    def once(self, since: datetime | None, ledger_since: datetime | None) -> PullCounts:
+    def run_once(self, since: datetime | None, ledger_since: datetime | None) -> PullCounts:
         """Make one pass over the scores given at ``since`` or later; None: all.
 
         ``ledger_since`` reaches as far back or further: an earlier score may count again after a later one.
@@ -137,8 +137,8 @@ class PullRun:
         counts.skipped = len(self.product.skipped)
         for score_id, cause in self.product.skipped.items():
             self.report(f"skipped: score {score_id}: {cause}")
-        missing = self._missing(stored, live, since)
-        self._valid = _valid(stored.values(), live)
+        missing = self._find_missing(stored, live, since)
+        self._valid = _select_valid(stored.values(), live)
         self._noted = []
         try:
             for score_id in sorted(missing):
@@ -149,7 +149,7 @@ class PullRun:
             self._flush()
         return counts
 
-    def _missing(
+    def _find_missing(
         self, stored: Mapping[str, LedgerScore], live: Mapping[str, Score], since: datetime | None
     ) -> set[str]:
         rated = {score_id for score_id, row in stored.items() if row.rating is not None}
@@ -212,7 +212,7 @@ class PullRun:
         queries = self.service.queries_of_trace(score.trace_id)
         if queries or score.score_id in self._unnamed:
             return queries
-        queries = [query for query in self.product.queries_of(score) if self.service.has_query(query)]
+        queries = [query for query in self.product.find_queries(score) if self.service.has_query(query)]
         if not queries:
             self._unnamed.add(score.score_id)
         return queries
@@ -223,9 +223,9 @@ class PullRun:
         """Return the score that counts now for each pair that a change of the score may touch."""
         pairs = [(judge, query) for query in queries]
         pairs += [] if row is None else [(row.judge, query) for query in row.queries]
-        return {pair: self._winner(pair) for pair in pairs}
+        return {pair: self._select_winner(pair) for pair in pairs}
 
-    def _winner(self, pair: Pair) -> ValidScore | None:
+    def _select_winner(self, pair: Pair) -> ValidScore | None:
         return max(self._valid.get(pair, {}).values(), key=lambda one: one.order, default=None)
 
     def _drop(self, row: LedgerScore | None) -> None:
@@ -236,7 +236,7 @@ class PullRun:
     def _send(self, before: Mapping[Pair, ValidScore | None], score_id: str, revision: int, moment: str) -> None:
         """Send what counts now wherever that changed; it replaces the judge's earlier rating of the answer."""
         for (judge, query), earlier in before.items():
-            winner = self._winner((judge, query))
+            winner = self._select_winner((judge, query))
             if self.dry or _mark(winner) == _mark(earlier):
                 continue
             rating, reason = (None, None) if winner is None else (winner.rating, winner.reason)
@@ -259,7 +259,7 @@ def _mark(valid: ValidScore | None) -> tuple[str, str] | None:
     return None if valid is None else (valid.score_id, valid.digest)
 
 
-def _valid(stored: Iterable[LedgerScore], live: Mapping[str, Score]) -> dict[Pair, dict[str, ValidScore]]:
+def _select_valid(stored: Iterable[LedgerScore], live: Mapping[str, Score]) -> dict[Pair, dict[str, ValidScore]]:
     """Return the sent scores of the ledger; the reason is the product's, if it still has the score."""
     valid: dict[Pair, dict[str, ValidScore]] = {}
     for row in stored:

@@ -143,7 +143,7 @@ def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
 
 def _guard(app: FastAPI, settings: Settings) -> None:
     """Put the check of origins around everything, failures that nobody expected included."""
-    allowed = AllowedOrigins.by(settings.host, settings.allowed_hosts, settings.cors_origins)
+    allowed = AllowedOrigins.from_settings(settings.host, settings.allowed_hosts, settings.cors_origins)
     if allowed.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -162,7 +162,7 @@ def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
     return inside, parameter["name"] != "collection"
 
 
-def _secure(document: dict[str, Any]) -> None:
+def _add_security(document: dict[str, Any]) -> None:
     """Add what each route takes: an access key, where one is needed, with which scope."""
     document["components"]["securitySchemes"] = {
         SCHEME: {
@@ -175,7 +175,7 @@ def _secure(document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for operation in operations.values():  # of those below that say no scope, only the public ones take no key
             operation["security"] = [] if is_public(path) else [{SCHEME: []}]
-    for route, need in needed():
+    for route, need in list_required_scopes():
         for method in route.methods or ():
             operation = document["paths"][route.path_format][method.lower()]
             operation["security"] = [{SCHEME: [need.scope]}]
@@ -184,7 +184,7 @@ def _secure(document: dict[str, Any]) -> None:
             operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
 
 
-def needed() -> Iterator[tuple[APIRoute, RequiredScope]]:
+def list_required_scopes() -> Iterator[tuple[APIRoute, RequiredScope]]:
     """Routes that need a scope, and what each needs."""
     for route in (route for router in ROUTERS for route in router.routes):
         for declared in route.dependencies if isinstance(route, APIRoute) else ():
@@ -208,7 +208,7 @@ def _describe(app: FastAPI) -> None:
                 described = problem.model_json_schema(ref_template=template)
                 schemas.update(described.pop("$defs", {}))
                 schemas[problem.__name__] = described
-            _secure(document)
+            _add_security(document)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
                     if path not in FREE:

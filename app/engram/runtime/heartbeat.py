@@ -42,14 +42,14 @@ class Heartbeat:
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 
-    def stuck(self) -> list[str]:
+    def list_stuck_loops(self) -> list[str]:
         """Loops whose round has lasted too long."""
         since = time.monotonic() - STUCK_SECONDS
         return [loop for loop, turned in list(self._turned.items()) if turned < since]
 
     def beat(self) -> None:
         """One beat, unless a loop is stuck."""
-        if stuck := self.stuck():
+        if stuck := self.list_stuck_loops():
             log.error("loops are stuck", loops=stuck)
             return
         self._stream.beat()

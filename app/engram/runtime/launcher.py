@@ -77,19 +77,19 @@ class _Supervisor:
         self._sample_wanted = sample
         self._commands = commands
         self._data_dir = settings.data_dir.absolute()
-        self._address = f"http://{_reachable_host(settings.host)}:{settings.port}"
+        self._address = f"http://{_find_reachable_host(settings.host)}:{settings.port}"
         self._signals = 0
         self._servers: list[EmbeddedPostgres | EmbeddedRedis] = []
         self._children: list[Child] = []
         self._watched: list[Watched] = []
 
     def run(self) -> int:
-        with signal_handlers(self._on_signal):
+        with signal_handlers(self._handle_signal):
             try:
                 with only_one(self._data_dir):
                     try:
                         self._bring_up()
-                        while not self._stopping():
+                        while not self._is_stopping():
                             self._tick()
                     finally:
                         self._stop()
@@ -97,7 +97,7 @@ class _Supervisor:
                 say(str(ended))
                 return ended.code
             except EngramError as error:
-                if not self._stopping():
+                if not self._is_stopping():
                     say(error.detail)
                     return 1
         return 0 if self._signals < 2 else KILLED_EXIT_CODE
@@ -105,12 +105,12 @@ class _Supervisor:
     def _bring_up(self) -> None:
         if self._settings.embedding_url is None:
             locate_model(self._settings.embedding_model)
-        _require_free_port(self._settings.host, self._settings.port, self._stopping)
+        _require_free_port(self._settings.host, self._settings.port, self._is_stopping)
         self._say_where_data_are()
         env = self._start_servers()
         say("Bringing the database's tables up to date ...")
         migrate = self._start_child(Child("The migration", self._commands.migrate, env))
-        while migrate.alive():
+        while migrate.is_alive():
             if self._tick():
                 return
         if migrate.exit_code != 0:
@@ -139,7 +139,7 @@ class _Supervisor:
         settings, count = self._settings, self._crew.api
         if count == 1:
             return [Child("The API", self._commands.serve, env)]
-        self._sockets = _listening(settings.host, settings.port)
+        self._sockets = _open_sockets(settings.host, settings.port)
         descriptors = tuple(each.fileno() for each in self._sockets)
         command = (*self._commands.serve, *(part for each in descriptors for part in ("--fd", str(each))))
         shared = dict(env)
@@ -151,7 +151,7 @@ class _Supervisor:
             metrics_folder.mkdir(parents=True)
             shared["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder)
         return [
-            Child(f"API {number + 1}", command, self._metered(shared, number), keep_open=descriptors)
+            Child(f"API {number + 1}", command, self._add_metrics_port(shared, number), keep_open=descriptors)
             for number in range(count)
         ]
 
@@ -160,14 +160,14 @@ class _Supervisor:
         count, beat = self._crew.workers, self._settings.worker_heartbeat_file
         children = []
         for number in range(count):
-            own = self._metered(env, self._crew.api + number)
+            own = self._add_metrics_port(env, self._crew.api + number)
             if count > 1 and beat is not None:
                 own["ENGRAM_WORKER_HEARTBEAT_FILE"] = f"{beat}.{number + 1}"
             name = "The worker" if count == 1 else f"Worker {number + 1}"
             children.append(Child(name, self._commands.worker, own))
         return children
 
-    def _metered(self, env: Mapping[str, str], number: int) -> dict[str, str]:
+    def _add_metrics_port(self, env: Mapping[str, str], number: int) -> dict[str, str]:
         """The environment, with a port of its own for metrics where there are such ports."""
         port = self._settings.metrics_port
         return dict(env) | ({"ENGRAM_METRICS_PORT": str(port + number)} if port else {})
@@ -181,13 +181,13 @@ class _Supervisor:
                 self._data_dir / "postgres",
                 settings.embedded_user,
                 memory_mb=settings.embedded_memory_mb,
-                interrupted=self._stopping,
+                interrupted=self._is_stopping,
             )
             urls["DATABASE_URL"] = self._start_server(postgres)
         else:
             urls["DATABASE_URL"] = settings.database_url.get_secret_value()
         if settings.redis_url is None:
-            redis = EmbeddedRedis(self._data_dir / "redis", interrupted=self._stopping)
+            redis = EmbeddedRedis(self._data_dir / "redis", interrupted=self._is_stopping)
             urls["REDIS_URL"] = self._start_server(redis)
         else:
             urls["REDIS_URL"] = settings.redis_url.get_secret_value()
@@ -239,7 +239,7 @@ class _Supervisor:
             if self._tick():
                 return False
             for service in services:
-                if not service.alive():
+                if not service.is_alive():
                     code = service.exit_code
                     raise EndedError(code or 1, f"{service.name} ended with exit code {code} before it was ready.")
             now = time.monotonic()
@@ -252,7 +252,7 @@ class _Supervisor:
 
     def _load_sample(self, env: Mapping[str, str]) -> None:
         sample = self._start_child(Child("The sample", self._commands.sample, {**env, "ENGRAM_URL": self._address}))
-        while sample.alive():
+        while sample.is_alive():
             if self._tick():
                 return
         if sample.exit_code != 0:
@@ -261,23 +261,23 @@ class _Supervisor:
     def _tick(self) -> bool:
         """Look after what runs, rest a moment; True once the run is to stop."""
         for watched in self._watched:
-            if not self._stopping():
+            if not self._is_stopping():
                 watched.check()
-        if not self._stopping():
+        if not self._is_stopping():
             time.sleep(POLL_SECONDS)
-        return self._stopping()
+        return self._is_stopping()
 
-    def _stopping(self) -> bool:
+    def _is_stopping(self) -> bool:
         return self._signals > 0
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
         self._signals += 1
         if self._signals == 2:
             for runnable in (*self._children, *self._servers):
                 runnable.kill()
 
     def _stop(self) -> None:
-        running = [child for child in self._children if child.alive()]
+        running = [child for child in self._children if child.is_alive()]
         if running or self._servers:
             say("Stopping ...")
         # The API first: a verdict that a request in hand waits for may be in the worker's hands.
@@ -312,7 +312,7 @@ def _require_free_port(host: str, port: int, stopping: Callable[[], bool]) -> No
         raise ConfigurationError(f"The API cannot listen on {host} port {port}: {os.strerror(problem)}.")
 
 
-def _listening(host: str, port: int) -> list[socket.socket]:
+def _open_sockets(host: str, port: int) -> list[socket.socket]:
     """Sockets that accept connections at every address of the host."""
     addresses = []
     for family, kind, protocol, _, address in socket.getaddrinfo(
@@ -353,7 +353,7 @@ def _bind_problem(host: str, port: int) -> int:
     return 0
 
 
-def _reachable_host(host: str) -> str:
+def _find_reachable_host(host: str) -> str:
     """Return the address, as in a URL, at which this machine reaches a server that listens on ``host``."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
     return f"[{reachable}]" if ":" in reachable else reachable

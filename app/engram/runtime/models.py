@@ -9,10 +9,10 @@ from engram.context.errors import ConfigurationError
 from engram.core.filter.steps import LearningRule, apply_statements
 from engram.core.passage_keys.evolution import KeyRules
 from engram.providers.embedder import Embedder, load_precisions
-from engram.providers.embedder.encoder_choices import EncoderChoice, chosen_prefixes, read_choices
+from engram.providers.embedder.encoder_choices import EncoderChoice, choose_prefixes, read_choices
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, Register, probe_digest
 from engram.providers.embedder.precisions import PrecisionChoice
-from engram.providers.embedder.prefixes import NO_PREFIXES, PrefixedEmbedder, Prefixes, known_prefixes
+from engram.providers.embedder.prefixes import NO_PREFIXES, PrefixedEmbedder, Prefixes, find_known_prefixes
 from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
@@ -50,8 +50,8 @@ class Models:
         model = settings.embedding_model
         prefixes = (settings.embedding_query_prefix, settings.embedding_passage_prefix)
         if settings.embedding_url is None:
-            stated = chosen_prefixes(*prefixes, NO_PREFIXES)
-            loaded, *late = (_adapted(one, stated, settings.embedding_dimension) for one in self._load(model))
+            stated = choose_prefixes(*prefixes, NO_PREFIXES)
+            loaded, *late = (_adapt_encoder(one, stated, settings.embedding_dimension) for one in self._load(model))
             self._late += late
             return loaded
         key = settings.embedding_api_key
@@ -61,7 +61,7 @@ class Models:
                 url=settings.embedding_url,
                 model=model,
                 api_key=key.get_secret_value() if key else None,
-                prefixes=chosen_prefixes(*prefixes, known_prefixes(model)),
+                prefixes=choose_prefixes(*prefixes, find_known_prefixes(model)),
                 dimension=settings.embedding_dimension,
                 timeout_seconds=settings.embedding_timeout_seconds,
                 batch_size=settings.embedding_batch_size,
@@ -84,16 +84,16 @@ class Models:
             raise ConfigurationError(
                 f"ENGRAM_EMBEDDING_MODELS: {', '.join(sorted(double))}: another encoder has the name."
             )
-        return [self._named(name, choice) for name, choice in choices.items()]
+        return [self._load_named(name, choice) for name, choice in choices.items()]
 
-    def _named(self, name: str, choice: EncoderChoice) -> Embedder:
+    def _load_named(self, name: str, choice: EncoderChoice) -> Embedder:
         settings = self.settings
         if choice.url is None:
             # In one precision only: a name of the file names one kind of vectors.
             loaded = self._load(
                 choice.folder or name, "float32" if settings.embedding_precision == "auto" else None
             )
-            return _adapted(loaded[0], choice.prefixes(name), choice.dimension, name)
+            return _adapt_encoder(loaded[0], choice.prefixes(name), choice.dimension, name)
         model = choice.model or name
         return self._connect(
             EndpointSettings(
@@ -267,7 +267,7 @@ class Models:
     @cached_property
     def weight_teaching(self) -> WeightTeaching:
         """Teaching of the ranking weights."""
-        return WeightTeaching(lambda kind: self.priors.of_kind(kind).priors)
+        return WeightTeaching(lambda kind: self.priors.select_kind(kind).priors)
 
     @cached_property
     def expansion_validation(self) -> ExpansionValidation:
@@ -280,7 +280,9 @@ class Models:
         self._closing.close()
 
 
-def _adapted(embedder: Embedder, prefixes: Prefixes, dimension: int | None, name: str | None = None) -> Embedder:
+def _adapt_encoder(
+    embedder: Embedder, prefixes: Prefixes, dimension: int | None, name: str | None = None
+) -> Embedder:
     """The encoder with prefixes, shorter vectors and another name, where any is asked for."""
     if prefixes == NO_PREFIXES and dimension in {None, embedder.dimension} and name in {None, embedder.model}:
         return embedder

@@ -15,7 +15,7 @@ from engram.runtime.models import Models
 from engram.runtime.parts.retrieval_services import RetrievalServices
 from engram.storage.corpus import collections
 from engram.storage.database import Database
-from engram.storage.maintenance.schema_standing import standing
+from engram.storage.maintenance.schema_standing import load_standing
 
 log = structlog.get_logger(__name__)
 
@@ -61,7 +61,7 @@ class Startup:
         """Log the collections that this process cannot serve because another encoder made their vectors."""
         with tenancy.unrestricted(), self.database.read() as reader:
             fingerprints = self.models.encoder.fingerprints
-            differing = collections.of_other_encoders(reader, fingerprints, LOGGED_COLLECTIONS + 1)
+            differing = collections.list_of_other_encoders(reader, fingerprints, LOGGED_COLLECTIONS + 1)
         if differing:
             log.warning(
                 "collections of other encoders: what embeds text for them is refused",
@@ -82,7 +82,7 @@ class Startup:
         """
         models = self.models
         with tenancy.unrestricted(), self.database.read() as reader:
-            standing(reader)  # one that was never migrated is refused
+            load_standing(reader)  # one that was never migrated is refused
         models.encoder.identify()
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
             if embedder is None or isinstance(embedder, EndpointEmbedder):

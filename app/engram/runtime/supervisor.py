@@ -34,7 +34,7 @@ class EndedError(Exception):
 
 class Runnable(Protocol):
     def start(self) -> object: ...
-    def alive(self) -> bool: ...
+    def is_alive(self) -> bool: ...
     def kill(self) -> None: ...
 
 
@@ -51,7 +51,7 @@ class Child:
     def start(self) -> None:
         self.process = spawn(self.command, death_signal=signal.SIGTERM, env=self.env, keep_open=self.keep_open)
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
     @property
@@ -95,8 +95,8 @@ class Watched:
         """
         now = time.monotonic()
         if self.due is None:
-            if not self.runnable.alive():
-                self._schedule(now, self._how())
+            if not self.runnable.is_alive():
+                self._schedule(now, self._describe_end())
         elif now >= self.due:
             self.due = None
             try:
@@ -104,7 +104,7 @@ class Watched:
             except EngramError as error:
                 self._schedule(now, f"did not start: {error.detail}")
 
-    def _how(self) -> str:
+    def _describe_end(self) -> str:
         if isinstance(self.runnable, Child):
             return f"ended with exit code {self.runnable.exit_code}"
         return "ended"

@@ -67,13 +67,15 @@ class Worker:
         }
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
-        threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
+        threads = [
+            threading.Thread(target=self._repeat_forever, args=loop, name=loop[0]) for loop in beside.items()
+        ]
         threads.append(threading.Thread(target=self._do_jobs, name="jobs"))
         for thread in threads:
             thread.start()
         self._heart.start()
         log.info("worker ready")
-        self._forever("feedback", self._learn)
+        self._repeat_forever("feedback", self._learn)
         for thread in threads:
             thread.join()
         self._heart.stop()
@@ -81,14 +83,14 @@ class Worker:
 
     def checks(self) -> dict[str, Check]:
         """Return the checks of a probe: whether the worker lives, and whether it can work."""
-        return {"/healthz": self._lives, "/readyz": self._ready}
+        return {"/healthz": self._lives, "/readyz": self._report_readiness}
 
     def _lives(self) -> tuple[int, dict[str, object]]:
-        if stuck := self._heart.stuck():
+        if stuck := self._heart.list_stuck_loops():
             return 503, {"status": "stuck", "loops": stuck}
         return 200, {"status": "ok"}
 
-    def _ready(self) -> tuple[int, dict[str, object]]:
+    def _report_readiness(self) -> tuple[int, dict[str, object]]:
         """Report readiness: starting, ending, or without a usable Postgres."""
         if not self._warm.is_set() or self._stopping.is_set():
             return 503, {"status": "ending" if self._stopping.is_set() else "starting"}
@@ -97,7 +99,7 @@ class Worker:
         except EngramError as error:
             return 503, {"status": "unavailable", "detail": error.detail}
 
-    def _forever(self, name: str, step: Callable[[], None]) -> None:
+    def _repeat_forever(self, name: str, step: Callable[[], None]) -> None:
         """Repeat ``step`` for all tenants.
 
         A server that is away is waited for, and any other failure is logged and outlived.
@@ -144,7 +146,7 @@ class Worker:
             (self._left if is_busy else done).extend(announced)
         if done:
             try:
-                self._app.stream.done(done)
+                self._app.stream.acknowledge(done)
             except redis.RedisError as error:
                 log.warning("wake-ups not acknowledged; they will be found applied", error=str(error))
 
@@ -174,7 +176,7 @@ class Worker:
                 if not crew.step():
                     self._stopping.wait(JOB_POLL_SECONDS)
 
-            self._forever("jobs", step)
+            self._repeat_forever("jobs", step)
 
     def _name(self) -> None:
         self._app.names.run(self._stopping.is_set, one_thread=True)

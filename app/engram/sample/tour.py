@@ -30,7 +30,7 @@ def tour(base_url: str) -> str:
         "wait": True,
     }
     evidence = " and ".join(dict.fromkeys(passage for passage, _ in chosen.supporting))
-    judged = _quoted(verdict).replace("QUERY_ID", "'$ID'")
+    judged = _quote_body(verdict).replace("QUERY_ID", "'$ID'")
     judge = (
         f"curl -s {base_url}/feedback -H 'content-type: application/json' -H \"idempotency-key: tour-$ID\" "
         f"-d {judged}"
@@ -57,11 +57,11 @@ Ctrl-C here stops everything.
 
 def _ask(base_url: str, body: object) -> str:
     return (
-        f"ID=$(curl -s {base_url}/query -H 'content-type: application/json' -d {_quoted(body)} "
+        f"ID=$(curl -s {base_url}/query -H 'content-type: application/json' -d {_quote_body(body)} "
         '| grep -oE \'"(query|passage)_id":"[^"]*"|"hops":[0-9]+\' | tee /dev/stderr '
         "| head -n 1 | cut -d '\"' -f 4)"
     )
 
 
-def _quoted(body: object) -> str:
+def _quote_body(body: object) -> str:
     return shlex.quote(json.dumps(body, ensure_ascii=False))

@@ -47,7 +47,7 @@ class DistributionResult:
     policies: int
 
 
-def distributed(reader: Reader) -> bool:
+def is_distributed(reader: Reader) -> bool:
     """Whether the database is a coordinator's whose tables are distributed."""
     if reader.scalar("SELECT to_regclass('pg_catalog.pg_dist_partition')") is None:
         return False
@@ -55,12 +55,12 @@ def distributed(reader: Reader) -> bool:
     return bool(reader.scalar(statement))
 
 
-def by_collection() -> list[str]:
+def list_collection_tables() -> list[str]:
     """Tables with rows of collections, each after those it refers to."""
     return [table.name for table in metadata.sorted_tables if "collection_id" in table.columns]
 
 
-def spread_schema() -> MetaData:
+def build_distributed_schema() -> MetaData:
     """The schema as ``distribute`` leaves it: foreign keys as it puts them on again, without those it does not.
 
     A table of the coordinator that refers to one on all nodes is kept as a shard there, with its comment.
@@ -97,13 +97,13 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     policies = _drop_policies(writer)
     known = {row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")}
     references = [name for name in REFERENCE if name not in known]
-    tables = [name for name in by_collection() if name not in known]
-    keys = _foreign_keys(writer, [*references, *tables])
+    tables = [name for name in list_collection_tables() if name not in known]
+    keys = _list_foreign_keys(writer, [*references, *tables])
     for key in keys:
         writer.execute(f"ALTER TABLE {key.table} DROP CONSTRAINT {key.name}")
     for name in references:
         writer.row("SELECT create_reference_table(%(name)s)", {"name": name})
-    first = by_collection()[0]
+    first = list_collection_tables()[0]
     for name in tables:
         beside = "none" if name == first and name not in known else first
         writer.row(
@@ -127,7 +127,7 @@ class _ForeignKey:
     definition: str
 
 
-def _foreign_keys(reader: Reader, tables: list[str]) -> list[_ForeignKey]:
+def _list_foreign_keys(reader: Reader, tables: list[str]) -> list[_ForeignKey]:
     """Return keys of these tables whose other side is not distributed yet, which stops Citus."""
     rows = reader.rows(
         """

@@ -55,15 +55,15 @@ class Documents:
     values: Sequence[Any]
 
 
-def _sized(element: str) -> np.dtype[Any]:
+def _build_sized_type(element: str) -> np.dtype[Any]:
     return np.dtype([("size", ">i4"), ("element", element)])
 
 
 _ELEMENTS = {
-    np.dtype(np.int64): (20, _sized(">i8")),
-    np.dtype(np.float64): (701, _sized(">f8")),
-    np.dtype(np.float32): (700, _sized(">f4")),
-    np.dtype(np.bool_): (16, _sized("?")),
+    np.dtype(np.int64): (20, _build_sized_type(">i8")),
+    np.dtype(np.float64): (701, _build_sized_type(">f8")),
+    np.dtype(np.float32): (700, _build_sized_type(">f4")),
+    np.dtype(np.bool_): (16, _build_sized_type("?")),
 }
 """Postgres' oid of each type of element, and how one lies in an array."""
 JSONB = 3802
@@ -72,7 +72,7 @@ _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _LONG = b"0" * 19
 
 
-def received(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
+def decode_column(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
     """A column of numbers without nulls that a statement gave by ``array_send``, (n,); None is an empty one.
 
     An array of arrays comes as one, row after row. A thousand numbers take as long as ten do as rows.
@@ -90,7 +90,7 @@ def received(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
     return body["element"].astype(kind)
 
 
-def received_vectors(sent: bytes | None) -> NDArray[np.float32]:
+def decode_vectors(sent: bytes | None) -> NDArray[np.float32]:
     """Vectors that a statement gave by ``vector_send``, one after the other, (n, d); None is none, (0, 0).
 
     They can be written to.
@@ -103,7 +103,7 @@ def received_vectors(sent: bytes | None) -> NDArray[np.float32]:
 
 
 @lru_cache(maxsize=512)
-def placed(statement: str) -> tuple[bytes, Sequence[str]]:
+def place_parameters(statement: str) -> tuple[bytes, Sequence[str]]:
     """A statement with parameters by their places, as ``$1``, and their names in this order.
 
     As it is written they are ``%(name)s``, and ``%%`` is a percent sign. What was parsed is remembered.

@@ -42,10 +42,10 @@ class PreparedStatement(RawCursor[Any]):
         self.format = pq.Format.BINARY
 
 
-def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
+def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
     """Connections to ``url`` with ``settings`` in force; ``pool`` is what SQLAlchemy takes for its pool."""
     engine = create_engine(
-        with_driver(url),
+        add_driver(url),
         connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS},
         use_native_hstore=False,  # nor looked for
         **pool,
@@ -93,7 +93,7 @@ def _has_news(connection: Connection[Any]) -> bool:
     return bool(poll.poll(0))
 
 
-def with_driver(url: str) -> str:
+def add_driver(url: str) -> str:
     """The usual spellings of a Postgres URL, with the driver that Engram brings."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:

@@ -19,17 +19,17 @@ from sqlalchemy import NullPool, QueuePool, create_engine, exc, make_url
 from engram.context import deadline, tenancy
 from engram.context.errors import ConfigurationError
 from engram.storage import replica
-from engram.storage.column_parameters import placed
+from engram.storage.column_parameters import place_parameters
 from engram.storage.connection_pools import (
     CONNECT_TIMEOUT_SECONDS,
     DISTRIBUTED,
     PreparedStatement,
-    pooled,
-    with_driver,
+    add_driver,
+    create_pool,
 )
 from engram.storage.postgres_errors import explained
 from engram.storage.replica import Replica
-from engram.storage.row_lookups import of_one_node
+from engram.storage.row_lookups import bind_to_node
 from engram.storage.statement_timeouts import timed
 
 Parameters = Mapping[str, Any] | None
@@ -75,7 +75,7 @@ class Reader:
         return None if row is None else row[0]
 
     def _send(self, statement: str, parameters: Parameters) -> PreparedStatement:
-        text, names = placed(of_one_node(statement) if self.distributed else statement)
+        text, names = place_parameters(bind_to_node(statement) if self.distributed else statement)
         values = parameters or {}
         return PreparedStatement(self._driver).execute(text, [values[name] for name in names])
 
@@ -169,9 +169,9 @@ class Database:
             "pool_use_lifo": True,
         }
         reading = settings | {"default_transaction_read_only": "on"}
-        self._writers = pooled(url, settings, **pool)
+        self._writers = create_pool(url, settings, **pool)
         self._single_writers = self._writers.execution_options(isolation_level="AUTOCOMMIT")
-        readers = pooled(url, reading, **pool)
+        readers = create_pool(url, reading, **pool)
         self._readers = readers.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = readers.execution_options(isolation_level="REPEATABLE READ")
         self.replica = (
@@ -181,8 +181,8 @@ class Database:
                 replica_url, url, reading, pool, lag_seconds=replica_lag_seconds, wait_seconds=replica_wait_seconds
             )
         )
-        self._locks = pooled(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
-        patient = pooled(url, settings | {"statement_timeout": "0"}, poolclass=NullPool)
+        self._locks = create_pool(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
+        patient = create_pool(url, settings | {"statement_timeout": "0"}, poolclass=NullPool)
         self._administrators = patient.execution_options(isolation_level="AUTOCOMMIT")
         self._long_writers = patient.execution_options(isolation_level="REPEATABLE READ")
 
@@ -193,7 +193,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
-        on = self.replica if replica.required_position() is not None else None
+        on = self.replica if replica.get_required_position() is not None else None
         with (
             explained(),
             self._readers.connect() if on is None else on.reader() as connection,
@@ -211,7 +211,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on a statement.
         """
-        on = self.replica if replica.required_position() is not None else None
+        on = self.replica if replica.get_required_position() is not None else None
         with (
             explained(),
             self._snapshots.connect() if on is None else on.snapshot() as connection,
@@ -311,7 +311,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached.
         """
-        engine = create_engine(with_driver(self._url), poolclass=NullPool)  # results as tools expect them
+        engine = create_engine(add_driver(self._url), poolclass=NullPool)  # results as tools expect them
         with explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
             yield connection
 
@@ -360,7 +360,7 @@ class Database:
         Raises:
             UnsetTenancyError: no tenancy is set.
         """
-        tenant = tenancy.current()
+        tenant = tenancy.get_current_tenant()
         if not self._row_security:
             tenant = None
         if connection.info.get(SERVES) == tenant:

@@ -18,6 +18,6 @@ def on_day(day: str) -> str:
     """
 
 
-def day_of(received_at: datetime) -> str:
+def format_day(received_at: datetime) -> str:
     """``DAY`` of a moment: where rows are distributed, no statement that changes some may return it."""
     return received_at.astimezone(UTC).date().isoformat()

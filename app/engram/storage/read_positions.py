@@ -34,7 +34,7 @@ class Positions:
         self._unsaid[collection_id] = max(position, self._unsaid.get(collection_id, 0))
         self._say(system)
 
-    def needed(self, system: int, collection_id: int, end: Callable[[], int]) -> int | None:
+    def find_needed(self, system: int, collection_id: int, end: Callable[[], int]) -> int | None:
         """Return the position that a reader of the collection must see; None, for all, if Redis is out of reach.
 
         Args:

@@ -19,7 +19,7 @@ from psycopg import ClientCursor
 from sqlalchemy import Connection, Engine, Pool, exc
 
 from engram.context.errors import UnavailableError
-from engram.storage.connection_pools import pooled
+from engram.storage.connection_pools import create_pool
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +53,7 @@ class ReplicaPosition:
     lag_seconds: float | None
 
 
-def required_position() -> int | None:
+def get_required_position() -> int | None:
     """Up to which position of the log reads are to see in this context; None: they go to the primary."""
     return _position.get()
 
@@ -89,13 +89,13 @@ class Replica:
         """
         self._lag_seconds = lag_seconds
         self._wait_seconds = wait_seconds
-        readers = pooled(url, settings, **pool)
+        readers = create_pool(url, settings, **pool)
         self._readers = readers.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = readers.execution_options(isolation_level="REPEATABLE READ")
         quick = dict(settings) | {"statement_timeout": str(LOOK_TIMEOUT_MS)}
         one = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 1.0}
         self._watching = tuple(
-            pooled(place, quick, **one).execution_options(isolation_level="AUTOCOMMIT")
+            create_pool(place, quick, **one).execution_options(isolation_level="AUTOCOMMIT")
             for place in (primary_url, url)
         )
         self._samples: deque[tuple[float, int]] = deque(maxlen=SAMPLES)
@@ -113,7 +113,7 @@ class Replica:
             self._thread = threading.Thread(target=self._watch, name="replica", daemon=True)
             self._thread.start()
 
-    def last_position(self) -> ReplicaPosition:
+    def get_last_position(self) -> ReplicaPosition:
         """Last known position, with its lag as of now."""
         lag = None if self._fresh_at is None else time.monotonic() - self._fresh_at
         if self._standing != "ok":
@@ -123,19 +123,19 @@ class Replica:
     @property
     def usable(self) -> bool:
         """Whether reads may go there."""
-        return self.last_position().standing == "ok"
+        return self.get_last_position().standing == "ok"
 
     def look(self) -> ReplicaPosition:
         """Ask both servers."""
         with self._looking:
-            before = self.last_position().standing
+            before = self.get_last_position().standing
             try:
                 self._standing = self._look()
             except exc.SQLAlchemyError as error:
                 self._standing = "unreachable"
                 if before != "unreachable":
                     log.warning("replica out of reach", error=str(error).splitlines()[0])
-            position = self.last_position()
+            position = self.get_last_position()
         if position.standing != before:
             log.info("replica", standing=position.standing, before=before, lag_seconds=position.lag_seconds)
         return position
@@ -172,7 +172,7 @@ class Replica:
     @contextmanager
     def _lent(self, engine: Engine) -> Iterator[Connection]:
         with engine.connect() as connection:
-            self._await(connection, required_position() or 0)
+            self._await(connection, get_required_position() or 0)
             yield connection
 
     def _await(self, connection: Connection, position: int) -> None:
@@ -186,11 +186,11 @@ class Replica:
         driver: Any = connection.connection.driver_connection
         autocommit, driver.autocommit = driver.autocommit, True
         try:
-            connection.info[REPLAYED] = self._replayed(driver, position)
+            connection.info[REPLAYED] = self._await_replay(driver, position)
         finally:
             driver.autocommit = autocommit
 
-    def _replayed(self, driver: Any, position: int) -> int:
+    def _await_replay(self, driver: Any, position: int) -> int:
         """Wait until the server has replayed up to the position, and return how far it is."""
         ends = time.monotonic() + self._wait_seconds
         with ClientCursor(driver) as cursor:

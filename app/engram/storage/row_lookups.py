@@ -39,7 +39,7 @@ WANTED = id_rows("ids")
 
 
 @cache
-def of_one_node(statement: str) -> str:
+def bind_to_node(statement: str) -> str:
     """A statement about one collection with that named at each of its tables, as Citus needs to find the node.
 
     Citus does not see through a sub-select that a column is the parameter: to it, an equality of two collections
@@ -50,7 +50,7 @@ def of_one_node(statement: str) -> str:
     return _EQUAL.sub(r"\1 = %(collection)s::bigint AND \2 = %(collection)s::bigint", statement)
 
 
-def new_rows(rows: str, *, collection: str = "%(collection)s") -> str:
+def alias_rows(rows: str, *, collection: str = "%(collection)s") -> str:
     """Rows that parameters give as ``new``, the collection's id before their columns, to change others by."""
     return f"(SELECT {collection}::bigint AS collection_id, * FROM {rows} OFFSET 0) AS new"
 

@@ -61,7 +61,7 @@ class WakeStream:
             return []
         return [wake for _, messages in replies or [] for wake in _wakes(messages)]
 
-    def done(self, wakes: Sequence[Wake]) -> None:
+    def acknowledge(self, wakes: Sequence[Wake]) -> None:
         """Acknowledge and remove wake-ups that were acted on."""
         messages = [message for message, _, _ in wakes]
         self._redis.xack(STREAM, GROUP, *messages)

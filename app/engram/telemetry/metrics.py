@@ -127,7 +127,7 @@ if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
     ProcessCollector(namespace="engram", registry=_registry)
 
 
-def ended_verdicts(outcomes: Iterable[tuple[str, int]]) -> None:
+def count_ended_verdicts(outcomes: Iterable[tuple[str, int]]) -> None:
     """Count verdicts by their outcomes: applied, contested, parked, failed."""
     for outcome, count in outcomes:
         VERDICTS.labels(outcome).inc(count)

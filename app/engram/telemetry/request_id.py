@@ -8,7 +8,7 @@ _SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 _id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
-def named(header: str | None) -> str:
+def choose_id(header: str | None) -> str:
     """The caller's id of the request if it is a plain one, else a new one: logs are no place for anything else."""
     return header if header is not None and _SANE.fullmatch(header) else uuid.uuid4().hex
 
@@ -23,6 +23,6 @@ def end(token: Token[str | None]) -> None:
     _id.reset(token)
 
 
-def current() -> str | None:
+def get_current_id() -> str | None:
     """The id of the request that this context works for; None if there is none."""
     return _id.get()

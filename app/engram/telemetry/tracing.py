@@ -62,7 +62,7 @@ def _opened(tracer: "Tracer", name: str, attributes: Attributes) -> "Iterator[Sp
         try:
             yield span
         except Exception as error:
-            _failed(span, type(error).__name__)
+            _record_failure(span, type(error).__name__)
             raise
 
 
@@ -90,7 +90,7 @@ def request(method: str, headers: Mapping[str, str]) -> "Iterator[Span | None]":
         context.detach(token)
 
 
-def answered(opened: "Span | None", method: str, route: str, status: int, request_id: str) -> None:
+def record_answer(opened: "Span | None", method: str, route: str, status: int, request_id: str) -> None:
     """Name a request's span by what came of it."""
     if opened is None:
         return
@@ -103,10 +103,10 @@ def answered(opened: "Span | None", method: str, route: str, status: int, reques
     }
     opened.set_attributes(seen)
     if status >= 500:
-        _failed(opened, str(status))
+        _record_failure(opened, str(status))
 
 
-def _failed(opened: "Span", kind: str) -> None:
+def _record_failure(opened: "Span", kind: str) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     opened.set_status(Status(StatusCode.ERROR, kind))

@@ -22,7 +22,7 @@ from engram_evaluation import adapt_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import QueryArm
-from engram_evaluation.learning_turns import harness_of
+from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import Variation
 from engram_evaluation.protocols import Run, measure
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
@@ -51,7 +51,7 @@ class AdaptationSplit:
     groups: dict[str, list[Question]]
 
 
-def expandable(dataset: Dataset, limit: int | None) -> list[Question]:
+def select_expandable(dataset: Dataset, limit: int | None) -> list[Question]:
     """The first ``limit`` questions with expansions.
 
     Raises:
@@ -103,7 +103,7 @@ def vectors(run: Run) -> dict[str, NDArray[np.float32]]:
 def adapt(run: Run) -> list[Phase]:
     """Ask everything with base keys, then with the keys that each way, fraction and seed evolves."""
     options, dataset = run.options, run.dataset
-    pool = expandable(dataset, options.limit)
+    pool = select_expandable(dataset, options.limit)
     near_by = vectors(run)
     splits = {
         (fraction, seed): split(dataset, pool, fraction, seed, near_by)
@@ -116,9 +116,9 @@ def adapt(run: Run) -> list[Phase]:
     evolved: dict[tuple[float, int, Way], dict[Strategy, Rows]] = {}
     price: list[Phase] = []
     for (fraction, seed), of_split in splits.items():
-        for way in options.ways_at(fraction):
+        for way in options.list_ways(fraction):
             priced = (fraction, seed, way) == (max(options.fractions), options.seeds[0], options.ways[0])
-            evolved[fraction, seed, way], paid = _evolved(
+            evolved[fraction, seed, way], paid = _measure_evolved(
                 run, way, of_split, fraction, seed, questions, priced=priced
             )
             price += paid
@@ -126,10 +126,10 @@ def adapt(run: Run) -> list[Phase]:
     for retriever in options.retrievers:
         for (fraction, seed), of_split in splits.items():
             name = adapt_table.arm(retriever, fraction, adapt_table.BASE)
-            phases += _grouped(name, of_split, 0, seed, based[retriever])
-            for way in options.ways_at(fraction):
+            phases += _group_rows(name, of_split, 0, seed, based[retriever])
+            for way in options.list_ways(fraction):
                 name = adapt_table.arm(retriever, fraction, way)
-                phases += _grouped(name, of_split, 1, seed, evolved[fraction, seed, way][retriever])
+                phases += _group_rows(name, of_split, 1, seed, evolved[fraction, seed, way][retriever])
     return phases + price
 
 
@@ -141,10 +141,10 @@ def base(run: Run, retriever: Strategy, questions: Sequence[Question]) -> Rows:
     if phase is None:
         phase = Phase(name, ALL, 0, None, _ask(run, name, questions, arm_of(run, retriever, "off")))
         store.put(phase)
-    return by_id(phase)
+    return index_by_id(phase)
 
 
-def _evolved(
+def _measure_evolved(
     run: Run,
     way: Way,
     of_split: AdaptationSplit,
@@ -181,13 +181,13 @@ def _evolved(
             finished[retriever] = phase = Phase(name, ALL, 1, seed, rows)
             store.put(phase)
         if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED):
-            for keys, seen in _paid(run, retriever, of_split.adapted).items():
+            for keys, seen in _measure_costs(run, retriever, of_split.adapted).items():
                 paid = adapt_table.arm(retriever, fraction, keys)
                 cost[retriever, keys] = phase = Phase(
                     paid, adapt_table.PRICE, _turn(keys), seed, tuple(score(seen))
                 )
                 store.put(phase)
-    rows_of = {retriever: by_id(phase) for retriever, phase in finished.items() if phase}
+    rows_of = {retriever: index_by_id(phase) for retriever, phase in finished.items() if phase}
     return rows_of, [phase for phase in cost.values() if phase]
 
 
@@ -200,7 +200,7 @@ def teach(
     units: Mapping[str, Sequence[Expansion]],
 ) -> None:
     """One verdict for each question, with its units, then the keys evolve."""
-    harness = harness_of(run, variation)
+    harness = build_harness(run, variation)
     harness.reset()
     step = run.begin(label, len(adapted))
     arm = QueryArm(PROFILES[way], "off", strategy="dense")
@@ -219,7 +219,7 @@ def teach(
     harness.services.evolve.evolve(harness.scope)
 
 
-def _paid(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[QuestionResult]]:
+def _measure_costs(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[QuestionResult]]:
     """Every question by base keys, by evolved keys and expanded, whichever comes first changing with each."""
     ways = {
         adapt_table.BASE: (arm_of(run, retriever, "off"), False),
@@ -258,11 +258,11 @@ def _turn(keys: str) -> int:
     return int(keys == adapt_table.EVOLVED)
 
 
-def by_id(phase: Phase) -> Rows:
+def index_by_id(phase: Phase) -> Rows:
     return {row.id: row for row in phase.rows}
 
 
-def _grouped(name: str, of_split: AdaptationSplit, turn: int, seed: int, rows: Rows) -> list[Phase]:
+def _group_rows(name: str, of_split: AdaptationSplit, turn: int, seed: int, rows: Rows) -> list[Phase]:
     return [
         Phase(name, group, turn, seed, tuple(rows[question.id] for question in questions))
         for group, questions in of_split.groups.items()

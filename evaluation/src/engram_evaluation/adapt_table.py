@@ -37,9 +37,9 @@ def arm(retriever: str, fraction: float, keys: str) -> str:
     return f"{retriever}, {100 * fraction:g}%, {keys}"
 
 
-def before(name: str) -> str:
+def find_base_arm(name: str) -> str:
     """The arm that an arm is compared with: the same retriever and share, with base keys."""
-    return _with(name, BASE)
+    return _replace_keys(name, BASE)
 
 
 def headings(metric: str) -> list[str]:
@@ -57,7 +57,9 @@ def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
         counts[share] = [f"questions, {share}", *(_count(lines_by_arm.get((name, group))) for group in GROUPS)]
     figures = []
     for name in arms:
-        pairs = [(lines_by_arm.get((before(name), group)), lines_by_arm.get((name, group))) for group in GROUPS]
+        pairs = [
+            (lines_by_arm.get((find_base_arm(name), group)), lines_by_arm.get((name, group))) for group in GROUPS
+        ]
         figures.append([name, *(_change(metric, *pair) for pair in pairs)])
     return [*counts.values(), *figures]
 
@@ -65,7 +67,9 @@ def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
 def prices(lines: Sequence[TableLine]) -> dict[str, str]:
     """Arm -> nDCG@10 and milliseconds of the questions of ``PRICE``; a retriever's ``PRICED`` side by side."""
     values_by_arm = {line.arm: line.values for line in lines if line.group == PRICE}
-    arms = [_with(name, keys) for name in dict.fromkeys(map(before, values_by_arm)) for keys in PRICED]
+    arms = [
+        _replace_keys(name, keys) for name in dict.fromkeys(map(find_base_arm, values_by_arm)) for keys in PRICED
+    ]
     return {
         name: f"{cell(values_by_arm[name], METRIC)}, {cell(values_by_arm[name], 'ms')}"
         for name in arms
@@ -77,12 +81,12 @@ def price_rows(lines: Sequence[TableLine]) -> list[list[str]]:
     """A row for each retriever and share, a column for each of ``PRICED``."""
     priced = prices(lines)
     return [
-        [", ".join(name.split(", ")[:2]), *(priced.get(_with(name, keys), "") for keys in PRICED)]
-        for name in dict.fromkeys(map(before, priced))
+        [", ".join(name.split(", ")[:2]), *(priced.get(_replace_keys(name, keys), "") for keys in PRICED)]
+        for name in dict.fromkeys(map(find_base_arm, priced))
     ]
 
 
-def _with(name: str, keys: str) -> str:
+def _replace_keys(name: str, keys: str) -> str:
     """The arm of the same retriever and share with other keys."""
     return ", ".join([*name.split(", ")[:2], keys])
 

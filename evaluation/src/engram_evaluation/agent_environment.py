@@ -23,8 +23,8 @@ from engram.core.knowledge.agent_turns import (
 from engram.providers.language import Language, PassageText, load_language
 from engram.providers.llm import agent_prompts
 from engram.services.facts.agent_memory import AgentMemory
-from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, missed, observe
-from engram.services.facts.grounding import GroundedFacts, StreamDocument, grounded
+from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe, skip_turn
+from engram.services.facts.grounding import GroundedFacts, StreamDocument, ground_text
 from engram_evaluation import answer_marking
 
 Info = dict[str, Any]
@@ -86,7 +86,7 @@ class GraphMemoryEnvironment:
         Raises:
             InvalidRequestError: ``reset`` was not called.
         """
-        return self._playing().memory
+        return self._require_play().memory
 
     @property
     def observation(self) -> AgentObservation:
@@ -95,12 +95,12 @@ class GraphMemoryEnvironment:
         Raises:
             InvalidRequestError: ``reset`` was not called.
         """
-        return observe(self._playing(), self.document)
+        return observe(self._require_play(), self.document)
 
     @property
     def document(self) -> StreamDocument | None:
         """The current document; None once the last went by."""
-        play = self._playing()
+        play = self._require_play()
         return self._documents[play.at] if play.at < len(self._documents) else None
 
     @property
@@ -110,7 +110,7 @@ class GraphMemoryEnvironment:
         Raises:
             InvalidRequestError: ``reset`` was not called.
         """
-        return self._playing()
+        return self._require_play()
 
     def reset(
         self, question: str, documents: Sequence[Text | str], answers: Sequence[str] = ()
@@ -160,21 +160,21 @@ class GraphMemoryEnvironment:
         Raises:
             InvalidRequestError: ``reset`` was not called, or the play is over.
         """
-        play = self._playing()
+        play = self._require_play()
         if self._ended:
             raise InvalidRequestError("The play is over: call reset.")
         try:
             turn = read_turn(action_text, play.offered)
         except FormatError as error:
             self._valid, self._outcome = False, None
-            self._play = missed(play, str(error))
+            self._play = skip_turn(play, str(error))
             return self._apply_turn(None, str(error))
         self._outcome = carry_out(play, turn, self.document, self._insert, self._update)
         self._play = self._outcome.play
         return self._apply_turn(turn)
 
     def _apply_turn(self, turn: AgentTurn | None, error: str | None = None) -> tuple[str, float, bool, bool, Info]:
-        play, info = self._playing(), self._info(turn, error)
+        play, info = self._require_play(), self._info(turn, error)
         answered = self._outcome is not None and self._outcome.answer is not None
         truncated = not answered and play.turn > play.turns
         self._ended = answered or truncated
@@ -183,19 +183,21 @@ class GraphMemoryEnvironment:
             answer = "" if self._outcome is None else self._outcome.answer or ""
             f1 = answer_marking.token_f1(answer, self._answers) if answered and self._answers else 0.0
             worth = reward(f1, self._valid, self.format_weight)
-            exact = bool(self._answers) and answered and bool(answer_marking.exact(answer, self._answers))
+            exact = (
+                bool(self._answers) and answered and bool(answer_marking.score_exact_match(answer, self._answers))
+            )
             info |= {
                 "answer": answer,
                 "f1": f1,
                 "format": float(self._valid),
                 "exact": exact,
-                "cites": self._cited(),
+                "cites": self._list_cited_sentences(),
             }
         observation = "" if self._ended else self._render()
         return observation, worth, answered, truncated, info | {"tokens": len(observation) // 4}
 
     def _info(self, turn: AgentTurn | None, error: str | None = None) -> Info:
-        play, outcome = self._playing(), self._outcome
+        play, outcome = self._require_play(), self._outcome
         return {
             "turn": play.turn,
             "document": (min(play.at + 1, play.documents), play.documents),
@@ -209,7 +211,7 @@ class GraphMemoryEnvironment:
             "unsupported": [] if outcome is None else list(outcome.unsupported),
         }
 
-    def _cited(self) -> list[str]:
+    def _list_cited_sentences(self) -> list[str]:
         """The sentences that the answer rests on."""
         if self._outcome is None:
             return []
@@ -218,15 +220,15 @@ class GraphMemoryEnvironment:
         return [texts[sources[number - 1].key] for number in dict.fromkeys(self._outcome.cites)]
 
     def _render(self) -> str:
-        return agent_prompts.shown(self.observation)
+        return agent_prompts.format_observation(self.observation)
 
-    def _playing(self) -> Play:
+    def _require_play(self) -> Play:
         if self._play is None:
             raise InvalidRequestError("There is no play: call reset.")
         return self._play
 
     def _insert(self, text: str, document: StreamDocument) -> GroundedFacts:
-        return grounded(text, document, self.language)
+        return ground_text(text, document, self.language)
 
     def _update(self, text: str, document: StreamDocument, memory: AgentMemory) -> Change:
         return Change(self._insert(text, document))

@@ -15,7 +15,7 @@ from typing import Any
 from rich.table import Table
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import AgentTurn, written
+from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.linearise import count_tokens
 from engram.providers.language import Language
 from engram.providers.llm import Llm, agent_model, agent_prompts
@@ -116,30 +116,30 @@ class PlayedReport:
 def policies(language: Language) -> Mapping[str, Policy]:
     """Return the policies that are programs, by name."""
 
-    def playing(keep: Callable[[GraphMemoryEnvironment], AgentTurn]) -> Policy:
+    def build_policy(keep: Callable[[GraphMemoryEnvironment], AgentTurn]) -> Policy:
         def policy(env: GraphMemoryEnvironment) -> str:
             if env.document is not None and "insert" in env.play.offered:
-                return written(keep(env))
-            return written(rule_agent.answer(env.play))
+                return format_turn(keep(env))
+            return format_turn(rule_agent.answer(env.play))
 
         return policy
 
-    def everything(env: GraphMemoryEnvironment) -> AgentTurn:
+    def insert_everything(env: GraphMemoryEnvironment) -> AgentTurn:
         assert env.document is not None  # noqa: S101 - as the caller has seen
         return rule_agent.insert_all(env.document)
 
-    def relevant(env: GraphMemoryEnvironment) -> AgentTurn:
+    def insert_relevant(env: GraphMemoryEnvironment) -> AgentTurn:
         assert env.document is not None  # noqa: S101 - as the caller has seen
         return rule_agent.insert_relevant(env.play, env.document, language)
 
     return {
-        "insert all": playing(everything),
-        "insert relevant": playing(relevant),
-        "update relevant": playing(lambda env: rule_agent.update(relevant(env))),
+        "insert all": build_policy(insert_everything),
+        "insert relevant": build_policy(insert_relevant),
+        "update relevant": build_policy(lambda env: rule_agent.update(insert_relevant(env))),
     }
 
 
-def by_model(say: Callable[[list[dict[str, str]]], str]) -> Policy:
+def build_model_policy(say: Callable[[list[dict[str, str]]], str]) -> Policy:
     """A policy that is asked as a model is: the system's prompt and the observation."""
 
     def policy(env: GraphMemoryEnvironment) -> str:
@@ -162,7 +162,7 @@ def rollout(
         yield before, reply, worth, info
 
 
-def playing(
+def play_all(
     dataset: Dataset, options: Options, language: Language, begin: Begin, llm: Llm | None = None
 ) -> PlayedReport:
     """Have every policy play every question, the configured model among them.
@@ -175,13 +175,13 @@ def playing(
     compared = dict(policies(language))
     insert_only = dict.fromkeys(compared, False)
     if options.oracle_errors is not None:
-        oracle = by_model(Oracle(dataset, options.oracle_errors, options.seeds[0]))
+        oracle = build_model_policy(Oracle(dataset, options.oracle_errors, options.seeds[0]))
         name = f"oracle, {options.oracle_errors:.0%} wrong" if options.oracle_errors else "oracle"
         compared[name], insert_only[name] = oracle, False
         questions = [one for one in questions if one.hops]
     if llm is not None:
         client = llm
-        compared[llm.model] = by_model(lambda messages: agent_model.raw_turn(client, messages))
+        compared[llm.model] = build_model_policy(lambda messages: agent_model.ask_raw_turn(client, messages))
         insert_only[llm.model] = False
     lines = []
     for name, policy in compared.items():
@@ -189,7 +189,7 @@ def playing(
         step = begin(name, len(questions))
         rows = []
         for question in questions:
-            rows.append(_played(env, policy, question, documents_of(dataset, question)))
+            rows.append(_play_question(env, policy, question, documents_of(dataset, question)))
             step()
         means = {key: fmean(row[key] for row in rows) for key in rows[0]}
         lines.append(Played(name, len(rows), **means))
@@ -217,7 +217,7 @@ def documents_of(dataset: Dataset, question: Question) -> list[Text]:
     return [_text(passages[one]) for one in question.context]
 
 
-def _played(
+def _play_question(
     env: GraphMemoryEnvironment, policy: Policy, question: Question, documents: Sequence[Text]
 ) -> dict[str, float]:
     turns = list(rollout(env, policy, question.text, documents, question.answers))

@@ -17,7 +17,7 @@ from engram.core.knowledge.triples import Triple
 from engram.providers.embedder import Embedder
 from engram.providers.language import normalise_entity, title_entities
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.dataset_files import existing, find, json_lines
+from engram_evaluation.dataset_files import find, json_lines, require_file
 
 Facts = Mapping[str, Sequence[Triple]]
 """Passage id -> what it says."""
@@ -37,14 +37,14 @@ class TopicMention:
     passages: tuple[str, ...]
 
 
-def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[TopicMention]:
+def list_renamed_topics(folder: Path, dataset: Dataset, facts: Facts) -> list[TopicMention]:
     """The topics that their leads call something else than the title, each in the first question that gave it.
 
     Neighbourhoods are the questions' ``metadata.context_ids``; a passage that no question gave is left out.
     """
     known = {body["id"] for body in dataset.passages}
     given: dict[str, tuple[str, ...]] = {}
-    for _, row in json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl")):
+    for _, row in json_lines(find(folder, "questions.jsonl") or require_file(folder, "queries.jsonl")):
         metadata = row.get("metadata")
         context = (metadata.get("context_ids") if isinstance(metadata, dict) else None) or []
         passages = tuple(passage for passage in context if passage in known)
@@ -58,7 +58,7 @@ def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[TopicM
     return named
 
 
-def by_delta(
+def measure_deltas(
     named: Sequence[TopicMention], dataset: Dataset, embedder: Embedder, deltas: Sequence[float] = DELTAS
 ) -> dict[str, dict[str, Any]]:
     """Precision and recall at each delta, with the agreement of names and by similarity alone."""
@@ -71,7 +71,7 @@ def by_delta(
     rows = {}
     for delta in deltas:
         guarded = [align(key, None, vector, near, nodes, delta).node for key, vector, near, nodes, _ in trials]
-        alone = [_nearest(vector, nodes, delta) for _, vector, _, nodes, _ in trials]
+        alone = [_find_nearest(vector, nodes, delta) for _, vector, _, nodes, _ in trials]
         own_entities = [own for *_, own in trials]
         rows[f"{delta:g}"] = {**_rates("", guarded, own_entities), **_rates("_alone", alone, own_entities)}
     return rows
@@ -98,7 +98,7 @@ def _trials(
         yield key, vectors[one.name], near, [node for node in nodes if node.id != own], None
 
 
-def _nearest(vector: Any, nodes: Sequence[CandidateEntity], delta: float) -> int | None:
+def _find_nearest(vector: Any, nodes: Sequence[CandidateEntity], delta: float) -> int | None:
     if not nodes:
         return None
     similarities = np.stack([node.vector for node in nodes]) @ vector

@@ -9,19 +9,21 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def normalised(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """Lower case, without punctuation and articles, words separated by one space."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
-def exact(answer: str, accepted: Sequence[str]) -> float:
+def score_exact_match(answer: str, accepted: Sequence[str]) -> float:
     """1.0 if the answer is an accepted one, else 0.0."""
-    return _best(lambda one: float(normalised(answer) == normalised(one)), accepted)
+    return _find_best_score(lambda one: float(normalise_answer(answer) == normalise_answer(one)), accepted)
 
 
 def token_f1(answer: str, accepted: Sequence[str]) -> float:
     """F1 of the words shared with the accepted answer that it is best by, in [0, 1]."""
-    return _best(lambda one: _f1(normalised(answer).split(), normalised(one).split()), accepted)
+    return _find_best_score(
+        lambda one: _f1(normalise_answer(answer).split(), normalise_answer(one).split()), accepted
+    )
 
 
 def contains(answer: str, accepted: Sequence[str]) -> float:
@@ -29,11 +31,13 @@ def contains(answer: str, accepted: Sequence[str]) -> float:
 
     Whole words: "no" does not stand in "north", as it would where characters are compared.
     """
-    words = f" {normalised(answer)} "
-    return _best(lambda one: float(bool(normalised(one)) and f" {normalised(one)} " in words), accepted)
+    words = f" {normalise_answer(answer)} "
+    return _find_best_score(
+        lambda one: float(bool(normalise_answer(one)) and f" {normalise_answer(one)} " in words), accepted
+    )
 
 
-def _best(score: Callable[[str], float], accepted: Sequence[str]) -> float:
+def _find_best_score(score: Callable[[str], float], accepted: Sequence[str]) -> float:
     if not accepted:
         raise ValueError("there is no accepted answer")
     return max(score(one) for one in accepted)

@@ -14,13 +14,13 @@ from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.protocols import Run, in_parts
+from engram_evaluation.protocols import Run, measure_in_parts
 from engram_evaluation.retrieval_metrics import QuestionScores, score
 
 GROUP = "all questions"
 
 
-def answerable(dataset: Dataset, limit: int | None) -> list[Question]:
+def select_answerable(dataset: Dataset, limit: int | None) -> list[Question]:
     """The first ``limit`` questions with an accepted answer, labelled ones first.
 
     Raises:
@@ -42,16 +42,16 @@ def answers(run: Run) -> list[Phase]:
     llm = run.harness.services.llm
     if llm is None:
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
-    questions = answerable(run.dataset, run.options.limit)
+    questions = select_answerable(run.dataset, run.options.limit)
     store = run.store(profile=run.options.profile, top_k=run.options.top_k)
     arm = run.options.profile
     asking = QueryArm(arm, "off", run.options.stop_rule)
-    rows = in_parts(
+    rows = measure_in_parts(
         run,
         f"{arm}: answers",
         (store, arm, 0, None),
         questions,
-        lambda question: marked(run.harness, llm, question, asking, run.options.top_k),
+        lambda question: mark_question(run.harness, llm, question, asking, run.options.top_k),
     )
     return [Phase(arm, GROUP, 0, None, tuple(rows))]
 
@@ -65,7 +65,7 @@ def evidence(answer: Answer, top_k: int) -> list[tuple[int, str]]:
     ]
 
 
-def marked(
+def mark_question(
     harness: Harness,
     llm: Llm,
     question: Question,
@@ -104,8 +104,8 @@ def marked(
         **marks(draft.text, question.answers),
         **grades,
         "unusable": unusable,
-        **_spent("", before, answered),
-        **_spent("judge_", answered, llm.usage),
+        **_count_tokens("", before, answered),
+        **_count_tokens("judge_", answered, llm.usage),
         "ms": seen.ms + answering_ms,
     }
     return QuestionScores(question.id, question.type, row.ranking, values)
@@ -114,13 +114,13 @@ def marked(
 def marks(answer: str, accepted: Sequence[str]) -> dict[str, float]:
     """Score an answer by its words alone."""
     return {
-        "em": answer_marking.exact(answer, accepted),
+        "em": answer_marking.score_exact_match(answer, accepted),
         "f1": answer_marking.token_f1(answer, accepted),
         "contains": answer_marking.contains(answer, accepted),
     }
 
 
-def _spent(prefix: str, before: Usage, after: Usage) -> dict[str, float]:
+def _count_tokens(prefix: str, before: Usage, after: Usage) -> dict[str, float]:
     return {
         f"{prefix}prompt_tokens": float(after.prompt_tokens - before.prompt_tokens),
         f"{prefix}completion_tokens": float(after.completion_tokens - before.completion_tokens),

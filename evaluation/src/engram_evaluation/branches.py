@@ -25,7 +25,7 @@ class Branches:
         return KINDS
 
 
-def drawn(tree: Branches) -> str:
+def draw_tree(tree: Branches) -> str:
     """The picture; what a node asked and what came of it is shown when it is pointed at."""
     rows = _rows(tree.nodes)
     most = max(node["visits"] for node in tree.nodes) or 1

@@ -52,21 +52,21 @@ def chains(
 ) -> Chains:
     """Ask every question with gold evidence, once for each L."""
     texts = {passage["id"]: f"{passage['title']}\n{passage['text']}" for passage in dataset.passages}
-    chained_questions = [(question, chained(question)) for question in dataset.questions if question.evidences]
+    chained_questions = [(question, build_chains(question)) for question in dataset.questions if question.evidences]
     hits = {(edges, depth): 0 for edges in EDGES for depth in DEPTHS}
     links = dict.fromkeys(EDGES, 0)
     known, ratios = 0, []
     for question, gold in chained_questions:
         wanted_links = [link for chain in gold for link in chain]
-        known += sum(_known(services, scope, link) for link in wanted_links)
+        known += sum(_is_known(services, scope, link) for link in wanted_links)
         for edges in EDGES:
             result = services.fact_search.search(
                 scope, FactPattern(question=question.text, edges=edges, paths=24, budget=2_000)
             )
             pairs = {fact: (row.subject, row.object) for fact, row in result.facts.items()}
-            links[edges] += sum(any(_same_fact(link, pair) for pair in pairs.values()) for link in wanted_links)
+            links[edges] += sum(any(_is_same_fact(link, pair) for pair in pairs.values()) for link in wanted_links)
             for depth in DEPTHS:
-                hits[edges, depth] += sum(_covered(chain, result, pairs, depth) for chain in gold)
+                hits[edges, depth] += sum(_is_covered(chain, result, pairs, depth) for chain in gold)
             if edges == EDGES[1]:
                 ratio = _ratio(services, scope, question, wanted_links, texts)
                 ratios += [] if ratio is None else [ratio]
@@ -84,7 +84,7 @@ def chains(
     )
 
 
-def chained(question: Question) -> list[list[Pair]]:
+def build_chains(question: Question) -> list[list[Pair]]:
     """The question's evidence as chains: a link that begins where another ends goes on with it."""
     links = [(subject, object_) for subject, _, object_ in question.evidences]
     ends = {normalise_entity(object_) for _, object_ in links}
@@ -92,32 +92,32 @@ def chained(question: Question) -> list[list[Pair]]:
     chains = []
     for first in begun:
         chain = [first]
-        while (following := _following(chain, links)) is not None:
+        while (following := _find_next_link(chain, links)) is not None:
             chain.append(following)
         chains.append(chain)
     return chains
 
 
-def _following(chain: Sequence[Pair], links: Iterable[Pair]) -> Pair | None:
+def _find_next_link(chain: Sequence[Pair], links: Iterable[Pair]) -> Pair | None:
     end = normalise_entity(chain[-1][1])
     return next((link for link in links if normalise_entity(link[0]) == end and link not in chain), None)
 
 
-def _covered(chain: Sequence[Pair], result: FactSearchResult, pairs: Mapping[int, Pair], depth: int) -> bool:
+def _is_covered(chain: Sequence[Pair], result: FactSearchResult, pairs: Mapping[int, Pair], depth: int) -> bool:
     """Whether one of the first paths from where the chain starts, or of where it ends, holds all its links."""
     by_start: dict[str, int] = {}
     for path in result.paths:
         by_start[path.start] = by_start.get(path.start, 0) + 1
         if by_start[path.start] <= depth and all(
-            any(_same_fact(link, pairs[fact]) for fact in path.facts) for link in chain
+            any(_is_same_fact(link, pairs[fact]) for fact in path.facts) for link in chain
         ):
             return True
     return False
 
 
-def _known(services: EvaluatedServices, scope: Scope, link: Pair) -> bool:
+def _is_known(services: EvaluatedServices, scope: Scope, link: Pair) -> bool:
     result = services.fact_search.search(scope, FactPattern(entities=[link[0]], edges=1, paths=100, budget=20_000))
-    return any(_same_fact(link, (row.subject, row.object)) for row in result.facts.values())
+    return any(_is_same_fact(link, (row.subject, row.object)) for row in result.facts.values())
 
 
 def _ratio(
@@ -128,18 +128,18 @@ def _ratio(
         pattern = FactPattern(question=question.text, edges=EDGES[1], paths=paths, budget=2_000)
         result = services.fact_search.search(scope, pattern)
         pairs = [(row.subject, row.object) for row in result.facts.values()]
-        if all(any(_same_fact(link, pair) for pair in pairs) for link in links):
+        if all(any(_is_same_fact(link, pair) for pair in pairs) for link in links):
             return result.tokens / sum(count_tokens(texts[passage]) for passage in question.relevant)
     return None
 
 
-def _same_fact(link: Pair, fact: Pair) -> bool:
-    return (_alike(link[0], fact[0]) and _alike(link[1], fact[1])) or (
-        _alike(link[0], fact[1]) and _alike(link[1], fact[0])
+def _is_same_fact(link: Pair, fact: Pair) -> bool:
+    return (_is_alike(link[0], fact[0]) and _is_alike(link[1], fact[1])) or (
+        _is_alike(link[0], fact[1]) and _is_alike(link[1], fact[0])
     )
 
 
-def _alike(one: str, other: str) -> bool:
+def _is_alike(one: str, other: str) -> bool:
     """Whether two names or dates mean the same: equal, or equal but for brackets, or of the same days."""
     first, second = normalise_entity(one), normalise_entity(other)
     if first == second or first.split(" (")[0] == second.split(" (")[0]:

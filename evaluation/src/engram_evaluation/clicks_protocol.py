@@ -16,8 +16,8 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
-from engram_evaluation.harness import Harness, QueryArm, shown_sentences
-from engram_evaluation.learning_turns import harness_of
+from engram_evaluation.harness import Harness, QueryArm, list_shown_sentences
+from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import FULL
 from engram_evaluation.protocols import Run
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
@@ -59,7 +59,7 @@ def examination(rank: int) -> float:
     return float((1.0 / rank) ** ETA)
 
 
-def clicked(question: Question, ranking: Sequence[str], draw: str) -> set[str]:
+def simulate_clicks(question: Question, ranking: Sequence[str], draw: str) -> set[str]:
     """The passages that are clicked; by the same ``draw`` a rank is looked at, and a passage mistaken, alike."""
     clicks = set()
     for rank, passage in enumerate(ranking, start=1):
@@ -70,9 +70,9 @@ def clicked(question: Question, ranking: Sequence[str], draw: str) -> set[str]:
     return clicks
 
 
-def verdict_of(scope: Scope, answer: Answer, clicks: set[str], reading: ClickModel) -> Verdict | None:
+def build_verdict(scope: Scope, answer: Answer, clicks: set[str], reading: ClickModel) -> Verdict | None:
     """Make a verdict of the clicks on an answer; None if they say nothing."""
-    items = _items(shown_sentences(answer))
+    items = _items(list_shown_sentences(answer))
     supporting, rejected = [], []
     for rank, passage in enumerate(answer.passages, start=1):
         sentences = items.get(passage.passage_id, ())
@@ -105,7 +105,7 @@ def _seed(run: Run, seed: int) -> Iterator[Phase]:
         rows = _rows(run, questions, arm, reading, seed)
         for group, (start, end) in _parts(len(rows)).items():
             yield Phase(arm, group, 0, seed, tuple(rows[start:end]))
-        if again := asked_again(rows):
+        if again := measure_repeats(rows):
             yield Phase(arm, AGAIN, 0, seed, tuple(again))
 
 
@@ -123,16 +123,18 @@ def _rows(
     phase = store.get(arm, whole, 0, seed)
     if phase is None:
         # So many arrivals stand for weeks: what holds one judge back for a day would end the stream with its first.
-        harness = harness_of(run, replace(FULL, frozen=frozenset(run.options.freeze), uncapped=True))
+        harness = build_harness(run, replace(FULL, frozen=frozenset(run.options.freeze), uncapped=True))
         harness.reset()
         asking = QueryArm(run.options.profile, "off" if reading is None else "read", run.options.stop_rule)
         step = run.begin(f"{arm}, seed {seed}", len(questions))
-        phase = Phase(arm, whole, 0, seed, tuple(score(_lived(harness, questions, asking, reading, seed, step))))
+        phase = Phase(
+            arm, whole, 0, seed, tuple(score(_answer_stream(harness, questions, asking, reading, seed, step)))
+        )
         store.put(phase)
     return phase.rows
 
 
-def _lived(
+def _answer_stream(
     harness: Harness,
     questions: Sequence[Question],
     arm: QueryArm,
@@ -145,8 +147,8 @@ def _lived(
         answer, observation = harness.ask(question, arm, read=reading is not None)
         results.append(observation)
         if reading is not None:
-            on = clicked(question, observation.ranking, f"clicks/{seed}/{question.id}")
-            verdict = verdict_of(harness.scope, answer, on, reading)
+            on = simulate_clicks(question, observation.ranking, f"clicks/{seed}/{question.id}")
+            verdict = build_verdict(harness.scope, answer, on, reading)
             if verdict is not None:
                 harness.give(question, verdict)
         step()
@@ -171,7 +173,7 @@ def _parts(count: int) -> dict[str, tuple[int, int]]:
     return {name: (start, end) for name, (start, end) in parts.items() if start < end}
 
 
-def asked_again(rows: Sequence[QuestionScores]) -> list[QuestionScores]:
+def measure_repeats(rows: Sequence[QuestionScores]) -> list[QuestionScores]:
     """Return whether the first result was right for each question that came more than once, 1 or 0.
 
     ``wrong``: it was not relevant when the question came first. Of those, ``mended``: when it came last it was;

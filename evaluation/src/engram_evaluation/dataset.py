@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.core.filter.logged_verdict import Expansion
-from engram_evaluation.dataset_files import DatasetError, Line, existing, find, json_lines, labels, text_of
+from engram_evaluation.dataset_files import DatasetError, Line, find, json_lines, labels, read_text, require_file
 from engram_evaluation.decomposition import ReasoningHop, hops
 from engram_evaluation.rating_scale import Rated, read_ratings
 
@@ -91,15 +91,15 @@ def load(folder: Path) -> Dataset:
         raise DatasetError(
             f"{folder} is no folder. A data set is a folder with corpus.jsonl, queries.jsonl, qrels.tsv."
         )
-    queries = json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl"))
+    queries = json_lines(find(folder, "questions.jsonl") or require_file(folder, "queries.jsonl"))
     separate = find(folder, "paraphrases.jsonl")
     widening, rated = find(folder, "expansions.jsonl"), find(folder, "ratings.jsonl")
     return build(
         folder.resolve().name,
-        json_lines(existing(folder, "corpus.jsonl")),
+        json_lines(require_file(folder, "corpus.jsonl")),
         queries,
-        labels(existing(folder, "qrels.tsv")),
-        json_lines(separate) if separate else _own_paraphrases(queries),
+        labels(require_file(folder, "qrels.tsv")),
+        json_lines(separate) if separate else _read_own_paraphrases(queries),
         json_lines(widening) if widening else (),
         json_lines(rated) if rated else (),
     )
@@ -122,9 +122,9 @@ def build(
     passages = [_passage(where, row) for where, row in corpus]
     if not passages:
         raise DatasetError(f"{name}: the corpus is empty.")
-    known = _unique(name, "passage", (passage["id"] for passage in passages))
+    known = _require_unique(name, "passage", (passage["id"] for passage in passages))
     rows = list(queries)
-    query_ids = _unique(name, "query", (text_of(where, row, "_id") for where, row in rows))
+    query_ids = _require_unique(name, "query", (read_text(where, row, "_id") for where, row in rows))
     relevant: dict[str, set[str]] = {}
     for where, query, passage in relevance:
         if query not in query_ids:
@@ -147,8 +147,8 @@ def build(
         if original_id in by_id:
             original = by_id[original_id]
             reworded[original_id] = Question(
-                text_of(where, row, "_id"),
-                text_of(where, row, "text"),
+                read_text(where, row, "_id"),
+                read_text(where, row, "text"),
                 original.relevant,
                 original.gold,
                 original.type,
@@ -184,7 +184,7 @@ def build(
     )
 
 
-def cut(dataset: Dataset, limit: int | None) -> Dataset:
+def cut_dataset(dataset: Dataset, limit: int | None) -> Dataset:
     """The first ``limit`` questions over the passages that come with them: what it gives with each, or labels."""
     if limit is None or limit >= len(dataset.questions):
         return dataset
@@ -212,9 +212,9 @@ def _passage(where: str, row: dict[str, Any]) -> dict[str, Any]:
     if title is not None and not isinstance(title, str):
         raise DatasetError(f"{where}: title must be a string.")
     return {
-        "id": text_of(where, row, "_id"),
+        "id": read_text(where, row, "_id"),
         "title": title if title and title.strip() else None,
-        "text": text_of(where, row, "text"),
+        "text": read_text(where, row, "text"),
         "metadata": metadata,
         "sentences": sentences or None,
     }
@@ -232,8 +232,8 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
             )
         gold.append(Gold(support[0], support[2]))
     return Question(
-        text_of(where, row, "_id"),
-        text_of(where, row, "text"),
+        read_text(where, row, "_id"),
+        read_text(where, row, "text"),
         frozenset(relevant),
         tuple(dict.fromkeys(gold)),
         str(metadata.get("type") or ""),
@@ -275,7 +275,7 @@ def _expansions(name: str, lines: Iterable[Line], query_ids: set[str]) -> dict[s
     """Query id -> its units."""
     widened: dict[str, tuple[Expansion, ...]] = {}
     for where, row in lines:
-        of, units = text_of(where, row, "query_id"), row.get("units")
+        of, units = read_text(where, row, "query_id"), row.get("units")
         if of not in query_ids:
             raise DatasetError(f"{where}: query_id names no query: {of!r}.")
         if of in widened:
@@ -283,12 +283,12 @@ def _expansions(name: str, lines: Iterable[Line], query_ids: set[str]) -> dict[s
         if not (isinstance(units, list) and units and all(isinstance(unit, dict) for unit in units)):
             raise DatasetError(f"{where}: units must be a list of objects that is not empty.")
         widened[of] = tuple(
-            Expansion(text_of(where, unit, "method"), text_of(where, unit, "text")) for unit in units
+            Expansion(read_text(where, unit, "method"), read_text(where, unit, "text")) for unit in units
         )
     return widened
 
 
-def _own_paraphrases(queries: Iterable[Line]) -> list[Line]:
+def _read_own_paraphrases(queries: Iterable[Line]) -> list[Line]:
     return [
         (where, {"_id": f"{row['_id']}-para", "text": reworded, "metadata": {"paraphrase_of": row["_id"]}})
         for where, row in queries
@@ -305,7 +305,7 @@ def _metadata(where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
     return metadata
 
 
-def _unique(name: str, kind: str, ids: Iterable[str]) -> set[str]:
+def _require_unique(name: str, kind: str, ids: Iterable[str]) -> set[str]:
     seen: set[str] = set()
     for identity in ids:
         if identity in seen:

@@ -28,7 +28,7 @@ def find(folder: Path, name: str) -> Path | None:
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
-def existing(folder: Path, name: str) -> Path:
+def require_file(folder: Path, name: str) -> Path:
     """The file of this name, plain or with ``.gz``.
 
     Raises:
@@ -97,7 +97,7 @@ def labels(path: Path) -> list[tuple[str, str, str]]:
     return labels
 
 
-def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
+def read_text(where: str, row: Mapping[str, Any], name: str) -> str:
     """A field of a row that must be a string with something in it.
 
     Raises:

@@ -47,10 +47,10 @@ def hops(where: str, metadata: Mapping[str, Any]) -> tuple[ReasoningHop, ...]:
     if not (isinstance(steps, list) and isinstance(triples, list)):
         raise DatasetError(f"{where}: metadata.steps and metadata.evidences must be lists.")
     steps_given = tuple(_step(where, at, step) for at, step in enumerate(steps))
-    return steps_given or _chained(_triple(where, one) for one in triples)
+    return steps_given or _chain_triples(_triple(where, one) for one in triples)
 
 
-def filled(text: str, answers: Mapping[int, str]) -> str:
+def fill_references(text: str, answers: Mapping[int, str]) -> str:
     """The text with ``#n`` replaced by the answer of the hop at place n - 1; one that has none stays."""
     return REFERENCE.sub(lambda found: answers.get(int(found[1]) - 1, found[0]), text)
 
@@ -83,10 +83,10 @@ def _triple(where: str, triple: Any) -> tuple[str, str, str]:
     return triple[0], triple[1], triple[2]
 
 
-def _chained(triples: Iterable[tuple[str, str, str]]) -> tuple[ReasoningHop, ...]:
+def _chain_triples(triples: Iterable[tuple[str, str, str]]) -> tuple[ReasoningHop, ...]:
     """One hop for each triple; a subject that an earlier object names is that hop's answer."""
     made: list[ReasoningHop] = []
-    for subject, relation, answer in _ordered(list(triples)):
+    for subject, relation, answer in _order_triples(list(triples)):
         before = next((at for at, hop in enumerate(made) if _names(hop.answer, subject)), None)
         start = subject if before is None else f"#{before + 1}"
         after = () if before is None else (before,)
@@ -94,7 +94,7 @@ def _chained(triples: Iterable[tuple[str, str, str]]) -> tuple[ReasoningHop, ...
     return tuple(made)
 
 
-def _ordered(triples: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+def _order_triples(triples: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Return the triples with subjects that no other's object names first, otherwise in the given order."""
     starts = [one for one in triples if not any(_names(o[2], one[0]) for o in triples if o is not one)]
     return [*starts, *(one for one in triples if one not in starts)]

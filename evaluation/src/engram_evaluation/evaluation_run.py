@@ -22,11 +22,11 @@ from engram_evaluation.dataset import Dataset
 from engram_evaluation.expand_protocol import check, expand
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import EvaluatedServices, open_harness
-from engram_evaluation.human_protocol import human
-from engram_evaluation.learning_turns import learning
+from engram_evaluation.human_protocol import run_human
+from engram_evaluation.learning_turns import run_learning
 from engram_evaluation.learning_variations import COMPARED, FULL, Variation
 from engram_evaluation.plots import draw
-from engram_evaluation.protocols import Run, cold
+from engram_evaluation.protocols import Run, run_cold
 from engram_evaluation.report_table import FITTED
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_progress import progress, steps, ticks
@@ -188,19 +188,19 @@ def _tokens_read(services: EvaluatedServices) -> int | None:
 
 def _run(run: Run) -> list[Phase]:
     alone: Mapping[str, Callable[[Run], list[Phase]]] = {
-        "cold": cold,
+        "cold": run_cold,
         "stream": stream,
         "clicks": clicks,
         "thumbs": thumbs,
         "adapt": adapt,
         "expand": expand,
-        "human": human,
+        "human": run_human,
         "answers": answers,
         "sweep": sweep,
         "session": sessions,
     }
     protocol = run.options.protocol
-    return alone[protocol](run) if protocol in alone else learning(run, COMPARED.get(protocol, (FULL,)))
+    return alone[protocol](run) if protocol in alone else run_learning(run, COMPARED.get(protocol, (FULL,)))
 
 
 def write(report: RunReport, folder: Path) -> list[Path]:

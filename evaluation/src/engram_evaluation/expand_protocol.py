@@ -24,8 +24,8 @@ from engram_evaluation.adapt_protocol import (
     Rows,
     arm_of,
     base,
-    by_id,
-    expandable,
+    index_by_id,
+    select_expandable,
     split,
     store_of,
     teach,
@@ -33,7 +33,7 @@ from engram_evaluation.adapt_protocol import (
 from engram_evaluation.adapt_protocol import vectors as vectors_of
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
-from engram_evaluation.protocols import Run, in_parts, measure
+from engram_evaluation.protocols import Run, measure, measure_in_parts
 from engram_evaluation.retrieval_metrics import QuestionScores, score
 from engram_evaluation.run_options import Options, Way
 
@@ -60,10 +60,10 @@ class ArmResult:
     rows: Rows
     marks: worded_answers.Marks
 
-    def scores_of(self, questions: Sequence[Question], *, answered: bool) -> tuple[QuestionScores, ...]:
+    def select_scores(self, questions: Sequence[Question], *, answered: bool) -> tuple[QuestionScores, ...]:
         """Return the results of some questions; ``answered`` where all of them were answered."""
         rows = [self.rows[question.id] for question in questions]
-        return worded_answers.with_marks(rows, self.marks if answered else {})
+        return worded_answers.add_marks(rows, self.marks if answered else {})
 
 
 Units = Mapping[str, Mapping[str, Widened]]
@@ -78,28 +78,28 @@ def check(dataset: Dataset, options: Options, llm: Llm | None) -> tuple[str, ...
         LlmNotConfiguredError: a method is to be asked of a language model, and none is configured.
     """
     if options.answered:
-        worded_answers.check(dataset.name, asked_of(dataset, options), llm)
+        worded_answers.check(dataset.name, select_questions(dataset, options), llm)
     if not options.live:
-        pool = expandable(dataset, options.limit)
+        pool = select_expandable(dataset, options.limit)
         kinds = dict.fromkeys(unit.method for question in pool for unit in dataset.expansions[question.id])
-        return _known(
+        return _check_methods(
             options.methods or (*kinds, expand_table.ALL), (*kinds, expand_table.ALL), f"{dataset.name} has"
         )
-    methods = _known(options.methods or (BY_PASSAGES,), get_args(Method), "--live makes")
+    methods = _check_methods(options.methods or (BY_PASSAGES,), get_args(Method), "--live makes")
     needing = [method for method in methods if method != BY_PASSAGES]
     if needing and llm is None:
         raise LlmNotConfiguredError(f"--live with {', '.join(needing)} needs ENGRAM_LLM_BASE_URL to be set.")
     return methods
 
 
-def _known(methods: Sequence[str], known: Sequence[str], who: str) -> tuple[str, ...]:
+def _check_methods(methods: Sequence[str], known: Sequence[str], who: str) -> tuple[str, ...]:
     for method in methods:
         if method not in known:
             raise InvalidRequestError(f"--methods are some of what {who}, {', '.join(known)}; {method!r} is none.")
     return tuple(methods)
 
 
-def asked_of(dataset: Dataset, options: Options) -> list[Question]:
+def select_questions(dataset: Dataset, options: Options) -> list[Question]:
     """The questions that are widened: the same ones, whoever widens them, where the data set has expansions.
 
     Raises:
@@ -107,15 +107,15 @@ def asked_of(dataset: Dataset, options: Options) -> list[Question]:
     """
     if options.live and not dataset.expansions:
         return list(dataset.questions[: options.limit])
-    return expandable(dataset, options.limit)
+    return select_expandable(dataset, options.limit)
 
 
 def expand(run: Run) -> list[Phase]:
     """Every question by base keys, widened, by evolved keys and by both, for each method and seed."""
     options, dataset = run.options, run.dataset
     methods = check(dataset, options, run.harness.services.llm)
-    pool = asked_of(dataset, options)
-    units = _live(run, pool, methods) if options.live else _stored(dataset, pool, methods)
+    pool = select_questions(dataset, options)
+    units = _load_or_generate_units(run, pool, methods) if options.live else _load_units(dataset, pool, methods)
     vectors = vectors_of(run)
     splits = {seed: split(dataset, pool, HALF, seed, vectors) for seed in options.seeds}
     reworded = [dataset.paraphrases[question.id] for question in pool if question.id in dataset.paraphrases]
@@ -126,7 +126,7 @@ def expand(run: Run) -> list[Phase]:
         expand_table.arm(retriever): _base_words(run, retriever, pool) for retriever in options.retrievers
     }
     at_once = {
-        (retriever, method): _widened(run, retriever, method, pool, units[method])
+        (retriever, method): _measure_widened(run, retriever, method, pool, units[method])
         for method in methods
         for retriever in options.retrievers
     }
@@ -139,12 +139,12 @@ def expand(run: Run) -> list[Phase]:
             for retriever, rows in by_base.items()
         }
         for method in methods:
-            learned = _learned(run, method, of_split.adapted, pool, all_questions, units[method], seed)
+            learned = _measure_learned(run, method, of_split.adapted, pool, all_questions, units[method], seed)
             for retriever in options.retrievers:
                 found[expand_table.arm(retriever, method, expand_table.WIDENED)] = at_once[retriever, method]
             found |= learned
         phases += [
-            Phase(name, group, one.turn, seed, one.scores_of(questions, answered=group in expand_table.SENDING))
+            Phase(name, group, one.turn, seed, one.select_scores(questions, answered=group in expand_table.SENDING))
             for name, one in found.items()
             for group, questions in groups.items()
             if group in expand_table.SENDING or not name.endswith(expand_table.SENT)
@@ -152,7 +152,7 @@ def expand(run: Run) -> list[Phase]:
     return [phase for phase in phases if phase.rows]
 
 
-def _learned(
+def _measure_learned(
     run: Run,
     method: str,
     adapted: Sequence[Question],
@@ -172,7 +172,7 @@ def _learned(
         units=_digest(units),
         pool=[question.id for question in pool],
     )
-    wording = _wording_store(run, pool, units, way=way, adapted=sorted(question.id for question in adapted))
+    wording = _open_wording_store(run, pool, units, way=way, adapted=sorted(question.id for question in adapted))
     questions_by_arm = {expand_table.EVOLVED: questions, expand_table.BOTH: pool}
     arms = [
         (retriever, how, expand_table.arm(retriever, method, how))
@@ -181,7 +181,7 @@ def _learned(
     ]
     finished = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
     answered = (
-        {name: worded_answers.stored_phase((wording, name, 1, seed)) for *_, name in arms}
+        {name: worded_answers.load_phase((wording, name, 1, seed)) for *_, name in arms}
         if run.options.answered
         else {}
     )
@@ -197,12 +197,12 @@ def _learned(
             store.put(phase)
         asking = arm_of(run, retriever, "read")
         key = wording, name, 1, seed
-        marks = worded_answers.words(run, run.harness, key, pool, asking, partial(_sent, of_arm))
-        results[name] = ArmResult(1, by_id(phase), marks)
+        marks = worded_answers.words(run, run.harness, key, pool, asking, partial(_find_expansions, of_arm))
+        results[name] = ArmResult(1, index_by_id(phase), marks)
     return results
 
 
-def _widened(
+def _measure_widened(
     run: Run, retriever: Strategy, method: str, pool: Sequence[Question], units: Mapping[str, Widened]
 ) -> ArmResult:
     """The questions with their units sent along, by base keys: no seed changes these figures."""
@@ -212,23 +212,25 @@ def _widened(
     if phase is None:
         phase = Phase(name, ASKED, 0, None, _ask(run, name, retriever, pool, units, "off"))
         store.put(phase)
-    kept_as = (_wording_store(run, pool, units), name, 0, None)
+    kept_as = (_open_wording_store(run, pool, units), name, 0, None)
     asking = arm_of(run, retriever, "off")
-    marks = worded_answers.words(run, run.harness, kept_as, pool, asking, partial(_sent, units))
-    return ArmResult(1, by_id(phase), marks)
+    marks = worded_answers.words(run, run.harness, kept_as, pool, asking, partial(_find_expansions, units))
+    return ArmResult(1, index_by_id(phase), marks)
 
 
 def _base_words(run: Run, retriever: Strategy, pool: Sequence[Question]) -> worded_answers.Marks:
-    kept_as = (_wording_store(run, pool, {}), expand_table.arm(retriever), 0, None)
+    kept_as = (_open_wording_store(run, pool, {}), expand_table.arm(retriever), 0, None)
     return worded_answers.words(run, run.harness, kept_as, pool, arm_of(run, retriever, "off"))
 
 
-def _wording_store(run: Run, pool: Sequence[Question], units: Mapping[str, Widened], **parameters: Any) -> Phases:
+def _open_wording_store(
+    run: Run, pool: Sequence[Question], units: Mapping[str, Widened], **parameters: Any
+) -> Phases:
     of_answers = worded_answers.parameters(run.options)
     return store_of(run, pool, units=_digest(units), **of_answers, **parameters)
 
 
-def _sent(units: Mapping[str, Widened], question: Question) -> tuple[Expansion, ...]:
+def _find_expansions(units: Mapping[str, Widened], question: Question) -> tuple[Expansion, ...]:
     """Return the expansions of a question; none where it has no units."""
     return units[question.id].units if question.id in units else ()
 
@@ -244,18 +246,18 @@ def _ask(
     """Ask with the units there are; making them counts as part of the query."""
     asking = arm_of(run, retriever, memory)
     observations = measure(
-        run, label, questions, lambda one: run.harness.ask(one, asking, expansions=_sent(units, one))[1]
+        run, label, questions, lambda one: run.harness.ask(one, asking, expansions=_find_expansions(units, one))[1]
     )
-    return tuple(_priced(row, units[row.id].spent) if row.id in units else row for row in score(observations))
+    return tuple(_add_costs(row, units[row.id].spent) if row.id in units else row for row in score(observations))
 
 
-def _priced(row: QuestionScores, spent: Mapping[str, float]) -> QuestionScores:
+def _add_costs(row: QuestionScores, spent: Mapping[str, float]) -> QuestionScores:
     return replace(
         row, values=row.values | {name: row.values.get(name, 0.0) + more for name, more in spent.items()}
     )
 
 
-def _stored(dataset: Dataset, pool: Sequence[Question], methods: Sequence[str]) -> Units:
+def _load_units(dataset: Dataset, pool: Sequence[Question], methods: Sequence[str]) -> Units:
     return {
         method: {
             question.id: Widened(
@@ -270,7 +272,7 @@ def _stored(dataset: Dataset, pool: Sequence[Question], methods: Sequence[str]) 
     }
 
 
-def _live(run: Run, pool: Sequence[Question], methods: Sequence[str]) -> Units:
+def _load_or_generate_units(run: Run, pool: Sequence[Question], methods: Sequence[str]) -> Units:
     """Made now by what ``POST /expand`` calls, and kept: a run that was stopped asks for no unit twice.
 
     Raises:
@@ -280,7 +282,7 @@ def _live(run: Run, pool: Sequence[Question], methods: Sequence[str]) -> Units:
     made: dict[str, dict[str, Widened]] = {method: {} for method in methods}
     for method in methods:
         make = partial(_generate_units, run, cast("Method", method))
-        for row in in_parts(run, f"{method}: widen", (store, method, 0, None), pool, make):
+        for row in measure_in_parts(run, f"{method}: widen", (store, method, 0, None), pool, make):
             texts = [Expansion(method, text) for text in row.said["units"]]
             made[method][row.id] = Widened(tuple(texts), row.values)
     return made

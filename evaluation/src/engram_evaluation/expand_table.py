@@ -32,7 +32,7 @@ def arm(retriever: str, method: str = "", how: str = adapt_table.BASE) -> str:
     return ", ".join(part for part in (retriever, method, how) if part)
 
 
-def before(name: str) -> str:
+def find_base_arm(name: str) -> str:
     """The arm that an arm is compared with: the same retriever by base keys."""
     return arm(name.split(", ", maxsplit=1)[0])
 

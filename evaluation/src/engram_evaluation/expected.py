@@ -62,7 +62,7 @@ class Expected:
         return lines
 
 
-def published(file: Path = FILE) -> Sequence[Expected]:
+def read_published(file: Path = FILE) -> Sequence[Expected]:
     """Every run of the regression file."""
     runs = tomllib.loads(file.read_text(encoding="utf-8"))["run"]
     return [

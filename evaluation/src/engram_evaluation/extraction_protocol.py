@@ -25,13 +25,13 @@ from engram.providers.language import (
     Language,
     PassageText,
     SentenceAnalysis,
-    country_of,
     extract_facts,
+    find_country,
     normalise_entity,
 )
-from engram_evaluation.alignment_measure import Facts, by_delta, named_otherwise
+from engram_evaluation.alignment_measure import Facts, list_renamed_topics, measure_deltas
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.dataset_files import DatasetError, existing, find, json_lines
+from engram_evaluation.dataset_files import DatasetError, find, json_lines, require_file
 
 FEWEST_SUBJECTS = 20
 """Of a predicate whose belief is worth showing."""
@@ -69,7 +69,7 @@ class ExtractedCorpus:
     extraction_seconds: float
 
 
-def gold_facts(folder: Path, dataset: Dataset, limit: int | None = None) -> list[GoldFact]:
+def read_gold_facts(folder: Path, dataset: Dataset, limit: int | None = None) -> list[GoldFact]:
     """Return the facts in ``metadata.evidences`` of the questions, or of the first ``limit`` of them.
 
     Raises:
@@ -77,7 +77,7 @@ def gold_facts(folder: Path, dataset: Dataset, limit: int | None = None) -> list
     """
     relevant = {question.id: question.relevant for question in dataset.questions}
     facts = []
-    for where, row in json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl"))[:limit]:
+    for where, row in json_lines(find(folder, "questions.jsonl") or require_file(folder, "queries.jsonl"))[:limit]:
         metadata = row.get("metadata")
         for evidence in (metadata.get("evidences") if isinstance(metadata, dict) else None) or []:
             if not (
@@ -111,18 +111,18 @@ def read_corpus(dataset: Dataset, language: Language, passage_ids: Iterable[str]
     return ExtractedCorpus(facts, sentences, between - began, ended - between)
 
 
-def found_by(gold: GoldFact, facts: Facts, *, strictly: bool = False) -> list[Triple]:
+def find_matching_facts(gold: GoldFact, facts: Facts, *, strictly: bool = False) -> list[Triple]:
     """The extracted facts that say what the gold one says, whatever they call the relation."""
     return [
         fact
         for passage in sorted(gold.passages)
         for fact in facts.get(passage, ())
-        if same_name(fact.subject, gold.subject, strictly=strictly)
-        and same_object(fact.object, gold.object, strictly=strictly)
+        if is_same_name(fact.subject, gold.subject, strictly=strictly)
+        and is_same_object(fact.object, gold.object, strictly=strictly)
     ]
 
 
-def same_name(one: str, other: str, *, strictly: bool = False) -> bool:
+def is_same_name(one: str, other: str, *, strictly: bool = False) -> bool:
     """Whether two names are one thing's: equal but for what is in brackets; else the words of one are the other's.
 
     The second only tells within the passages of one question, where few things are named alike.
@@ -134,13 +134,13 @@ def same_name(one: str, other: str, *, strictly: bool = False) -> bool:
     return not strictly and bool(words and others) and (words <= others or others <= words)
 
 
-def same_object(one: str, other: str, *, strictly: bool = False) -> bool:
+def is_same_object(one: str, other: str, *, strictly: bool = False) -> bool:
     """Whether two objects are the same: as names, days or countries; else if one's words are within the other's."""
     first, second = (" ".join(_WORD.findall(normalise_entity(name))) for name in (one, other))
     if first == second:
         return bool(first)
-    country = country_of(one)
-    if country is not None and country == country_of(other):
+    country = find_country(one)
+    if country is not None and country == find_country(other):
         return True
     days, others = time_constraint(one), time_constraint(other)
     if days is not None and others is not None and (days.start, days.end) == (others.start, others.end):
@@ -149,7 +149,7 @@ def same_object(one: str, other: str, *, strictly: bool = False) -> bool:
     return not strictly and bool(first and second) and within
 
 
-def nearest_relation(predicates: Iterable[str], relations: Sequence[str], embedder: Embedder) -> dict[str, str]:
+def match_relations(predicates: Iterable[str], relations: Sequence[str], embedder: Embedder) -> dict[str, str]:
     """Predicate -> the relation whose name is nearest to it: the same words, else the highest cosine."""
     distinct = sorted(set(predicates))
     if not distinct:
@@ -165,12 +165,12 @@ def nearest_relation(predicates: Iterable[str], relations: Sequence[str], embedd
 def recall(gold: Sequence[GoldFact], facts: Facts, embedder: Embedder) -> dict[str, Any]:
     """Shares of the gold facts that were found: subject and object, strictly, and with the right relation."""
     relations = sorted({fact.relation for fact in gold})
-    matches = [found_by(fact, facts) for fact in gold]
-    nearest = nearest_relation((f.predicate for some in matches for f in some), relations, embedder)
+    matches = [find_matching_facts(fact, facts) for fact in gold]
+    nearest = match_relations((f.predicate for some in matches for f in some), relations, embedder)
     right = [
         any(nearest[f.predicate] == fact.relation for f in some) for fact, some in zip(gold, matches, strict=True)
     ]
-    strict = [bool(found_by(fact, facts, strictly=True)) for fact in gold]
+    strict = [bool(find_matching_facts(fact, facts, strictly=True)) for fact in gold]
     gold_counts = Counter(fact.relation for fact in gold)
     pairs = Counter(fact.relation for fact, some in zip(gold, matches, strict=True) if some)
     named = Counter(fact.relation for fact, is_right in zip(gold, right, strict=True) if is_right)
@@ -201,7 +201,9 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
             ReadableFact(found.subject, found.predicate, found.object, passage)
             for passage in sorted(ids)
             for fact in wanted
-            for found in found_by(GoldFact(fact.subject, fact.relation, fact.object, frozenset({passage})), facts)
+            for found in find_matching_facts(
+                GoldFact(fact.subject, fact.relation, fact.object, frozenset({passage})), facts
+            )
         ]
         holding = {str(statement.source) for statement in evidence}
         passages += sum(count_tokens(texts[passage]) for passage in holding)
@@ -222,7 +224,7 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
     }
 
 
-def functional(facts: Facts) -> dict[str, dict[str, Any]]:
+def measure_functional(facts: Facts) -> dict[str, dict[str, Any]]:
     """Return what was learned of predicates with several subjects, the surest first."""
     said: dict[tuple[str, str], list[ObjectPeriod]] = defaultdict(list)
     for passage, some in facts.items():
@@ -261,7 +263,7 @@ def measure(
     Raises:
         DatasetError: no question has metadata.evidences.
     """
-    gold = gold_facts(folder, dataset, limit)
+    gold = read_gold_facts(folder, dataset, limit)
     corpus = read_corpus(
         dataset, language, None if limit is None else {passage for fact in gold for passage in fact.passages}
     )
@@ -273,14 +275,14 @@ def measure(
         "extraction_ms": 1000.0 * corpus.extraction_seconds / passages,
         "recall": recall(gold, corpus.facts, embedder),
         "tokens": compression(dataset, gold, corpus.facts),
-        "functional": functional(corpus.facts),
-        "alignment": by_delta(named_otherwise(folder, dataset, corpus.facts), dataset, embedder),
+        "functional": measure_functional(corpus.facts),
+        "alignment": measure_deltas(list_renamed_topics(folder, dataset, corpus.facts), dataset, embedder),
     }
 
 
 def _object_key(fact: Triple, other_objects: Iterable[Hashable]) -> Hashable:
     """Normalise an object: a country, a year, or an earlier object whose name agrees with it."""
-    country = country_of(fact.object)
+    country = find_country(fact.object)
     if country is not None:
         return country
     if fact.kind == "date":

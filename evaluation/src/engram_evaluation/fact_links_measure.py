@@ -19,7 +19,7 @@ from engram.core.ranking.passage_scores import FIRST_LOOK
 from engram.core.ranking.weight_fitting import JudgedQuestion, fit
 from engram.providers.language import Language, PassageText, normalise_entity
 from engram.providers.language.facts import extract_facts
-from engram.providers.language.question_relations import asked_terms, relation_terms
+from engram.providers.language.question_relations import find_asked_terms, relation_terms
 from engram.services.retrieval.query import Query
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
@@ -57,7 +57,7 @@ class Compared:
     weights: Mapping[str, float]
 
 
-def told_by(language: Language, passages: Sequence[Mapping[str, Any]]) -> dict[str, list[ComparableFact]]:
+def read_facts(language: Language, passages: Sequence[Mapping[str, Any]]) -> dict[str, list[ComparableFact]]:
     """Passage -> its facts."""
     read = language.analyse_passages([PassageText(body["title"], body["text"]) for body in passages])
     return {
@@ -113,7 +113,7 @@ def features(
     return values
 
 
-def judged(
+def judge_questions(
     harness: Harness, dataset: Dataset, language: Language, first: NDArray[np.float64], step: Callable[[], None]
 ) -> list[JudgedQuestion]:
     """Every question's candidates with the ranking's features and, behind them, those of facts.
@@ -121,7 +121,7 @@ def judged(
     Args:
         first: weights of the first look, which says what is likely, (len(FIRST_LOOK),).
     """
-    facts_by_passage = told_by(language, dataset.passages)
+    facts_by_passage = read_facts(language, dataset.passages)
     rows = []
     for question in dataset.questions:
         names, ranked = harness.services.retrieve.features(
@@ -130,11 +130,11 @@ def judged(
         ids = np.arange(len(names))
         scores = ranked[:, : len(FIRST_LOOK)] @ first
         members: list[int] = complementarity.members(ids, scores).tolist() if len(names) else []
-        likely = complementarity.standing(scores)
+        likely = complementarity.compute_evidence_probabilities(scores)
         (sentences,) = language.analyse_passages([PassageText(None, question.text)])
         named = frozenset(normalise_entity(name) for sentence in sentences for name in sentence.entities)
         words = [word for word in question.text.split() if normalise_entity(word) not in " ".join(named).split()]
-        question_terms = asked_terms(word.strip("?,.'\"") for word in words)
+        question_terms = find_asked_terms(word.strip("?,.'\"") for word in words)
         facts = features(
             named,
             question_terms,
@@ -158,7 +158,7 @@ def compare(
     if len(corpora) < 2:
         raise InvalidRequestError("What facts add is measured on each data set by weights fitted to the others.")
     read = [
-        judged(harness, dataset, language, first, steps(f"{dataset.name}: facts", len(dataset.questions)))
+        judge_questions(harness, dataset, language, first, steps(f"{dataset.name}: facts", len(dataset.questions)))
         for harness, dataset in corpora
     ]
     size = read[0][0].features.shape[1] - len(FEATURES)

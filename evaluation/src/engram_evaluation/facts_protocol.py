@@ -112,7 +112,7 @@ def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin
     if not gold and not held:
         raise InvalidRequestError(f"{dataset.name} has no gold facts, and no questions with a page and years.")
     name = f"evaluation-facts-{uuid.uuid4().hex[:12]}"
-    reception = services.ingest.receive(services.access.opening(name))
+    reception = services.ingest.receive(services.access.prepare_opening(name))
     reception.add([], [])  # makes the collection
     scope = services.access.scope(name)
     chain_figures: Chains | None = None

@@ -98,14 +98,14 @@ class MovingAverage:
         return (1.0 - INFLUENCE) * score + INFLUENCE * self._weights.get(passage, MIDDLE)
 
 
-def scaled(scored: Sequence[tuple[str, float]]) -> dict[str, float]:
+def scale_scores(scored: Sequence[tuple[str, float]]) -> dict[str, float]:
     """Scores of a question's candidates, scaled so that the best has 1 and the last 0."""
     values = [score for _, score in scored]
     low, width = min(values, default=0.0), max(values, default=0.0) - min(values, default=0.0)
     return {passage: (score - low) / width if width > 0 else 1.0 for passage, score in scored}
 
 
-def reordered(scored: Sequence[tuple[str, float]], rule: FeedbackRule) -> list[str]:
+def reorder_candidates(scored: Sequence[tuple[str, float]], rule: FeedbackRule) -> list[str]:
     """The candidates in the order that a rule gives them; of equal ones the better before stays first."""
-    scores = scaled(scored)
+    scores = scale_scores(scored)
     return sorted(scores, key=lambda passage: -rule.score(passage, scores[passage]))

@@ -208,7 +208,7 @@ class Harness:
         observation = QuestionResult(
             question,
             ranking,
-            [sentence.place for sentence in shown_sentences(answer) if sentence.selected],
+            [sentence.place for sentence in list_shown_sentences(answer) if sentence.selected],
             answer.hops,
             calls,
             ms,
@@ -218,7 +218,7 @@ class Harness:
     def teach(self, question: Question, arm: QueryArm, judge: Judge) -> tuple[QuestionResult, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, observation = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, shown_sentences(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, list_shown_sentences(answer))
         if verdict is None:
             return observation, None
         return observation, self.give(question, verdict)
@@ -226,7 +226,7 @@ class Harness:
     def flood(self, question: Question, arm: QueryArm, judge: Judge, named: Sequence[Principal]) -> None:
         """Ask, and have the same verdict given by each of these."""
         answer, _ = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, shown_sentences(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, list_shown_sentences(answer))
         if verdict is None:
             return
         scopes = [replace(verdict.scope, principal=principal) for principal in named]
@@ -248,7 +248,7 @@ class Harness:
         return receipt
 
     def _send(self, dataset: Dataset, tick: Tick) -> None:
-        reception = self.services.ingest.receive(self.services.access.opening(self.collection))
+        reception = self.services.ingest.receive(self.services.access.prepare_opening(self.collection))
         lines = list(enumerate(dataset.passages, start=1))
         for start in range(0, len(lines), LINES_PER_CHUNK):
             reception.add(lines[start : start + LINES_PER_CHUNK], [])
@@ -287,7 +287,7 @@ def open_harness(
     return harness
 
 
-def shown_sentences(answer: Answer) -> list[ShownSentence]:
+def list_shown_sentences(answer: Answer) -> list[ShownSentence]:
     """Every sentence that a hop selected, in order of selection, then the others of the returned passages."""
     seen: dict[int, ShownSentence] = {}
     for hop in answer.trace.hops if answer.trace else []:

@@ -1,4 +1,4 @@
-"""The protocol ``human``: what people said of passages teaches, and people who were held out measure.
+"""The protocol ``run_human``: what people said of passages teaches, and people who were held out measure.
 
 Half of the rated questions teach. Of each, one rater is held out; every word of the others goes through the
 feedback service as a verdict of its own, in a random order: on the whole passage, for or against it, as surely as
@@ -17,11 +17,11 @@ from engram_evaluation import ratings_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.learning_turns import harness_of
+from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import HUMAN, Variation
 from engram_evaluation.protocols import Run, measure
-from engram_evaluation.rating_scale import Rated, agreed, as_verdict, mean_value
-from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, costs, graded_ndcg, score
+from engram_evaluation.rating_scale import Rated, as_verdict, is_agreed, mean_value
+from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, compute_graded_ndcg, costs, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +68,20 @@ def split(dataset: Dataset, limit: int | None, seed: int) -> RaterSplit:
     )
 
 
-def human(run: Run) -> list[Phase]:
+def run_human(run: Run) -> list[Phase]:
     """Ask everything before any verdict, and after those of every rule, for each seed."""
     phases = []
     for seed in run.options.seeds:
         parts = split(run.dataset, run.options.limit, seed)
-        before = _measured(run, parts, _store(run, parts), ratings_table.BEFORE, 0, seed, None)
+        before = _measure(run, parts, _store(run, parts), ratings_table.BEFORE, 0, seed, None)
         for rule in HUMAN:
-            after = _measured(run, parts, _store(run, parts, rule), rule.name, 1, seed, rule)
+            after = _measure(run, parts, _store(run, parts, rule), rule.name, 1, seed, rule)
             for turn, rows in enumerate((before, after)):
-                phases += [Phase(rule.name, group, turn, seed, of) for group, of in _grouped(run, parts, rows)]
+                phases += [Phase(rule.name, group, turn, seed, of) for group, of in _group_rows(run, parts, rows)]
     return phases
 
 
-def _measured(
+def _measure(
     run: Run, parts: RaterSplit, store: Phases, arm: str, turn: int, seed: int, rule: Variation | None
 ) -> Mapping[str, tuple[QuestionScores, ...]]:
     """All questions in one state of the memory: group -> rows."""
@@ -89,7 +89,7 @@ def _measured(
     if not all(finished.values()):
         harness = run.harness
         if rule is not None:
-            harness = harness_of(run, replace(rule, frozen=frozenset(run.options.freeze)))
+            harness = build_harness(run, replace(rule, frozen=frozenset(run.options.freeze)))
         harness.reset()
         label = f"{arm}, seed {seed}"
         asking = QueryArm(run.options.profile, "read", run.options.stop_rule)
@@ -102,7 +102,11 @@ def _measured(
         for group, questions in questions_by_group.items():
             if finished[group] is None:
                 results = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, asking)[1])
-                rows = score(results) if group == ratings_table.OTHERS else _judged(run.dataset, parts, results)
+                rows = (
+                    score(results)
+                    if group == ratings_table.OTHERS
+                    else _judge_rankings(run.dataset, parts, results)
+                )
                 finished[group] = phase = Phase(arm, group, turn, seed, tuple(rows))
                 store.put(phase)
     return {group: phase.rows for group, phase in finished.items() if phase}
@@ -139,7 +143,7 @@ def _verdict(harness: Harness, query_id: UUID, pair: Rated, rater: int, passages
     )
 
 
-def _judged(dataset: Dataset, parts: RaterSplit, results: Sequence[QuestionResult]) -> list[QuestionScores]:
+def _judge_rankings(dataset: Dataset, parts: RaterSplit, results: Sequence[QuestionResult]) -> list[QuestionScores]:
     """Rated questions by what people who were not heard say of the ranking.
 
     Left out are those of which they found everything bad: no order of these is better than another.
@@ -149,18 +153,18 @@ def _judged(dataset: Dataset, parts: RaterSplit, results: Sequence[QuestionResul
     for one in results:
         question = one.question
         gains = {
-            pair.passage_id: mean_value(_unheard(pair.words, held.get(question.id)))
+            pair.passage_id: mean_value(_select_unheard(pair.words, held.get(question.id)))
             for pair in dataset.ratings[question.id]
         }
         if not any(gains.values()):
             continue
         ordered = [passage for passage in one.ranking if passage in gains]
-        values = {"rated": graded_ndcg(ordered, gains), "graded": graded_ndcg(one.ranking, gains)}
+        values = {"rated": compute_graded_ndcg(ordered, gains), "graded": compute_graded_ndcg(one.ranking, gains)}
         rows.append(QuestionScores(question.id, question.type, tuple(one.ranking), values | costs(one)))
     return rows
 
 
-def _unheard(words: Sequence[str], held: int | None) -> Sequence[str]:
+def _select_unheard(words: Sequence[str], held: int | None) -> Sequence[str]:
     return words if held is None else words[held : held + 1]
 
 
@@ -169,7 +173,7 @@ def _raters(pairs: Sequence[Rated]) -> int:
     return min(len(pair.words) for pair in pairs)
 
 
-def _grouped(
+def _group_rows(
     run: Run, parts: RaterSplit, rows: Mapping[str, tuple[QuestionScores, ...]]
 ) -> list[tuple[str, tuple[QuestionScores, ...]]]:
     """Group -> its rows: taught and untaught, whole and by whether raters agree, and everything else."""
@@ -180,11 +184,11 @@ def _grouped(
         (ratings_table.UNTAUGHT, parts.untaught),
     ):
         rated_ids = [question.id for question in questions if question.id in rated]
-        agree = {key for key in rated_ids if agreed(run.dataset.ratings[key])}
+        agree = {key for key in rated_ids if is_agreed(run.dataset.ratings[key])}
         for group, keys in (
             (name, rated_ids),
-            (ratings_table.agreeing(name), [key for key in rated_ids if key in agree]),
-            (ratings_table.disagreeing(name), [key for key in rated_ids if key not in agree]),
+            (ratings_table.name_agreeing_group(name), [key for key in rated_ids if key in agree]),
+            (ratings_table.name_disagreeing_group(name), [key for key in rated_ids if key not in agree]),
         ):
             groups.append((group, tuple(rated[key] for key in keys)))
     groups.append((ratings_table.OTHERS, rows[ratings_table.OTHERS]))

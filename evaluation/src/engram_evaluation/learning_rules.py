@@ -37,7 +37,7 @@ class PartialRule:
         contested: set[int] = set()
         for statement in statements:
             before = MemoryRows.from_rows([*held_memories.values()])
-            effect = move(self._observed(statement, before, [*held_supports.values()]), before)
+            effect = move(self._build_observations(statement, before, [*held_supports.values()]), before)
             for memory in effect.memories:
                 held_memories[memory.sentence_id, memory.channel] = memory
                 moved_memories.add((memory.sentence_id, memory.channel))
@@ -49,11 +49,11 @@ class PartialRule:
         return MovedStates(
             MemoryRows.from_rows([row for key, row in held_memories.items() if key in moved_memories]),
             SupportRows.from_rows([held_supports[key] for key in sorted(moved_supports)]),
-            AuditRows.joined(audits),
+            AuditRows.concatenate(audits),
             frozenset(contested),
         )
 
-    def _observed(
+    def _build_observations(
         self, statement: EventStatement, memories: MemoryRows, supports: Sequence[Support]
     ) -> BatchObservations:
         """Observations of one event, as this rule has them."""
@@ -64,15 +64,15 @@ class PartialRule:
         observed = observe([partial_statement], memories, SupportRows.from_rows(supports))
         if self.fixed_gain is not None:
             ratio, examined = (1.0 - self.fixed_gain) / self.fixed_gain, statement.examined
-            remembered = _in_proportion(observed.remembered, ratio, memories.perplexities, examined)
-            recalled = _in_proportion(observed.recalled, ratio, observed.supports.perplexities, examined)
+            remembered = _set_proportional_noise(observed.remembered, ratio, memories.perplexities, examined)
+            recalled = _set_proportional_noise(observed.recalled, ratio, observed.supports.perplexities, examined)
             observed = replace(observed, remembered=remembered, recalled=recalled)
         if RECALL in self.frozen:
-            observed = replace(observed, recalled=observed.recalled.selected(np.zeros(0, dtype=np.int64)))
+            observed = replace(observed, recalled=observed.recalled.select(np.zeros(0, dtype=np.int64)))
         return observed
 
 
-def _in_proportion(
+def _set_proportional_noise(
     observations: Observations, ratio: float, perplexities: Floats, examined: Mapping[int, float]
 ) -> Observations:
     """Set the noise R to so many times the perplexity of the state, so that the gain π / (π + R) is fixed.

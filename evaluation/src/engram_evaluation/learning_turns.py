@@ -18,14 +18,17 @@ from engram_evaluation.retrieval_metrics import score
 from engram_evaluation.verdict_givers import Judge
 
 
-def learning(run: Run, variations: Sequence[Variation] = (FULL,)) -> list[Phase]:
+def run_learning(run: Run, variations: Sequence[Variation] = (FULL,)) -> list[Phase]:
     """Measure every group before the first and after every turn of verdicts."""
     return [
-        phase for variation in variations for seed in run.options.seeds for phase in _learning(run, variation, seed)
+        phase
+        for variation in variations
+        for seed in run.options.seeds
+        for phase in _measure_turns(run, variation, seed)
     ]
 
 
-def harness_of(run: Run, variation: Variation) -> Harness:
+def build_harness(run: Run, variation: Variation) -> Harness:
     """The system under a way to learn."""
     return run.harness if variation == FULL else Harness(run.vary(variation), run.harness.collection)
 
@@ -90,7 +93,7 @@ def _frozen(run: Run, way: Variation) -> Variation:
     return replace(way, frozen=way.frozen.union(run.options.freeze))
 
 
-def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
+def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
     options = run.options
     name = options.profile if way == FULL else way.name
     variation = _frozen(run, way)
@@ -107,14 +110,14 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
     }
 
     def unfinished(turn: int, group: str) -> bool:
-        answered = not options.answered or worded_answers.stored_phase(answers.answers_key(group, turn))
+        answered = not options.answered or worded_answers.load_phase(answers.answers_key(group, turn))
         return phases_by_group[turn, group] is None or not answered
 
     missing = [turn for turn, group in phases_by_group if unfinished(turn, group)]
     if not missing:
         _keep(run, finished.learned, name, seed, None)
         return _worded(run, phases_by_group, answers)
-    harness = harness_of(run, variation)
+    harness = build_harness(run, variation)
     watch = Watch(harness, plan_of.judged)
     judge = run.judge
     # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
@@ -143,13 +146,13 @@ def _worded(
     run: Run, phases_by_group: Mapping[tuple[int, str], Phase | None], answers: _FinishedTurns
 ) -> list[Phase]:
     """Return the phases, each row with the marks of its answer where answers were asked for."""
-    phases = [_present(phase) for phase in phases_by_group.values()]
+    phases = [_require_phase(phase) for phase in phases_by_group.values()]
     if not run.options.answered:
         return phases
     return [
-        replace(phase, rows=worded_answers.with_marks(phase.rows, worded_answers.marks_of(_present(stored))))
+        replace(phase, rows=worded_answers.add_marks(phase.rows, worded_answers.marks_of(_require_phase(stored))))
         for phase in phases
-        for stored in [worded_answers.stored_phase(answers.answers_key(phase.group, phase.turn))]
+        for stored in [worded_answers.load_phase(answers.answers_key(phase.group, phase.turn))]
     ]
 
 
@@ -206,10 +209,10 @@ def _keep(run: Run, store: Phases, name: str, seed: int, trajectories: Trajector
         store.put_trajectories(name, seed, trajectories)
         stored = trajectories
     if run.trajectories is None and stored is not None:
-        run.trajectories = stored.until(run.options.turns)
+        run.trajectories = stored.cut_turns(run.options.turns)
 
 
-def _present(phase: Phase | None) -> Phase:
+def _require_phase(phase: Phase | None) -> Phase:
     if phase is None:
         raise RuntimeError("a phase was not measured")
     return phase

@@ -88,13 +88,15 @@ RULES = (
 )
 
 
-def noisy(rule: str, flipped: float) -> str:
+def format_noisy_arm(rule: str, flipped: float) -> str:
     """The arm of a rule under a share of flipped verdicts."""
     return f"{rule}, {flipped:.0%} flipped"
 
 
 NOISE = tuple(
-    replace(rule, name=noisy(rule.name, flipped), flipped=flipped) for flipped in FLIPPED for rule in RULES
+    replace(rule, name=format_noisy_arm(rule.name, flipped), flipped=flipped)
+    for flipped in FLIPPED
+    for rule in RULES
 )
 HOSTILE = (Variation("with caps", attacked=True), Variation("without caps", attacked=True, uncapped=True))
 HUMAN = (
@@ -147,7 +149,7 @@ class FlippingJudge:
         if verdict is None or honest:
             return verdict
         if verdict.supporting_passages:
-            return _opposite(verdict, sentences)
+            return _invert_verdict(verdict, sentences)
         helped = {named.sentence_id for named in verdict.supporting}
         wrong = [
             NamedSentence(s.sentence_id)
@@ -159,7 +161,7 @@ class FlippingJudge:
         return replace(verdict, supporting=wrong, rejected=verdict.supporting)
 
 
-def _opposite(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Verdict:
+def _invert_verdict(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Verdict:
     """Invert a verdict by passages: the shown ones are rejected, the other selected sentences supported."""
     helped = set(verdict.supporting_passages)
     wrong = {s.passage_id for s in sentences if s.selected and s.passage_id not in helped}

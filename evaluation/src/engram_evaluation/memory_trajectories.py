@@ -48,7 +48,7 @@ class Trajectories:
         """Turns of verdicts that were followed."""
         return len(self.courses[0].vectors) - 1
 
-    def until(self, turns: int) -> "Trajectories":
+    def cut_turns(self, turns: int) -> "Trajectories":
         """The first so many turns."""
         return replace(
             self, courses=tuple(replace(course, vectors=course.vectors[: turns + 1]) for course in self.courses)
@@ -58,13 +58,15 @@ class Trajectories:
         """Return the cosine of a memory with its question by turn, (turns + 1,)."""
         return np.asarray(course.vectors @ self.directions[course.question], dtype=np.float64)
 
-    def projected(self) -> tuple[Matrix, list[Matrix], tuple[float, float]]:
+    def project(self) -> tuple[Matrix, list[Matrix], tuple[float, float]]:
         """Everything in the plane of the first two principal components.
 
         Returns:
             The questions, (q, 2); each course, (turns + 1, 2); the share of the variance along each axis.
         """
-        points, shares = principal_plane(np.vstack([self.directions, *(course.vectors for course in self.courses)]))
+        points, shares = project_to_principal_plane(
+            np.vstack([self.directions, *(course.vectors for course in self.courses)])
+        )
         questions, rest = points[: len(self.questions)], points[len(self.questions) :]
         return questions, np.split(rest, len(self.courses)), shares
 
@@ -172,7 +174,7 @@ class Watch:
         return chosen
 
 
-def principal_plane(points: Matrix) -> tuple[Matrix, tuple[float, float]]:
+def project_to_principal_plane(points: Matrix) -> tuple[Matrix, tuple[float, float]]:
     """The points, (n, d), in their first two principal components, (n, 2), and each one's share of the variance.
 
     A component's sign is arbitrary: its largest loading is made positive, so that the plane is always the same.

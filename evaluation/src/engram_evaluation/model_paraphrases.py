@@ -20,7 +20,7 @@ from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.replies import QuestionReply, read_question
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.protocols import Run, in_parts
+from engram_evaluation.protocols import Run, measure_in_parts
 from engram_evaluation.retrieval_metrics import QuestionScores
 from engram_evaluation.run_options import Options
 
@@ -87,7 +87,7 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, Rewording]:
     dataset = run.dataset
     questions = to_reword(dataset, run.options)
     phase_key = (run.store(llm=llm.model, wording=WORDING.task), ARM, 0, None)
-    rows = in_parts(run, ARM, phase_key, questions, lambda question: _reworded(llm, question))
+    rows = measure_in_parts(run, ARM, phase_key, questions, lambda question: _reworded(llm, question))
     paraphrases, refused, replaced = {}, Counter[str](), 0
     for question, row in zip(questions, rows, strict=True):
         text = row.said.get("paraphrase")
@@ -109,7 +109,7 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, Rewording]:
 
 def refusal(question: Question, text: str, language: Language) -> Reason | None:
     """Return the first reason to refuse a text as a paraphrase of a question; None if there is none."""
-    if answer_marking.normalised(text) == answer_marking.normalised(question.text):
+    if answer_marking.normalise_answer(text) == answer_marking.normalise_answer(question.text):
         return "identical"
     if Counter(_NUMBER.findall(text)) != Counter(_NUMBER.findall(question.text)):
         return "numbers"
@@ -123,7 +123,7 @@ def refusal(question: Question, text: str, language: Language) -> Reason | None:
 
 def _reworded(llm: Llm, question: Question) -> QuestionScores:
     """Ask for a paraphrase; there is none if the reply cannot be used."""
-    messages = prompts.conversation(prompts.guarded(WORDING), {"question": prompts.cut(question.text)})
+    messages = prompts.conversation(prompts.guard_wording(WORDING), {"question": prompts.cut_quote(question.text)})
     try:
         text = llm.ask("paraphrase", messages, read_question, QuestionReply)
     except LlmRefusalError as error:

@@ -30,31 +30,33 @@ def act(knowledge: Knowledge, parts: Mapping[str, str]) -> AgentTurn:
     if case is None:
         raise LookupError("The oracle does not know the question.")
     memory, document = parts.get("memory_obs", ""), parts.get("document_obs", "")
-    offered = _offered(memory)
+    offered = _read_offered_acts(memory)
     if _states_answer(case, memory):
         return AgentTurn("answer", case.answer, "The memory has every link.")
     if document and "insert" in offered:
-        return AgentTurn("insert", _gold(case, document) or NOTHING, "What does the question need of this?")
+        return AgentTurn(
+            "insert", _select_gold_sentences(case, document) or NOTHING, "What does the question need of this?"
+        )
     if "search" in offered and "Search results" not in memory:
         return AgentTurn("search", case.question.text, "Is there more than is shown?")
     return AgentTurn("answer", UNKNOWN, "A link is missing.")
 
 
-def spoiled(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], draw: random.Random) -> AgentTurn:
+def spoil_turn(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], draw: random.Random) -> AgentTurn:
     """A wrong turn of the same form: what is gold goes by, what is not is kept, the answer is another's."""
-    other, at = knowledge.any_hop(draw)
+    other, at = knowledge.draw_hop(draw)
     if turn.act == "insert":
         first = parts.get("document_obs", "").partition("\n")[2].partition(". ")[0]
         return AgentTurn("insert", f"{first}." if turn.skips and first else NOTHING, "It seems so.")
     return AgentTurn(turn.act, other.hops[at].answer, "It seems so.")
 
 
-def _offered(memory: str) -> list[Act]:
+def _read_offered_acts(memory: str) -> list[Act]:
     match = _OFFERED.search(memory)
     return [name for name, tag in TAGS.items() if match is not None and f"<{tag}>" in match[1]]
 
 
-def _gold(case: Case, document: str) -> str:
+def _select_gold_sentences(case: Case, document: str) -> str:
     """The gold sentences of a document, in its order."""
     text = " ".join(document.split())
     gold_sentences = {sentence for sentence in case.support.union(*case.gold) if sentence in text}

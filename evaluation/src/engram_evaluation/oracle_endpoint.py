@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import written
+from engram.core.knowledge.agent_turns import format_turn
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.oracle_agent import AGENT, act, spoiled
+from engram_evaluation.oracle_agent import AGENT, act, spoil_turn
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_reasoning import REASONING, Fields, Parts, lines
 from engram_evaluation.oracle_server import Messages
@@ -63,21 +63,21 @@ class Oracle:
         errs, breaks = draw.random() < self._error_rate, draw.random() < BROKEN
         if AGENT in system:
             turn = act(self._knowledge, parts)
-            wrong = spoiled(self._knowledge, turn, parts, draw) if errs else turn
-            return turn.content if errs and breaks else written(wrong)
-        reply = _named(system)(self._knowledge, parts)
+            wrong = spoil_turn(self._knowledge, turn, parts, draw) if errs else turn
+            return turn.content if errs and breaks else format_turn(wrong)
+        reply = _find_reply(system)(self._knowledge, parts)
         if not errs:
             return json.dumps(reply)
         if breaks:
             return f"Let me think about this. {next(iter(reply.values()), '')}"
-        return json.dumps(self._spoiled(reply, parts, draw))
+        return json.dumps(self._spoil_reply(reply, parts, draw))
 
-    def _spoiled(self, reply: Fields, parts: Parts, draw: random.Random) -> Fields:
+    def _spoil_reply(self, reply: Fields, parts: Parts, draw: random.Random) -> Fields:
         """Replace the values of the fields by others of the same kind."""
         numbers = list(lines(parts))
-        return {name: self._wrong(name, value, numbers, draw) for name, value in reply.items()}
+        return {name: self._draw_wrong_value(name, value, numbers, draw) for name, value in reply.items()}
 
-    def _wrong(self, name: str, value: Any, numbers: Sequence[int], draw: random.Random) -> Any:
+    def _draw_wrong_value(self, name: str, value: Any, numbers: Sequence[int], draw: random.Random) -> Any:
         wrong = value
         match value:
             case bool():
@@ -85,18 +85,18 @@ class Oracle:
             case int() | float():
                 wrong = draw.randint(0, 10)
             case str() if name not in UNTOUCHED and not value.startswith("?"):
-                case, at = self._knowledge.any_hop(draw)
+                case, at = self._knowledge.draw_hop(draw)
                 wrong = case.asked[at] if name.endswith(("question", "query")) else case.hops[at].answer
             case [int(), *_] | [] if numbers and name in NUMBERS:
                 wrong = sorted({*draw.sample(value, len(value) // 2), draw.choice(numbers)})
             case list():
-                wrong = [self._wrong(SINGULAR.get(name, name), one, numbers, draw) for one in value[:1]]
+                wrong = [self._draw_wrong_value(SINGULAR.get(name, name), one, numbers, draw) for one in value[:1]]
             case dict():
-                wrong = {key: self._wrong(key, one, numbers, draw) for key, one in value.items()}
+                wrong = {key: self._draw_wrong_value(key, one, numbers, draw) for key, one in value.items()}
         return wrong
 
 
-def _named(system: str) -> Callable[[Knowledge, Parts], Fields]:
+def _find_reply(system: str) -> Callable[[Knowledge, Parts], Fields]:
     for mark, reply in _REPLIES.items():
         if mark in system:
             return reply
@@ -108,27 +108,27 @@ def _time(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _sufficiency(knowledge: Knowledge, parts: Parts) -> Fields:
-    return {"sufficient": knowledge.stated_answer(parts["question"], lines(parts)) is not None}
+    return {"sufficient": knowledge.find_stated_answer(parts["question"], lines(parts)) is not None}
 
 
 def _support(knowledge: Knowledge, parts: Parts) -> Fields:
-    return {"supporting": knowledge.supporting(parts["question"], lines(parts)), "confidence": 1.0}
+    return {"supporting": knowledge.list_supporting(parts["question"], lines(parts)), "confidence": 1.0}
 
 
 def _answer(knowledge: Knowledge, parts: Parts) -> Fields:
-    known_answer = knowledge.stated_answer(parts["question"], lines(parts))
+    known_answer = knowledge.find_stated_answer(parts["question"], lines(parts))
     if known_answer is None:
         return {"answer": "", "cited": [], "sufficient": False}
     return {
         "answer": known_answer,
-        "cited": knowledge.supporting(parts["question"], lines(parts)),
+        "cited": knowledge.list_supporting(parts["question"], lines(parts)),
         "sufficient": True,
     }
 
 
 def _grade(knowledge: Knowledge, parts: Parts) -> Fields:
     accepted = parts["accepted"].split("\n")
-    strict = bool(answer_marking.exact(parts["candidate"], accepted))
+    strict = bool(answer_marking.score_exact_match(parts["candidate"], accepted))
     return {"strict": strict, "lenient": strict or bool(answer_marking.contains(parts["candidate"], accepted))}
 
 

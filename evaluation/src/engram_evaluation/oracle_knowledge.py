@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Any
 
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.decomposition import ReasoningHop, filled, words
+from engram_evaluation.decomposition import ReasoningHop, fill_references, words
 
 MOST_MARKED = 6
 """Marked sentences up to which every way to share them out is looked at: 720 of them."""
@@ -41,7 +41,7 @@ class Case:
         """The question's hops."""
         return self.question.hops
 
-    def known(self, lines: Iterable[str]) -> list[bool]:
+    def check_hops(self, lines: Iterable[str]) -> list[bool]:
         """Tell for each hop whether these sentences state its answer and those of the hops it starts from."""
         texts = list(lines)
         told: list[bool] = []
@@ -54,7 +54,7 @@ class Case:
         """Place of a hop -> its answer, of those that are told."""
         return {at: hop.answer for at, (hop, known) in enumerate(zip(self.hops, is_known, strict=True)) if known}
 
-    def next_hop(self, is_known: Sequence[bool]) -> int | None:
+    def find_next_hop(self, is_known: Sequence[bool]) -> int | None:
         """The first hop that can be asked and is not answered; None where nothing is left to ask."""
         for at, hop in enumerate(self.hops):
             if not is_known[at] and all(is_known[before] for before in hop.after):
@@ -68,12 +68,12 @@ class Knowledge:
     def __init__(self, dataset: Dataset) -> None:
         passages = {passage["id"]: passage for passage in dataset.passages}
         known = [one for one in (*dataset.questions, *dataset.unlabelled) if one.hops and one.answers]
-        self._cases = {quoted(question.text).casefold(): _case(question, passages) for question in known}
+        self._cases = {quote_text(question.text).casefold(): _case(question, passages) for question in known}
         self._size = len(self._cases)
         for question in known:
             if question.id in dataset.paraphrases:
-                text = quoted(dataset.paraphrases[question.id].text).casefold()
-                self._cases[text] = self._cases[quoted(question.text).casefold()]
+                text = quote_text(dataset.paraphrases[question.id].text).casefold()
+                self._cases[text] = self._cases[quote_text(question.text).casefold()]
         self._hops = {
             text.casefold(): (case, at)
             for case in self._cases.values()
@@ -87,23 +87,23 @@ class Knowledge:
 
     def case(self, question: str) -> Case | None:
         """Return the case of a question; None if there is none."""
-        return self._cases.get(quoted(question).casefold())
+        return self._cases.get(quote_text(question).casefold())
 
     def hop(self, sub_question: str) -> tuple[Case, int] | None:
         """Return the case and number of the hop that a sub-question asks; None if it asks none."""
-        return self._hops.get(quoted(sub_question).casefold())
+        return self._hops.get(quote_text(sub_question).casefold())
 
-    def stated_answer(self, question: str, lines: Mapping[int, str]) -> str | None:
+    def find_stated_answer(self, question: str, lines: Mapping[int, str]) -> str | None:
         """Return the answer that the sentences state to a question or one of its hops; None without."""
         if (case := self.case(question)) is not None:
-            return case.answer if all(case.known(lines.values())) else None
+            return case.answer if all(case.check_hops(lines.values())) else None
         if (found := self.hop(question)) is not None:
             case, at = found
             stated = any(says(line, gold) for gold in case.gold[at] for line in lines.values())
             return case.hops[at].answer if stated else None
         return None
 
-    def supporting(self, question: str, lines: Mapping[int, str]) -> list[int]:
+    def list_supporting(self, question: str, lines: Mapping[int, str]) -> list[int]:
         """Numbers of the sentences that are gold for a whole question, or for one hop of one."""
         gold: frozenset[str] = frozenset()
         if (case := self.case(question)) is not None:
@@ -112,12 +112,12 @@ class Knowledge:
             gold = found[0].gold[found[1]]
         return [number for number, line in lines.items() if any(says(line, one) for one in gold)]
 
-    def any_hop(self, draw: random.Random) -> tuple[Case, int]:
+    def draw_hop(self, draw: random.Random) -> tuple[Case, int]:
         """Some hop of some question."""
         return draw.choice(self._every)
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """The text as prompts quote it: one line, without angle brackets."""
     return " ".join(text.translate(_BRACKETS).split())
 
@@ -130,25 +130,27 @@ def says(line: str, sentence: str) -> bool:
 def _case(question: Question, passages: Mapping[str, Mapping[str, Any]]) -> Case:
     answers = {at: hop.answer for at, hop in enumerate(question.hops)}
     if any(hop.passage_id is not None for hop in question.hops):
-        stating = [_in_passage(question, hop, passages) for hop in question.hops]
+        stating = [_find_answer_sentences(question, hop, passages) for hop in question.hops]
     else:
-        stating = _shared_out(question, answers, passages)
+        stating = _assign_sentences(question, answers, passages)
     return Case(
         question,
-        tuple(frozenset(quoted(text) for text in texts) for texts in stating),
-        frozenset(quoted(gold.text) for gold in question.gold),
-        tuple(quoted(filled(hop.question, answers)) for hop in question.hops),
-        tuple(quoted(filled(_reworded(hop), answers)) for hop in question.hops),
+        tuple(frozenset(quote_text(text) for text in texts) for texts in stating),
+        frozenset(quote_text(gold.text) for gold in question.gold),
+        tuple(quote_text(fill_references(hop.question, answers)) for hop in question.hops),
+        tuple(quote_text(fill_references(_reword_hop(hop), answers)) for hop in question.hops),
     )
 
 
-def _reworded(hop: ReasoningHop) -> str:
+def _reword_hop(hop: ReasoningHop) -> str:
     if hop.relation == hop.question:
         return f"{hop.question} That is to be found out."
     return f"{hop.subject}: {hop.relation}"
 
 
-def _in_passage(question: Question, hop: ReasoningHop, passages: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _find_answer_sentences(
+    question: Question, hop: ReasoningHop, passages: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
     """The sentences of a hop's passage that state its answer: those marked, else those that have it, else all."""
     passage = passages.get(hop.passage_id or "")
     if passage is None:
@@ -159,7 +161,7 @@ def _in_passage(question: Question, hop: ReasoningHop, passages: Mapping[str, Ma
     return [text for text in texts if answer and answer <= words(text)] or list(texts)
 
 
-def _shared_out(
+def _assign_sentences(
     question: Question, answers: Mapping[int, str], passages: Mapping[str, Mapping[str, Any]]
 ) -> list[list[str]]:
     """Each hop's own marked sentence, so that all of them together are most like their hops; none where none is."""
@@ -172,7 +174,7 @@ def _shared_out(
             for gold, title in zip(question.gold, titles, strict=True)
         ]
         for hop in question.hops
-        for subject in [words(filled(hop.subject, answers))]
+        for subject in [words(fill_references(hop.subject, answers))]
     ]
     if not question.gold:
         return [[] for _ in question.hops]

@@ -6,7 +6,7 @@ from typing import Any
 
 from engram.core.planning.rewards import GRADES, HIGHEST_RATING, OUTCOME, PATH
 from engram_evaluation import answer_marking
-from engram_evaluation.decomposition import filled
+from engram_evaluation.decomposition import fill_references
 from engram_evaluation.oracle_knowledge import Case, Knowledge, says
 
 Fields = dict[str, Any]
@@ -22,10 +22,10 @@ def lines(parts: Parts) -> dict[int, str]:
     return {int(number): text for number, text in _LINE.findall(parts.get("evidence", ""))}
 
 
-def _stated_hops(case: Case, parts: Parts, known: bool = True) -> list[bool]:
+def _check_stated_hops(case: Case, parts: Parts, known: bool = True) -> list[bool]:
     """Tell for each hop whether the evidence, or a note if ``known``, states its answer and the earlier ones."""
     evidence = list(lines(parts).values())
-    notes = _listed(parts, "notes") if known else []
+    notes = _read_list(parts, "notes") if known else []
     told: list[bool] = []
     for hop, asked, gold in zip(case.hops, case.asked, case.gold, strict=True):
         stated = any(says(line, one) for one in gold for line in evidence)
@@ -34,7 +34,7 @@ def _stated_hops(case: Case, parts: Parts, known: bool = True) -> list[bool]:
     return told
 
 
-def _listed(parts: Parts, tag: str) -> list[str]:
+def _read_list(parts: Parts, tag: str) -> list[str]:
     return [line.removeprefix("- ") for line in parts.get(tag, "").split("\n") if line not in {"", "-"}]
 
 
@@ -60,14 +60,14 @@ def _split(knowledge: Knowledge, parts: Parts) -> Fields:
     """The hops as triples; where none of them is the answer's, one more that compares what they come to."""
     case = _case(knowledge, parts)
     last = len(case.hops) - 1
-    ends = bool(answer_marking.exact(case.hops[last].answer, case.question.answers))
+    ends = bool(answer_marking.score_exact_match(case.hops[last].answer, case.question.answers))
     marks = {at: f"?{at + 1}" for at in range(len(case.hops))} | ({last: "?"} if ends else {})
     triples = [
         {
-            "subject": filled(hop.subject, marks),
-            "relation": filled(hop.relation, marks),
+            "subject": fill_references(hop.subject, marks),
+            "relation": fill_references(hop.relation, marks),
             "object": marks[at],
-            "question": filled(hop.question, marks),
+            "question": fill_references(hop.question, marks),
         }
         for at, hop in enumerate(case.hops)
     ]
@@ -79,9 +79,9 @@ def _split(knowledge: Knowledge, parts: Parts) -> Fields:
 
 def _gaps(knowledge: Knowledge, parts: Parts) -> Fields:
     case, shown = _case(knowledge, parts), lines(parts)
-    is_known = _stated_hops(case, parts, known=False)
+    is_known = _check_stated_hops(case, parts, known=False)
     settled = [
-        {"mark": f"?{at + 1}", "value": hop.answer, "cited": knowledge.supporting(case.asked[at], shown)}
+        {"mark": f"?{at + 1}", "value": hop.answer, "cited": knowledge.list_supporting(case.asked[at], shown)}
         for at, hop in enumerate(case.hops)
         if is_known[at]
     ]
@@ -90,13 +90,13 @@ def _gaps(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _keep(knowledge: Knowledge, parts: Parts) -> Fields:
-    return {"kept": knowledge.supporting(parts["question"], lines(parts)), "contradictions": []}
+    return {"kept": knowledge.list_supporting(parts["question"], lines(parts)), "contradictions": []}
 
 
 def _note(knowledge: Knowledge, parts: Parts) -> Fields:
     """One note for each hop that a sentence shown states."""
     case, shown = _case(knowledge, parts), lines(parts)
-    cited = [knowledge.supporting(asked, shown) for asked in case.asked]
+    cited = [knowledge.list_supporting(asked, shown) for asked in case.asked]
     return {
         "notes": [
             {"text": f"{asked} {hop.answer}", "cited": numbers, "contradicts": False}
@@ -108,7 +108,7 @@ def _note(knowledge: Knowledge, parts: Parts) -> Fields:
 
 def _step(knowledge: Knowledge, parts: Parts) -> Fields:
     case = _case(knowledge, parts)
-    following = _open(case, _stated_hops(case, parts), _listed(parts, "asked_already"))
+    following = _open(case, _check_stated_hops(case, parts), _read_list(parts, "asked_already"))
     return {"answerable": following is None, "sub_question": following or ""}
 
 
@@ -119,20 +119,20 @@ def _queries(knowledge: Knowledge, parts: Parts) -> Fields:
 def _consolidate(knowledge: Knowledge, parts: Parts) -> Fields:
     """The last hop that the evidence tells, if no note has it."""
     case, shown = _case(knowledge, parts), lines(parts)
-    is_known = _stated_hops(case, parts, known=False)
+    is_known = _check_stated_hops(case, parts, known=False)
     for at in reversed(range(len(is_known))):
         finding = f"{case.asked[at]} {case.hops[at].answer}"
         if is_known[at] and finding not in parts["notes"]:
-            return {"conclusion": finding, "cited": knowledge.supporting(case.asked[at], shown)}
+            return {"conclusion": finding, "cited": knowledge.list_supporting(case.asked[at], shown)}
     return {"conclusion": "", "cited": []}
 
 
 def _refine(knowledge: Knowledge, parts: Parts) -> Fields:
-    known_answer = knowledge.stated_answer(parts["question"], lines(parts))
+    known_answer = knowledge.find_stated_answer(parts["question"], lines(parts))
     if known_answer is None:
         return {"verdict": "unsupported", "answer": "", "cited": []}
-    is_equal = answer_marking.exact(parts["proposed_answer"], [known_answer])
-    cited = knowledge.supporting(parts["question"], lines(parts))
+    is_equal = answer_marking.score_exact_match(parts["proposed_answer"], [known_answer])
+    cited = knowledge.list_supporting(parts["question"], lines(parts))
     return {"verdict": "correct" if is_equal else "incorrect", "answer": known_answer, "cited": cited}
 
 
@@ -142,24 +142,26 @@ def _redirect(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _rate(knowledge: Knowledge, parts: Parts) -> Fields:
-    known_answer = knowledge.stated_answer(parts["question"], lines(parts))
-    right = known_answer is not None and answer_marking.exact(parts["proposed_answer"], [known_answer])
+    known_answer = knowledge.find_stated_answer(parts["question"], lines(parts))
+    right = known_answer is not None and answer_marking.score_exact_match(parts["proposed_answer"], [known_answer])
     return {"rating": HIGHEST_RATING if right else LOW}
 
 
 def _grade_step(knowledge: Knowledge, parts: Parts) -> Fields:
     shown, step = lines(parts), parts["step_question"]
-    known_answer = knowledge.stated_answer(step, shown)
-    right = known_answer is not None and bool(answer_marking.exact(parts["step_answer"], [known_answer]))
-    grades = (bool(knowledge.supporting(step, shown)), known_answer is not None, right, right)
+    known_answer = knowledge.find_stated_answer(step, shown)
+    right = known_answer is not None and bool(
+        answer_marking.score_exact_match(parts["step_answer"], [known_answer])
+    )
+    grades = (bool(knowledge.list_supporting(step, shown)), known_answer is not None, right, right)
     return {name: GRADES[-1] if good else GRADES[0] for name, good in zip(PATH, grades, strict=True)}
 
 
 def _grade_outcome(knowledge: Knowledge, parts: Parts) -> Fields:
     case = _case(knowledge, parts)
     complete = all(hop.answer in parts["steps"] for hop in case.hops)
-    accepted = _listed(parts, "accepted")
-    right = bool(answer_marking.exact(parts["proposed_answer"], accepted or [case.answer]))
+    accepted = _read_list(parts, "accepted")
+    right = bool(answer_marking.score_exact_match(parts["proposed_answer"], accepted or [case.answer]))
     grades = (complete, complete, True, right)
     graded = {name: GRADES[-1] if good else GRADES[0] for name, good in zip(OUTCOME, grades, strict=True)}
     return graded if accepted else {name: graded[name] for name in OUTCOME[:-1]}

@@ -26,7 +26,7 @@ def draw(report: RunReport, folder: Path) -> list[str]:
     slug = report.options.slug(report.dataset.name)
     figures: dict[str, Figure] = {}
     if report.options.protocol == "stream":
-        figures[f"{slug}-running.png"] = _running(report)
+        figures[f"{slug}-running.png"] = _plot_running_mean(report)
     elif report.options.protocol == "sweep":
         figures[f"{slug}-sweep.png"] = _sweep(report)
     elif report.options.protocol not in {
@@ -98,7 +98,7 @@ def _sweep(report: RunReport) -> "Figure":
     return figure
 
 
-def _running(report: RunReport) -> "Figure":
+def _plot_running_mean(report: RunReport) -> "Figure":
     """The mean over all arrivals so far, memory off and read; a band over seeds."""
     figure, axes = _figure(len(AGAINST_TURNS))
     for ax, metric in zip(axes, AGAINST_TURNS, strict=True):
@@ -131,7 +131,7 @@ def _memories(trajectories: Trajectories) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     figure, (plane, nearness) = _figure(2)
-    questions, courses, shares = trajectories.projected()
+    questions, courses, shares = trajectories.project()
     plane.scatter(questions[:, 0], questions[:, 1], marker="*", s=90, color=ASKED, zorder=3)
     for at, point in enumerate(questions.tolist(), start=1):
         plane.annotate(f"Q{at}", point, textcoords="offset points", xytext=(5, 4), fontsize=8, color=ASKED)

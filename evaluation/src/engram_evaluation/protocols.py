@@ -85,7 +85,7 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     eligible = list(dataset.questions)
     by_passage = not dataset.paraphrases and options.protocol in {"same", "similar"}
     if by_passage and options.protocol == "similar":
-        eligible = _first_of_sharing(eligible)
+        eligible = _select_first_of_sharing(eligible)
     elif options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
         eligible = [question for question in eligible if question.id in dataset.paraphrases]
     elif options.protocol != "same":
@@ -111,7 +111,7 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     return ProtocolPlan(judged, {name: group for name, group in groups.items() if group})
 
 
-def _first_of_sharing(questions: Sequence[Question]) -> list[Question]:
+def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
     """The questions that share a relevant passage with another one, and none with one before them."""
     question_counts = Counter(passage for question in questions for passage in question.relevant)
     met: set[str] = set()
@@ -141,7 +141,7 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
     return ProtocolPlan(judged, {JUDGED: judged, OTHER_HALF: other})
 
 
-def cold(run: Run) -> list[Phase]:
+def run_cold(run: Run) -> list[Phase]:
     """No memory: dense, BM25, their fusion, and both profiles, on the same questions."""
     questions = list(run.dataset.questions[: run.options.limit])
     store = run.store(asked=[question.id for question in questions])
@@ -184,7 +184,7 @@ class Announcing(Protocol):
     def begin(self) -> Begin: ...
 
 
-def in_parts(
+def measure_in_parts(
     run: Announcing,
     label: str,
     phase_key: tuple[Phases, str, int, int | None],

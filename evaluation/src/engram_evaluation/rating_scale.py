@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from engram_evaluation.dataset_files import DatasetError, Line, text_of
+from engram_evaluation.dataset_files import DatasetError, Line, read_text
 
 SCALE: Mapping[str, float] = {"Excellent": 1.0, "Acceptable": 2 / 3, "Could be Improved": 1 / 3, "Bad": 0.0}
 """FeedbackQA's words (Li et al., 2022) at equal distances on [0, 1]."""
@@ -36,7 +36,7 @@ def mean_value(words: Sequence[str]) -> float:
     return fmean(SCALE[word] for word in words)
 
 
-def agreed(pairs: Sequence[Rated]) -> bool:
+def is_agreed(pairs: Sequence[Rated]) -> bool:
     """Whether all who rated a question's passages are for or against each of them together."""
     return all(len({as_verdict(word)[0] for word in pair.words}) == 1 for pair in pairs)
 
@@ -52,8 +52,8 @@ def read_ratings(
     found: dict[str, list[Rated]] = {}
     for where, row in lines:
         query, passage, words = (
-            text_of(where, row, "query_id"),
-            text_of(where, row, "passage_id"),
+            read_text(where, row, "query_id"),
+            read_text(where, row, "passage_id"),
             row.get("ratings"),
         )
         if query not in query_ids:

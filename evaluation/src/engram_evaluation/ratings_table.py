@@ -28,12 +28,12 @@ noise divided by its confidence; without caps the same where no judge is held ba
 one share, whatever the word; last rating believes only the last."""
 
 
-def agreeing(group: str) -> str:
+def name_agreeing_group(group: str) -> str:
     """The part of a group of which raters agree."""
     return f"{group}, raters agree"
 
 
-def disagreeing(group: str) -> str:
+def name_disagreeing_group(group: str) -> str:
     """The part of a group of which they do not."""
     return f"{group}, raters disagree"
 

@@ -91,7 +91,7 @@ def _read(path: Path) -> Gathered:
 def _encoder(engine: Mapping[str, Any]) -> str:
     precision = engine.get("embedding_precision", "float32")
     note = {"float32": "", "auto": " in the precision that suits the processor"}.get(precision, " in eight bits")
-    return f"{_last(engine['embedding_model'])}{note}"
+    return f"{_find_last_part(engine['embedding_model'])}{note}"
 
 
 def _line(row: Mapping[str, Any]) -> TableLine:
@@ -109,6 +109,6 @@ def _trees(phases: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Mapping[st
     }
 
 
-def _last(model: str) -> str:
+def _find_last_part(model: str) -> str:
     """An encoder may be given as a folder of this machine; its name is enough."""
     return model.replace("\\", "/").rstrip("/").rpartition("/")[2]

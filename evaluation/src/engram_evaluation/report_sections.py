@@ -75,7 +75,7 @@ def _section(runs: Sequence[Gathered]) -> Section:
 def _grids(runs: Sequence[Gathered]) -> list[Grid]:
     match runs[0].protocol:
         case "adapt":
-            return [*map(_worth, runs), _prices(runs)]
+            return [*map(_build_worth_grid, runs), _prices(runs)]
         case "expand":
             return [grid for run in runs for grid in _methods(run)]
         case "human":
@@ -97,12 +97,12 @@ def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[TableLine]
     return _side_by_side(heading, runs, columns)
 
 
-def _worth(run: Gathered) -> Grid:
+def _build_worth_grid(run: Gathered) -> Grid:
     heading, *groups = adapt_table.headings(adapt_table.METRIC)
     return Grid([f"{run.dataset}: {heading}", *groups], adapt_table.rows(run.lines, adapt_table.METRIC))
 
 
-def _widened(run: Gathered, metric: str) -> Grid:
+def _build_widened_grid(run: Gathered, metric: str) -> Grid:
     heading, *groups = expand_table.headings(metric)
     return Grid([f"{run.dataset}: {heading}", *groups], expand_table.rows(run.lines, metric))
 
@@ -112,7 +112,7 @@ def _methods(run: Gathered) -> list[Grid]:
         Grid([f"{run.dataset}, {grid.headings[0]}", *grid.headings[1:]], grid.rows)
         for grid in expand_table.answers(run.lines)
     ]
-    return [*(_widened(run, metric) for metric in (expand_table.METRIC, "recall@5")), *answered]
+    return [*(_build_widened_grid(run, metric) for metric in (expand_table.METRIC, "recall@5")), *answered]
 
 
 def _opinions(run: Gathered, metric: str) -> Grid:
@@ -150,32 +150,32 @@ def _costs(line: TableLine) -> str:
     return f"{line.questions}: {hops}{cell(line.values, 'ms')} ms"
 
 
-def _joined(line: TableLine, *names: str) -> str:
+def _join_cells(line: TableLine, *names: str) -> str:
     return " / ".join(cell(line.values, name) for name in names if name in line.values)
 
 
 ANSWERS: Mapping[str, Callable[[TableLine], str]] = {
-    "EM / F1 / contains": lambda line: _joined(line, "em", "f1", "contains"),
-    "right, strictly / leniently": lambda line: _joined(line, "strict", "lenient"),
+    "EM / F1 / contains": lambda line: _join_cells(line, "em", "f1", "contains"),
+    "right, strictly / leniently": lambda line: _join_cells(line, "strict", "lenient"),
     "n, tokens in / out, of judging": lambda line: (
-        f"{line.questions}: {_joined(line, *TOKENS[:2])}, {_joined(line, *TOKENS[2:])}"
+        f"{line.questions}: {_join_cells(line, *TOKENS[:2])}, {_join_cells(line, *TOKENS[2:])}"
     ),
 }
 """Tables of ``answers``: heading -> what a line says there."""
 
 CLICKS: Mapping[str, Callable[[TableLine], str]] = {
-    "R@5 / nDCG / MRR": lambda line: _joined(line, "recall@5", "ndcg@10", "mrr"),
-    "wrong first / mended / stuck": lambda line: _joined(line, "wrong", "mended", "stuck"),
-    "spoiled": lambda line: _joined(line, "spoiled"),
+    "R@5 / nDCG / MRR": lambda line: _join_cells(line, "recall@5", "ndcg@10", "mrr"),
+    "wrong first / mended / stuck": lambda line: _join_cells(line, "wrong", "mended", "stuck"),
+    "spoiled": lambda line: _join_cells(line, "spoiled"),
 }
 """Tables of ``clicks``: heading -> what a line says there."""
 
 SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
     "R@5 (all@5)": lambda line: f"{cell(line.values, 'recall@5')} ({cell(line.values, 'all@5')})",
-    "all read / passages read": lambda line: _joined(line, "read_all", "read"),
-    "gold in pool / of pool gold": lambda line: _joined(line, "pool_recall", "pool_precision"),
-    "EM / F1 / contains": lambda line: _joined(line, *MARKS[:3]),
-    "rounds / LLM calls / tokens in / out / ms": lambda line: _joined(
+    "all read / passages read": lambda line: _join_cells(line, "read_all", "read"),
+    "gold in pool / of pool gold": lambda line: _join_cells(line, "pool_recall", "pool_precision"),
+    "EM / F1 / contains": lambda line: _join_cells(line, *MARKS[:3]),
+    "rounds / LLM calls / tokens in / out / ms": lambda line: _join_cells(
         line, "rounds", "llm_calls", *TOKENS[:2], "ms"
     ),
 }

@@ -64,13 +64,13 @@ def score(observations: Sequence[QuestionResult]) -> list[QuestionScores]:
 
     Of a question without a relevant passage nothing is known of its ranking, so none of ``RANKING`` is there.
     """
-    ranking = _ranking_metrics(observations)
+    ranking = _compute_ranking_metrics(observations)
     return [
         QuestionScores(
             seen.question.id,
             seen.question.type,
             tuple(seen.ranking[:DEPTH]),
-            ranking[seen.question.id] | _all_found(seen) | costs(seen),
+            ranking[seen.question.id] | _score_all_found(seen) | costs(seen),
         )
         for seen in observations
     ]
@@ -88,7 +88,7 @@ def summary(rows: Iterable[QuestionScores]) -> dict[str, float]:
     }
 
 
-def graded_ndcg(ranking: Sequence[str], gains: Mapping[str, float], depth: int = DEPTH) -> float:
+def compute_graded_ndcg(ranking: Sequence[str], gains: Mapping[str, float], depth: int = DEPTH) -> float:
     """Normalised discounted cumulative gain of graded labels (Järvelin & Kekäläinen, 2002), in [0, 1].
 
     Args:
@@ -98,24 +98,24 @@ def graded_ndcg(ranking: Sequence[str], gains: Mapping[str, float], depth: int =
     Raises:
         ValueError: no gain is above 0, so no order is better than another.
     """
-    best = _discounted(sorted(gains.values(), reverse=True)[:depth])
+    best = _sum_discounted(sorted(gains.values(), reverse=True)[:depth])
     if best <= 0:
         raise ValueError("a gain must be above 0")
-    return _discounted([gains.get(passage, 0.0) for passage in ranking[:depth]]) / best
+    return _sum_discounted([gains.get(passage, 0.0) for passage in ranking[:depth]]) / best
 
 
-def _discounted(gains: Sequence[float]) -> float:
+def _sum_discounted(gains: Sequence[float]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def supporting_recall(gold: Sequence[Gold], returned: Sequence[Gold]) -> float:
+def compute_supporting_recall(gold: Sequence[Gold], returned: Sequence[Gold]) -> float:
     """The share of ``gold`` that is among ``returned``."""
     return sum(any(is_match(wanted, seen) for seen in returned) for wanted in gold) / len(gold)
 
 
 def is_match(gold: Gold, returned: Gold) -> bool:
     """Whether a sentence is the gold sentence; another splitter may have cut it wider or narrower."""
-    wanted, text = _plain(gold.text), _plain(returned.text)
+    wanted, text = _fold_text(gold.text), _fold_text(returned.text)
     return gold.passage_id == returned.passage_id and bool(wanted and text) and (wanted in text or text in wanted)
 
 
@@ -127,11 +127,11 @@ def costs(result: QuestionResult) -> dict[str, float]:
     if result.shown is not None:
         values["shown"] = float(len(result.shown))
         if result.question.gold:
-            values["support"] = supporting_recall(result.question.gold, result.shown)
+            values["support"] = compute_supporting_recall(result.question.gold, result.shown)
     return values
 
 
-def _all_found(result: QuestionResult) -> dict[str, float]:
+def _score_all_found(result: QuestionResult) -> dict[str, float]:
     """1 if all relevant passages, or five of them, are the first, else 0: half of an argument is none."""
     if not result.question.relevant:
         return {}
@@ -139,7 +139,7 @@ def _all_found(result: QuestionResult) -> dict[str, float]:
     return {"all@5": float(hit_count == min(len(result.question.relevant), SHOWN))}
 
 
-def _ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:
+def _compute_ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:
     import ir_measures
     from ir_measures import RR, R, nDCG
 
@@ -174,5 +174,5 @@ def _ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[s
     return values
 
 
-def _plain(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split())

@@ -94,12 +94,12 @@ def series(dataset: Dataset) -> list[list[Period]]:
         found[question.page, question.type].setdefault(start, period)
     ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(found.items()))
     kept_periods = [
-        [_before(a, b) for a, b in pairwise(p) if not _agree(a.object, b.object)] + p[-1:] for p in ordered
+        [_end_before(a, b) for a, b in pairwise(p) if not _agree(a.object, b.object)] + p[-1:] for p in ordered
     ]
     return [periods for periods in kept_periods if len(periods) > 1]
 
 
-def _before(period: Period, after: Period) -> Period:
+def _end_before(period: Period, after: Period) -> Period:
     """The period as far as it does not run into the one after: years overlap by the year of the handover."""
     return replace(period, end=min(period.end, after.start))
 
@@ -137,9 +137,9 @@ def revision(
             statements = stream(held, lying, seed)
             for way in WAYS:
                 if way == "ours":
-                    result = _ours(services, scope, held, statements, f"stream-{seed}-{int(lying * 100)}")
+                    result = _measure_engram(services, scope, held, statements, f"stream-{seed}-{int(lying * 100)}")
                 else:
-                    result = _measured(held, _stored_edges(statements, way), way)
+                    result = _measure_way(held, _build_stored_edges(statements, way), way)
                 found[way, lying].append(Revised(way, lying, *result))
             step()
     return [
@@ -160,7 +160,7 @@ class _Edge:
     said: int
 
 
-def _stored_edges(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
+def _build_stored_edges(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
     """Return the facts that a way without beliefs keeps of a stream."""
     kept: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
     for at, one in enumerate(statements):
@@ -177,25 +177,25 @@ def _stored_edges(statements: Sequence[StreamStatement], way: str) -> Mapping[tu
     return kept
 
 
-def _measured(
+def _measure_way(
     held: Sequence[Sequence[Period]], stored_edges: Mapping[tuple[str, str], Sequence[_Edge]], way: str
 ) -> tuple[float, float, float, float]:
-    def now(subject: str, predicate: str) -> str | None:
+    def find_current(subject: str, predicate: str) -> str | None:
         edges = stored_edges[subject, predicate]
         standing = [edge for edge in edges if edge.end is None]
         return max(standing, key=lambda edge: edge.said).object if standing else None
 
-    def then(subject: str, predicate: str, day: int) -> str | None:
+    def find_at_day(subject: str, predicate: str, day: int) -> str | None:
         edges = [e for e in stored_edges[subject, predicate] if e.start <= day and (e.end is None or day < e.end)]
         return max(edges, key=lambda edge: (edge.start, edge.said)).object if edges else None
 
-    def bridged(period: Period) -> bool:
+    def is_bridged(period: Period) -> bool:
         return any(_agree(edge.object, period.object) for edge in stored_edges[period.subject, period.predicate])
 
-    return _shares(held, now, then, bridged)
+    return _shares(held, find_current, find_at_day, is_bridged)
 
 
-def _ours(
+def _measure_engram(
     services: EvaluatedServices,
     scope: Scope,
     held: Sequence[Sequence[Period]],
@@ -210,12 +210,12 @@ def _ours(
             for predicate in sorted({p.predicate for periods in held for p in periods}):
                 services.predicates.declare(scope, predicate, True, graph)
 
-    def current_holder(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
+    def find_current_holder(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
         pattern = FactPattern(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
         rows = list(services.fact_search.search(scope, pattern).facts.values())
         return rows[0].object if rows else None
 
-    def bridged(period: Period) -> bool:
+    def is_bridged(period: Period) -> bool:
         pattern = FactPattern(
             subject=period.subject,
             predicate=period.predicate,
@@ -229,9 +229,9 @@ def _ours(
 
     return _shares(
         held,
-        lambda subject, predicate: current_holder(subject, predicate, None),
-        lambda subject, predicate, day: current_holder(subject, predicate, (day, day + 1)),
-        bridged,
+        lambda subject, predicate: find_current_holder(subject, predicate, None),
+        lambda subject, predicate, day: find_current_holder(subject, predicate, (day, day + 1)),
+        is_bridged,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram_evaluation.learning_variations import FLIPPED, RULES, noisy
+from engram_evaluation.learning_variations import FLIPPED, RULES, format_noisy_arm
 from engram_evaluation.report_table import HEADINGS, TableLine
 
 METRICS = ("recall@5", "ndcg@10")
@@ -52,7 +52,7 @@ def rows(lines: Sequence[TableLine]) -> list[Robustness]:
     rows = []
     for group in dict.fromkeys(line.group for line in lines):
         for rule in RULES:
-            arms = [noisy(rule.name, share) for share in FLIPPED]
+            arms = [format_noisy_arm(rule.name, share) for share in FLIPPED]
             if all((arm, group, turn) in values for arm in arms for turn in (0, last)):
                 gains = {
                     metric: tuple(values[arm, group, last][metric] - values[arm, group, 0][metric] for arm in arms)

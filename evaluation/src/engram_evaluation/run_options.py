@@ -117,7 +117,7 @@ def fit_command(datasets: Iterable[str], out: str) -> str:
     return " ".join(["engram", "fit", *datasets, "--out", out])
 
 
-def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+def parse_whole_numbers(option: str, text: str) -> tuple[int, ...]:
     """Whole numbers that an option lists, separated by commas; none in an empty text.
 
     Raises:
@@ -327,7 +327,7 @@ class Options:
         foreign = {"paper": "learned", "default": "published"}
         return None if self.stop_rule == foreign[profile] else self.stop_rule
 
-    def ways_at(self, fraction: float) -> tuple[Way, ...]:
+    def list_ways(self, fraction: float) -> tuple[Way, ...]:
         """The ways to credit expansions that are measured at a fraction."""
         middle = sorted(self.fractions)[len(self.fractions) // 2]
         return self.ways if fraction == middle else self.ways[:1]
@@ -345,7 +345,7 @@ class Options:
             words += ["--top-k", str(self.top_k)]
         if self.protocol not in {"cold", "answers", "sweep", "extraction", "streamed"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
-        words += self._adapting() + self._reasoning()
+        words += self._adapting() + self._format_reasoning_options()
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
         if self.stop_rule is not None:
@@ -369,7 +369,7 @@ class Options:
         words += ["--methods", ",".join(self.methods)] if self.methods else []
         return words
 
-    def _reasoning(self) -> list[str]:
+    def _format_reasoning_options(self) -> list[str]:
         words = []
         if self.protocol == "session":
             words += ["--planners", ",".join(self.planners)]

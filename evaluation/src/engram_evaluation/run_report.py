@@ -133,7 +133,7 @@ class RunReport:
         table.padding = (0, 1, 0, 0)
         return table
 
-    def further_tables(self) -> list[Table]:
+    def build_further_tables(self) -> list[Table]:
         """For the terminal, after ``table``.
 
         Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
@@ -142,7 +142,10 @@ class RunReport:
         match self.options.protocol:
             case "noise":
                 shares = _terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
-                return [shares, *([_terminal_table(None, *self._further())] if self.options.answered else [])]
+                return [
+                    shares,
+                    *([_terminal_table(None, *self._build_second_table())] if self.options.answered else []),
+                ]
             case "adapt":
                 rows = adapt_table.price_rows(self.lines())
                 return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED], rows)]
@@ -156,7 +159,7 @@ class RunReport:
                 _, *others = ratings_table.METRICS
                 return [_terminal_table(None, *self._opinions(name)) for name in others]
             case _ if self._further_columns():
-                headings, rows = self._further()
+                headings, rows = self._build_second_table()
                 return [_terminal_table(None, headings, rows, no_wrap=True)]
             case _:
                 return []
@@ -172,7 +175,7 @@ class RunReport:
                 "passages": len(self.dataset.passages),
                 "questions": self.dataset.size,
                 "unlabelled": len(self.dataset.unlabelled),
-                "without_gold_sentences": self._without_gold(),
+                "without_gold_sentences": self._count_without_gold(),
             },
             "engine": {"version": __version__, "code": code_fingerprint(), **self.engine},
             "fitted_to_same_questions": self.fitted,
@@ -212,12 +215,12 @@ class RunReport:
             parts += ["## Change", markdown_table(headings, changes)]
         if rows := self._robustness():
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
-        if kinds := self._by_type():
+        if kinds := self._format_types():
             parts += [f"## {HEADINGS[self._metric('')]} by type of question", *kinds]
         for name in plots:
             parts.append(f"![{name}]({name})")
             if self.trajectories is not None and name.endswith(MEMORIES):
-                parts.append("\n".join(self._followed(self.trajectories)))
+                parts.append("\n".join(self._describe_followed(self.trajectories)))
         engine = ", ".join(f"{name} {value}" for name, value in self.engine.items())
         parts.append(f"Engram {__version__}, code {code_fingerprint()}; {engine}.")
         return "\n\n".join(parts) + "\n"
@@ -239,9 +242,9 @@ class RunReport:
             grids = [grid.markdown() for grid in expand_table.answers(lines)]
             return [expand_table.LEGEND, *sections, *grids, f"## {expand_table.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
-            further = [markdown_table(*self._further())] if self._further_columns() else []
+            further = [markdown_table(*self._build_second_table())] if self._further_columns() else []
             explained = [WORDED] if self.options.answered else []
-            main = markdown_table(self._measured(), self._rows())
+            main = markdown_table(self._list_headings(), self._rows())
             return [main, *further, legend(self.options.protocol), *explained]
         lines = self.lines()
         tables = [
@@ -267,16 +270,16 @@ class RunReport:
             "session": "all@5",
         }.get(self.options.protocol, "recall@5")
 
-    def _measured(self) -> list[str]:
+    def _list_headings(self) -> list[str]:
         """Headings of the main table."""
         return ["", "n", *(HEADINGS[name] for name in columns(self.options.protocol))]
 
     def _rows(self) -> list[list[str]]:
-        """Under the headings ``_measured``."""
+        """Under the headings ``_list_headings``."""
         protocol = self.options.protocol
         return [[self._label(line), str(line.questions), *cells(line.values, protocol)] for line in self.lines()]
 
-    def _further(self) -> tuple[list[str], list[list[str]]]:
+    def _build_second_table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and rows of the second table."""
         further = self._further_columns()
         rows = [[self._label(line), *(cell(line.values, name) for name in further)] for line in self.lines()]
@@ -293,12 +296,12 @@ class RunReport:
         several = len({phase.arm for phase in self.phases}) > 1
         return label(line, self.options.protocol, several=several)
 
-    def _without_gold(self) -> int:
+    def _count_without_gold(self) -> int:
         return sum(not question.gold for question in self.dataset.questions)
 
-    def _by_passages(self) -> str:
+    def _describe_oracle(self) -> str:
         """Describe the oracle's verdicts where sentences are not marked."""
-        without, every = self._without_gold(), len(self.dataset.questions)
+        without, every = self._count_without_gold(), len(self.dataset.questions)
         if without == every:
             return "No question has gold sentences: verdicts name passages."
         return f"{without} of {every} questions have no gold sentences: verdicts on these name passages."
@@ -311,12 +314,12 @@ class RunReport:
         if self.dataset.unlabelled and self.options.protocol not in {"human", "answers"}:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
-            self._without_gold()
+            self._count_without_gold()
             and self.options.protocol
             not in {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session"}
             and self.options.judge == "oracle"
         ):
-            remarks.append(self._by_passages())
+            remarks.append(self._describe_oracle())
         if self.rewording is not None:
             remarks.append(self.rewording.remark())
         if self.indexing is not None:
@@ -337,7 +340,7 @@ class RunReport:
         return f"Gain by turn {self.options.turns}, and the share kept under flipped verdicts"
 
     @staticmethod
-    def _followed(trajectories: Trajectories) -> list[str]:
+    def _describe_followed(trajectories: Trajectories) -> list[str]:
         """Describe whose memories the plot follows."""
         lines = [f"- Q{at}: {text}" for at, text in enumerate(trajectories.questions, start=1)]
         for at, course in enumerate(trajectories.courses, start=1):
@@ -355,10 +358,12 @@ class RunReport:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
-            before_it = {"adapt": adapt_table.before, "expand": expand_table.before}.get(self.options.protocol)
+            before_it = {"adapt": adapt_table.find_base_arm, "expand": expand_table.find_base_arm}.get(
+                self.options.protocol
+            )
             first = before_it(arm) if before_it else arm
             before, after = (
-                _per_question(
+                _average_per_question(
                     [phase for phase in self.phases if phase.arm == one], group, turn, self._metric(group)
                 )
                 for one, turn in ((first, 0), (arm, self.options.turns))
@@ -378,7 +383,7 @@ class RunReport:
             rows.append([f"{selected}, {arm}" if several else selected, *cells])
         return rows
 
-    def _by_type(self) -> list[str]:
+    def _format_types(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
         if not 1 < len(kinds) <= 12 or self.options.protocol in {
             "stream",
@@ -428,7 +433,7 @@ def _terminal_table(
     return table
 
 
-def _per_question(phases: Iterable[Phase], group: str, turn: int, metric: str) -> dict[str, float]:
+def _average_per_question(phases: Iterable[Phase], group: str, turn: int, metric: str) -> dict[str, float]:
     """A metric of each question, seeds averaged."""
     values: dict[str, list[float]] = {}
     for phase in phases:

@@ -28,7 +28,7 @@ def charts(section: Section) -> list[Chart]:
         "human": _rules,
         "stream": _stretches,
         "clicks": _stretches,
-        "sweep": _swept,
+        "sweep": _build_sweep_charts,
     }
     return [chart for run in section.runs for chart in each.get(section.protocol, _turns)(run)]
 
@@ -65,7 +65,7 @@ def _keys(run: Gathered) -> list[Chart]:
     for retriever, shares in of.items():
         share, arms = max(shares.items(), key=lambda item: len(item[1]))
         groups = [group for group in adapt_table.GROUPS if (arms[0], group, 1) in values]
-        named = {adapt_table.BASE: (adapt_table.before(arms[0]), 0)} | {
+        named = {adapt_table.BASE: (adapt_table.find_base_arm(arms[0]), 0)} | {
             arm.split(", ")[2]: (arm, 1) for arm in arms
         }
         series = {
@@ -110,7 +110,7 @@ def _rules(run: Gathered) -> list[Chart]:
     return [Bars(run.dataset, names, series)]
 
 
-def _swept(run: Gathered) -> list[Chart]:
+def _build_sweep_charts(run: Gathered) -> list[Chart]:
     """Recall against each of the two numbers, a line for each profile."""
     varied = courses((line.arm, line.values[METRIC]) for line in run.lines)
     title = f"{run.dataset}: {HEADINGS[METRIC]}"

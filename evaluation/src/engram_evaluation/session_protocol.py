@@ -29,9 +29,9 @@ from engram_evaluation.retrieval_metrics import (
     SHOWN,
     QuestionResult,
     QuestionScores,
+    compute_supporting_recall,
     is_match,
     score,
-    supporting_recall,
 )
 from engram_evaluation.run_options import PARTS, Options, PlannerName, StopName
 
@@ -90,9 +90,14 @@ def arms(
             named = [(f"pool, {RULES}", False)] + ([("pool", True)] if llm else [])
             for name, with_llm in named:  # where a model says what is missing, fixed rounds are no alternative
                 stop_rules = [stop for stop in stops if not with_llm or stop not in ("rounds", "covered")]
-                found += [SessionArm(_stopped(name, stop, rounds), planner, with_llm, stop) for stop in stop_rules]
+                found += [
+                    SessionArm(_format_stop_name(name, stop, rounds), planner, with_llm, stop)
+                    for stop in stop_rules
+                ]
             found += [
-                SessionArm(f"pool, {RULES} without {part}", planner, False, options=_left_out(planner, part))
+                SessionArm(
+                    f"pool, {RULES} without {part}", planner, False, options=_build_left_out_option(planner, part)
+                )
                 for part in without
                 if part in OF_ROUNDS
             ]
@@ -104,19 +109,21 @@ def arms(
         else:
             found.append(SessionArm(planner, planner, True))
             found += [
-                SessionArm(f"{planner} without {part}", planner, True, options=_left_out(planner, part))
+                SessionArm(
+                    f"{planner} without {part}", planner, True, options=_build_left_out_option(planner, part)
+                )
                 for part in without
                 if part not in OF_ROUNDS and (planner != "agent" or part == "update")
             ]
     return found
 
 
-def _left_out(planner: PlannerName, part: Part) -> dict[str, Any]:
+def _build_left_out_option(planner: PlannerName, part: Part) -> dict[str, Any]:
     """Return the planner option that leaves out a part; an agent has one such part, under another name."""
     return {"insert_only": True} if planner == "agent" else {"without": LEFT_OUT[part]}
 
 
-def _stopped(name: str, stop: StopName, rounds: int) -> str:
+def _format_stop_name(name: str, stop: StopName, rounds: int) -> str:
     suffixes = {"planner": "", "rounds": f", always {rounds} rounds"}
     return name + suffixes.get(stop, f", until {stop}")
 
@@ -129,7 +136,7 @@ def sessions(run: Run) -> list[Phase]:
         LlmNotConfiguredError: a planner needs an endpoint and there is none.
     """
     options = run.options
-    questions = chosen(run)
+    questions = choose_questions(run)
     compared = arms(
         options.planners, options.rounds, options.without, options.stops, llm=run.harness.services.llm is not None
     )
@@ -150,7 +157,7 @@ def sessions(run: Run) -> list[Phase]:
     return phases
 
 
-def chosen(run: Run) -> list[Question]:
+def choose_questions(run: Run) -> list[Question]:
     """The first questions of the data set, or their paraphrases, which accept the same answers.
 
     Raises:
@@ -227,9 +234,9 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
         if sentence.score is not None
     ]
     ranking = [passage.passage_id for passage in answer.passages]
-    spent = _since(before, _usage(run))
+    spent = _count_usage(before, _usage(run))
     values = {"rounds": 1.0, "read": float(len(ranking)), **spent}
-    return replace(_scored(question, ranking, pool, draft, values, ms), said=told)
+    return replace(_score_question(question, ranking, pool, draft, values, ms), said=told)
 
 
 def _planner_options(arm: SessionArm, options: Options) -> Mapping[str, Any] | None:
@@ -278,8 +285,8 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     answer_text = None if view.stored.conclusion is None else view.stored.conclusion["text"]
     ranking = [passage.passage_id for passage in view.passages]
     pool = [Gold(one.passage_id, one.text) for one in view.evidence]
-    row = _scored(question, ranking, pool, answer_text if arm.llm else None, values, ms, read=ranking)
-    drawn = question.id in {one.id for one in chosen(run)[:TREES]} and arm.options is None
+    row = _score_question(question, ranking, pool, answer_text if arm.llm else None, values, ms, read=ranking)
+    drawn = question.id in {one.id for one in choose_questions(run)[:TREES]} and arm.options is None
     return replace(row, said=_round_details(view, tree=drawn))
 
 
@@ -297,7 +304,7 @@ def _round_details(view: SessionView, *, tree: bool) -> dict[str, Any]:
     }
 
 
-def _scored(
+def _score_question(
     question: Question,
     ranking: Sequence[str],
     pool: Sequence[Gold],
@@ -310,7 +317,7 @@ def _scored(
     passages_read = set(ranking if read is None else read)
     measures = {"read_all": float(question.relevant <= passages_read), "pool": float(len(pool))}
     if question.gold:
-        measures["pool_recall"] = supporting_recall(question.gold, pool)
+        measures["pool_recall"] = compute_supporting_recall(question.gold, pool)
         measures["pool_precision"] = _precision(question.gold, pool)
     if answer_text is not None and question.answers:
         measures |= marks(answer_text, question.answers) | {"answered": float(bool(answer_text))}
@@ -326,7 +333,7 @@ def _usage(run: Run) -> Usage:
     return Usage() if llm is None else llm.usage
 
 
-def _since(before: Usage, after: Usage) -> dict[str, float]:
+def _count_usage(before: Usage, after: Usage) -> dict[str, float]:
     return {
         "llm_calls": float(after.calls - before.calls),
         "prompt_tokens": float(after.prompt_tokens - before.prompt_tokens),

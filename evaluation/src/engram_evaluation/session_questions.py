@@ -15,7 +15,7 @@ from engram.services.retrieval.query_plan import as_asked
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram_evaluation.dataset import Dataset, build, load
-from engram_evaluation.dataset_files import DatasetError, json_lines, text_of
+from engram_evaluation.dataset_files import DatasetError, json_lines, read_text
 from engram_evaluation.harness import Harness
 
 FOLDER = Path(__file__).parent / "session_questions"
@@ -99,18 +99,18 @@ def load_questions(folder: Path = FOLDER) -> list[CheckedQuestion]:
     """
     questions = []
     for where, row in json_lines(folder / "questions.jsonl"):
-        half, corpus = text_of(where, row, "half"), text_of(where, row, "corpus")
+        half, corpus = read_text(where, row, "half"), read_text(where, row, "corpus")
         if half not in HALVES or corpus not in get_args(CorpusName):
             raise DatasetError(f"{where}: unknown half {half!r} or corpus {corpus!r}.")
         questions.append(
             CheckedQuestion(
-                text_of(where, row, "_id"),
+                read_text(where, row, "_id"),
                 cast("CorpusName", corpus),
                 half,
-                text_of(where, row, "kind"),
-                text_of(where, row, "text"),
+                read_text(where, row, "kind"),
+                read_text(where, row, "text"),
                 tuple(frozenset(group) for group in row["evidence"]),
-                text_of(where, row, "right_stop"),
+                read_text(where, row, "right_stop"),
             )
         )
     return questions

@@ -82,7 +82,7 @@ def pools(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None], planner: str = "pool"
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The features of each question's pool after each round, (n, 5), and whether it suffices, (n,)."""
-    per_session = by_session(harness, questions, step, planner)
+    per_session = collect_by_session(harness, questions, step, planner)
     none = np.zeros((0, len(round_sufficiency.FEATURES))), np.zeros(0, dtype=bool)
     return (
         np.concatenate([none[0], *(rows for rows, _ in per_session)]),
@@ -90,13 +90,13 @@ def pools(
     )
 
 
-def by_session(
+def collect_by_session(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None], planner: str = "pool"
 ) -> list[tuple[Floats, NDArray[np.bool_]]]:
     """Return pools as ``pools`` does, grouped by session."""
     samples = []
     for question in questions:
-        view = _gone_about(harness, question, planner)
+        view = _run_session(harness, question, planner)
         rows: list[Floats] = []
         suffices: list[bool] = []
         for one in view.rounds:
@@ -150,8 +150,8 @@ class Telling:
     rose: float | None
 
 
-def telling(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[Telling]:
-    """Measure R-Feedback's features and probability on the rounds of sessions, as ``by_session`` gives them.
+def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[Telling]:
+    """Measure R-Feedback's features and probability on rounds of sessions, as ``collect_by_session`` gives them.
 
     A figure that does not change while the pool comes to suffice cannot say when to stop.
     """
@@ -180,7 +180,7 @@ def telling(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]
     return tellings
 
 
-def _gone_about(harness: Harness, question: Question, planner: str) -> SessionView:
+def _run_session(harness: Harness, question: Question, planner: str) -> SessionView:
     """The question in as many rounds as the budget has; waited for as long as it takes."""
     request = SessionRequest(
         arm=None if planner == RFM_RAG else {"memory": "off", "profile": "default"},

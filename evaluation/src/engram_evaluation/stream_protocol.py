@@ -8,7 +8,7 @@ from itertools import pairwise
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import QueryArm
-from engram_evaluation.learning_turns import harness_of
+from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import FULL
 from engram_evaluation.protocols import Run
 from engram_evaluation.retrieval_metrics import QuestionResult, score
@@ -49,7 +49,7 @@ def _stream(run: Run, seed: int) -> list[Phase]:
     arm_phases = [store.get(arm, name, 0, seed) for arm in arms for name in names]
     if all(arm_phases):
         return [phase for phase in arm_phases if phase]
-    harness = harness_of(run, replace(FULL, frozen=frozenset(options.freeze)))
+    harness = build_harness(run, replace(FULL, frozen=frozenset(options.freeze)))
     harness.reset()
     step = run.begin(f"seed {seed}: stream", len(arriving))
     seen: dict[str, list[QuestionResult]] = {arm: [] for arm in arms}

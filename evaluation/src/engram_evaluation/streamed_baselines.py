@@ -62,12 +62,12 @@ def zero_shot(llm: Llm, question: str, _documents: Sequence[Text], _embedder: Em
     Raises:
         LlmError: the endpoint failed, or its replies cannot be used; so do the others here.
     """
-    return _plain(llm, "zero-shot", ZERO_SHOT, {"question": prompts.cut(question)}, PlainAnswerReply)
+    return _plain(llm, "zero-shot", ZERO_SHOT, {"question": prompts.cut_quote(question)}, PlainAnswerReply)
 
 
 def chain_of_thought(llm: Llm, question: str, _documents: Sequence[Text], _embedder: Embedder) -> str:
     """Answer from what the model knows, after reasoning."""
-    parts = {"question": prompts.cut(question)}
+    parts = {"question": prompts.cut_quote(question)}
     return _plain(llm, "chain-of-thought", CHAIN_OF_THOUGHT, parts, ReasonedAnswerReply)
 
 
@@ -83,17 +83,17 @@ def rolling_summary(llm: Llm, question: str, documents: Sequence[Text], _embedde
     summary = ""
     for document in documents:
         parts = {
-            "question": prompts.cut(question),
-            "summary": prompts.cut(summary) or "(empty)",
-            "document": prompts.cut(_whole(document)),
+            "question": prompts.cut_quote(question),
+            "summary": prompts.cut_quote(summary) or "(empty)",
+            "document": prompts.cut_quote(_whole(document)),
         }
-        messages = prompts.conversation(prompts.guarded(SUMMARY), parts)
+        messages = prompts.conversation(prompts.guard_wording(SUMMARY), parts)
         summary = llm.ask("summary", messages, lambda reply: read(SummaryReply, reply), SummaryReply).summary
     return llm.answer(question, [(0, summary)] if summary else []).text
 
 
 def _plain(llm: Llm, use: str, wording: Wording, parts: Mapping[str, str], schema: type[PlainAnswerReply]) -> str:
-    messages = prompts.conversation(prompts.guarded(wording), parts)
+    messages = prompts.conversation(prompts.guard_wording(wording), parts)
     return llm.ask(use, messages, lambda reply: read(schema, reply), schema).answer
 
 

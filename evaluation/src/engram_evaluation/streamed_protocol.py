@@ -24,7 +24,7 @@ from engram_evaluation.agent_protocol import documents_of, streamed_questions
 from engram_evaluation.answers_protocol import marks
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases, code_fingerprint
-from engram_evaluation.protocols import Begin, in_parts
+from engram_evaluation.protocols import Begin, measure_in_parts
 from engram_evaluation.report_table import markdown_table
 from engram_evaluation.retrieval_metrics import QuestionScores, summary
 from engram_evaluation.run_options import Options
@@ -64,7 +64,7 @@ question, as the endpoint counts them."""
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A run's progress; what ``in_parts`` needs of a run."""
+    """A run's progress; what ``measure_in_parts`` needs of a run."""
 
     begin: Begin
 
@@ -188,7 +188,7 @@ def streamed(
     }
     phases = []
     for method in options.methods or METHODS:
-        rows = in_parts(
+        rows = measure_in_parts(
             Streamed(begin),
             method,
             (store, method, 0, None),
@@ -229,7 +229,7 @@ def _by_baseline(
 def _over_text(llm: Llm, embedder: Embedder, question: str, documents: Sequence[Text]) -> MethodOutcome:
     play, answer = text_memory.begin(question, documents), None
     while answer is None and play.turn <= play.turns:
-        play, answer = text_memory.carry_out(play, agent_model.raw_turn(llm, play.messages), embedder)
+        play, answer = text_memory.carry_out(play, agent_model.ask_raw_turn(llm, play.messages), embedder)
     return MethodOutcome(answer or "", play.turn - 1, play.valid)
 
 
@@ -242,7 +242,7 @@ def _over_graph(
     info: dict[str, Any] = {}
     while not ended:
         messages = agent_prompts.messages(environment.observation, insert_only=insert_only)
-        *_, terminated, truncated, info = environment.step(agent_model.raw_turn(llm, messages))
+        *_, terminated, truncated, info = environment.step(agent_model.ask_raw_turn(llm, messages))
         ended = terminated or truncated
     return MethodOutcome(info["answer"], info["turn"] - 1, bool(info["format"]))
 

@@ -14,13 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import observe, probability
 from engram.providers.ranking_prior import RankingPrior
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
-from engram_evaluation.sufficiency_measure import Begin, SufficiencyPrediction, auc, calibration_error, least_error
-from engram_evaluation.weight_fit import answered
+from engram_evaluation.sufficiency_measure import (
+    Begin,
+    SufficiencyPrediction,
+    auc,
+    calibration_error,
+    compute_least_error,
+)
+from engram_evaluation.weight_fit import collect_answers
 
 CERTAIN = 1e-12
 """Least probability that is given to what happened: log loss is finite."""
@@ -69,8 +75,8 @@ def measure_drawn(
         InvalidRequestError: there are no more answers than verdicts.
     """
     limited = replace(dataset, questions=dataset.questions[:limit])
-    rows, held = answered(harness, limited, prior, begin(f"{dataset.name}: answers", len(limited.questions)))
-    measured = drawn(
+    rows, held = collect_answers(harness, limited, prior, begin(f"{dataset.name}: answers", len(limited.questions)))
+    measured = measure_draws(
         prior.sufficiency, rows, held, verdicts, draws, noise, lambda count: begin(f"{count} verdicts", draws)
     )
     return {
@@ -83,7 +89,7 @@ def measure_drawn(
     }
 
 
-def drawn(
+def measure_draws(
     prior: Prior,
     rows: Floats,
     held: NDArray[np.bool_],
@@ -106,15 +112,17 @@ def drawn(
     if len(rows) <= most:
         raise InvalidRequestError(f"{len(rows)} answers leave none to measure after {most} verdicts.")
     terms = [observe(row, int(y), prior, noise).evidence for row, y in zip(rows, held, strict=True)]
-    measured = [_measured(0, prior.mean, rows, held)]
+    measured = [_measure_learned(0, prior.mean, rows, held)]
     for count in verdicts:
         step, after = begin(count), []
         for draw in range(draws):
             order = np.random.default_rng(draw).permutation(len(rows))
             said: WeightEvidence = reduce(
-                add, (terms[at] for at in order[:count].tolist()), no_evidence(len(prior.mean))
+                add, (terms[at] for at in order[:count].tolist()), build_empty_evidence(len(prior.mean))
             )
-            after.append(_measured(count, posterior(prior, said).mean, rows[order[count:]], held[order[count:]]))
+            after.append(
+                _measure_learned(count, posterior(prior, said).mean, rows[order[count:]], held[order[count:]])
+            )
             step()
         measured.append(_mean(after))
     return measured
@@ -130,7 +138,7 @@ def lines(measured: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _measured(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -> LearnedSufficiency:
+def _measure_learned(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -> LearnedSufficiency:
     predictions = [
         SufficiencyPrediction(probability(row, mean), bool(y), recall=0.0, hops=0, ms=0.0)
         for row, y in zip(rows, held, strict=True)
@@ -141,7 +149,7 @@ def _measured(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -
         measured=len(predictions),
         auc=auc(*([one.probability for one in predictions if one.held is kind] for kind in (True, False))),
         ece=calibration_error(predictions),
-        ece_least=least_error(predictions),
+        ece_least=compute_least_error(predictions),
         loss=float(-np.log(np.maximum(confidences, CERTAIN)).mean()),
     )
 

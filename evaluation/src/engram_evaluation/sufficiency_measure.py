@@ -21,7 +21,7 @@ from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.verdict_givers import Judge
-from engram_evaluation.weight_fit import holds_all
+from engram_evaluation.weight_fit import holds_all_relevant
 
 BINS = 10
 """Of the expected calibration error, of equal width."""
@@ -89,7 +89,7 @@ def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int)
     return float(np.abs(gaps).sum() / len(held)) if len(held) else 0.0
 
 
-def least_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
+def compute_least_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
     It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``DRAWS`` times, always alike.
@@ -131,7 +131,7 @@ def measure(
         "questions": len(questions),
         "before": _quality(before),
         # Of the walk as far as it goes: a rule that ended it would choose what it is measured on.
-        "telling": {name: _quality(_by(stopping["none"], name)) for name in TELLING},
+        "telling": {name: _quality(_replace_probabilities(stopping["none"], name)) for name in TELLING},
         "stopping": {rule: _costs(told) for rule, told in stopping.items()},
         "answerable": {
             other.name: auc(
@@ -141,15 +141,19 @@ def measure(
             for other in foreign
         },
     }
-    after = [_after(harness, questions, judge, begin, verdicts, seed) for seed in seeds if verdicts]
+    after = [
+        _measure_after_verdicts(harness, questions, judge, begin, verdicts, seed) for seed in seeds if verdicts
+    ]
     if after:
         found["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
     if lacking:
-        found["lacking"] = _lacking(harness, questions, begin, lacking)
+        found["lacking"] = _measure_missing_evidence(harness, questions, begin, lacking)
     return found
 
 
-def _lacking(harness: Harness, questions: Sequence[Question], begin: Begin, most: int) -> dict[str, float | None]:
+def _measure_missing_evidence(
+    harness: Harness, questions: Sequence[Question], begin: Begin, most: int
+) -> dict[str, float | None]:
     """Measure how questions with missing evidence are told from the others, and their values with it present.
 
     Others lack a passage as well, if it is one of those that were deleted, and are left out.
@@ -171,7 +175,7 @@ def _lacking(harness: Harness, questions: Sequence[Question], begin: Begin, most
     }
 
 
-def _after(
+def _measure_after_verdicts(
     harness: Harness, questions: Sequence[Question], judge: Judge, begin: Begin, verdicts: int, seed: int
 ) -> dict[str, float | None]:
     """Measure the questions that were not judged."""
@@ -204,7 +208,7 @@ def _predict(
         told.append(
             SufficiencyPrediction(
                 probability=0.0 if enough is None else enough.probability,
-                held=holds_all(question.relevant, first),
+                held=holds_all_relevant(question.relevant, first),
                 recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
                 hops=len(retrieved.walk.hops),
                 ms=ms,
@@ -225,7 +229,7 @@ def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str,
     }
 
 
-def _by(predictions: Sequence[SufficiencyPrediction], name: str) -> list[SufficiencyPrediction]:
+def _replace_probabilities(predictions: Sequence[SufficiencyPrediction], name: str) -> list[SufficiencyPrediction]:
     return [replace(one, probability=one.said[name]) for one in predictions]
 
 
@@ -238,7 +242,7 @@ def _quality(predictions: Sequence[SufficiencyPrediction]) -> dict[str, float | 
             [one.probability for one in predictions if not one.held],
         ),
         "ece": calibration_error(predictions),
-        "ece_least": least_error(predictions),
+        "ece_least": compute_least_error(predictions),
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from engram_evaluation.branches import Branches, drawn
+from engram_evaluation.branches import Branches, draw_tree
 
 COLOURS = 8
 WIDTH, HEIGHT = 480, 250
@@ -55,7 +55,7 @@ def figure(chart: Chart) -> str:
         case Bars():
             picture = _bars(chart)
         case Branches():
-            picture = drawn(chart)
+            picture = draw_tree(chart)
     names = "".join(f'<li class="s{at % COLOURS}">{escape(name)}</li>' for at, name in enumerate(chart.series))
     title = escape(chart.title)
     return f'<figure><figcaption>{title}</figcaption>\n{picture}\n<ul class="legend">{names}</ul></figure>'

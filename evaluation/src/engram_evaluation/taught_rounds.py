@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import observe, probability
 from engram_evaluation.sufficiency_measure import auc, calibration_error
 
@@ -42,7 +42,9 @@ class Taught:
     error: float
 
 
-def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], draws: int = DRAWS) -> list[Taught]:
+def measure_taught(
+    prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], draws: int = DRAWS
+) -> list[Taught]:
     """Before any verdict and after each of these numbers, on the same sessions, none of which is judged.
 
     A verdict names all the evidence there is, so that of each round it says whether the pool held it.
@@ -59,8 +61,8 @@ def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], d
         held_out = [sessions[at] for at in order[most:]]
         for count, found in measured.items():
             evidence = (_session_evidence(prior, sessions[at]) for at in order[:count])
-            mean = posterior(prior, reduce(add, evidence, no_evidence(len(prior.mean)))).mean
-            found.append(_measured(mean, held_out))
+            mean = posterior(prior, reduce(add, evidence, build_empty_evidence(len(prior.mean)))).mean
+            found.append(_measure_rounds(mean, held_out))
     return [
         Taught(
             count,
@@ -72,7 +74,7 @@ def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], d
 
 
 def _session_evidence(prior: Prior, session: Session) -> WeightEvidence:
-    """Return the evidence of one verdict; each round counts as a share, see ``round_sufficiency.observed``."""
+    """Return the evidence of one verdict; rounds count as shares, see ``round_sufficiency.observe_verdict``."""
     rows, suffices = session
     total = reduce(
         add, (observe(row, int(y), prior, NOISE).evidence for row, y in zip(rows, suffices, strict=True))
@@ -80,7 +82,7 @@ def _session_evidence(prior: Prior, session: Session) -> WeightEvidence:
     return WeightEvidence(total.information / len(rows), total.precision / len(rows))
 
 
-def _measured(mean: Floats, sessions: Sequence[Session]) -> tuple[float | None, float]:
+def _measure_rounds(mean: Floats, sessions: Sequence[Session]) -> tuple[float | None, float]:
     predictions = [
         _RoundResult(probability(row, mean), bool(y))
         for rows, suffices in sessions

@@ -17,7 +17,14 @@ from uuid import UUID
 
 from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.feedback_rules import FeedbackRule, MovingAverage, RatedAnswer, Votes, reordered, scaled
+from engram_evaluation.feedback_rules import (
+    FeedbackRule,
+    MovingAverage,
+    RatedAnswer,
+    Votes,
+    reorder_candidates,
+    scale_scores,
+)
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.protocols import PARAPHRASES, SHARING, Run, measure
@@ -75,24 +82,24 @@ def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     passage with one that arrives.
     """
     eligible = [question for question in dataset.questions if question.id in dataset.paraphrases]
-    eligible = eligible or _first_of_sharing(dataset.questions)
+    eligible = eligible or _select_first_of_sharing(dataset.questions)
     if len(eligible) < RATED_QUESTIONS // 4:
         eligible = list(dataset.questions[: max(1, len(dataset.questions) // 2)])
     arriving = arrivals(eligible[:RATED_QUESTIONS], arrived, seed)
-    came = {_plain(question) for question in arriving}
+    came = {_drop_arrival_number(question) for question in arriving}
     rated = [question for question in eligible if question.id in came]
     taught = frozenset[str]().union(*(question.relevant for question in rated))
     rest = [question for question in dataset.questions if question.id not in came]
     groups = {
         RATED: rated,
         PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
-        SHARING: [] if dataset.paraphrases else _some([one for one in rest if one.relevant & taught], seed),
-        OTHER: _some([one for one in rest if not one.relevant & taught], seed),
+        SHARING: [] if dataset.paraphrases else _draw_others([one for one in rest if one.relevant & taught], seed),
+        OTHER: _draw_others([one for one in rest if not one.relevant & taught], seed),
     }
     return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
 
 
-def rating(question: Question, passages: Sequence[str], draw: str) -> RatedAnswer:
+def draw_rating(question: Question, passages: Sequence[str], draw: str) -> RatedAnswer:
     """The thumb under an answer; the same ``draw`` gives the same one.
 
     Args:
@@ -105,7 +112,7 @@ def rating(question: Question, passages: Sequence[str], draw: str) -> RatedAnswe
     return RatedAnswer(question.id, bool(evidence) != is_wrong, tuple(passages), tuple(used) if cites else ())
 
 
-def _first_of_sharing(questions: Sequence[Question]) -> list[Question]:
+def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
     """The questions that share a relevant passage with a later one, and none with one before them."""
     counts: dict[str, int] = {}
     for question in questions:
@@ -120,7 +127,7 @@ def _first_of_sharing(questions: Sequence[Question]) -> list[Question]:
     return first
 
 
-def _some(questions: Sequence[Question], seed: int) -> list[Question]:
+def _draw_others(questions: Sequence[Question], seed: int) -> list[Question]:
     """At most ``OTHERS`` of the questions, drawn by the seed, in file order."""
     if len(questions) <= OTHERS:
         return list(questions)
@@ -142,9 +149,9 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     if all(finished):
         return [phase for phase in finished if phase]
     run.harness.reset()
-    base = _without_learning(run, planned, seed)
+    base = _answer_without_learning(run, planned, seed)
     ratings = [
-        rating(
+        draw_rating(
             question, base[question.id.rpartition("#")[0]].result.ranking[:SHOWN], f"thumbs/{seed}/{question.id}"
         )
         for question in planned.arriving
@@ -153,11 +160,11 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     for name, make in RULES.items():
         rule = make()
         for question, rated in zip(planned.arriving, ratings, strict=True):
-            rule.learn(rated, scaled(base[_plain(question)].scored))
-        phases += _keep(store, name, planned, seed, partial(_by, rule, base))
+            rule.learn(rated, scale_scores(base[_drop_arrival_number(question)].scored))
+        phases += _keep(store, name, planned, seed, partial(_rerank_by_rule, rule, base))
     step = run.begin(f"{ENGRAM}, seed {seed}: ratings", len(ratings))
     for at, (question, rated) in enumerate(zip(planned.arriving, ratings, strict=True)):
-        _rate(run.harness, question, base[_plain(question)].query_id, rated, f"user {seed}-{at}")
+        _rate(run.harness, question, base[_drop_arrival_number(question)].query_id, rated, f"user {seed}-{at}")
         step()
     arm = QueryArm(run.options.profile, "read", run.options.stop_rule)
     for group, questions in planned.groups.items():
@@ -169,7 +176,7 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     return phases
 
 
-def _without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _Answered]:
+def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _Answered]:
     """Question -> what it is answered without learning, of all that arrive or are measured."""
     questions = {question.id: question for group in planned.groups.values() for question in group}
     arm = QueryArm(run.options.profile, "off", run.options.stop_rule)
@@ -183,14 +190,14 @@ def _without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _An
     return answered
 
 
-def _plain(arrived: Question) -> str:
+def _drop_arrival_number(arrived: Question) -> str:
     """The id of a question that arrived, without the number of the arrival."""
     return arrived.id.rpartition("#")[0]
 
 
-def _by(rule: FeedbackRule, base: Mapping[str, _Answered], question: Question) -> QuestionResult:
+def _rerank_by_rule(rule: FeedbackRule, base: Mapping[str, _Answered], question: Question) -> QuestionResult:
     answered = base[question.id]
-    return replace(answered.result, ranking=reordered(answered.scored, rule))
+    return replace(answered.result, ranking=reorder_candidates(answered.scored, rule))
 
 
 def _keep(

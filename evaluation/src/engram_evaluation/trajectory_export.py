@@ -73,19 +73,19 @@ def is_right(answer: str, question: Question) -> bool:
     return bool(answer_marking.contains(answer, question.answers))
 
 
-def by_gold(trajectory: Trajectory, question: Question) -> Rewards:
+def reward_by_gold(trajectory: Trajectory, question: Question) -> Rewards:
     """Rewards without a model: gold sentences in memory after each step, and the answer's words."""
     gold = range(len(question.gold))
-    held = [_marked([*step.memory, *step.kept], question.gold) for step in trajectory.steps]
+    held = [_match_gold([*step.memory, *step.kept], question.gold) for step in trajectory.steps]
     share = share_held(gold, held[-1]) if held else 0.0
     f1 = answer_marking.token_f1(trajectory.answer, question.answers)
     return Rewards(tuple(path_reward_by_gold(gold, memory) for memory in held), outcome_reward_by_gold(f1, share))
 
 
-def by_judge(llm: Llm) -> Reward:
+def build_judge_reward(llm: Llm) -> Reward:
     """Rewards by the grades of a language model, which is shown the accepted answers at the end only."""
 
-    def graded(trajectory: Trajectory, question: Question) -> Rewards:
+    def grade_trajectory(trajectory: Trajectory, question: Question) -> Rewards:
         before: list[str] = []
         path = []
         for step in trajectory.steps:
@@ -97,7 +97,7 @@ def by_judge(llm: Llm) -> Reward:
         grades = reasoning.grade_outcome(llm, question.text, before, trajectory.answer, question.answers)
         return Rewards(tuple(path), outcome_reward(grades))
 
-    return graded
+    return grade_trajectory
 
 
 def export(
@@ -142,9 +142,9 @@ def _lines(trajectory: Trajectory, question: Question, shape: Shape, rewards: Re
         }
         reward = {"path": path, "outcome": rewards.outcome, "objective": rewards.objective}
         if shape == "steps":
-            yield {**named, **_whole(trajectory, step), "reward": reward}
+            yield {**named, **_format_step(trajectory, step), "reward": reward}
         elif step.seen:
-            yield _sifting(trajectory, question, step, shape, named, reward)
+            yield _format_sifting(trajectory, question, step, shape, named, reward)
 
 
 def _turns(trajectory: Trajectory, question: Question, shape: Shape) -> Iterator[dict[str, Any]]:
@@ -161,7 +161,7 @@ def _turns(trajectory: Trajectory, question: Question, shape: Shape) -> Iterator
         named = {"session": str(trajectory.session_id), "question_id": question.id, "planner": AGENT, "step": at}
         if shape == "steps":
             turn_fields = {"observed": step.observation, "reply": step.reply}
-            yield {**named, "path": 0, **_whole(trajectory, step), **turn_fields, "reward": worth}
+            yield {**named, "path": 0, **_format_step(trajectory, step), **turn_fields, "reward": worth}
         elif step.reply is not None and step.observation is not None:
             prompt = [system, {"role": "user", "content": step.observation}]
             reply = {"role": "assistant", "content": step.reply}
@@ -178,25 +178,25 @@ def _turns(trajectory: Trajectory, question: Question, shape: Shape) -> Iterator
                 }
 
 
-def _whole(trajectory: Trajectory, step: TrajectoryStep) -> dict[str, Any]:
+def _format_step(trajectory: Trajectory, step: TrajectoryStep) -> dict[str, Any]:
     """A step as (state, action, observation)."""
     return {
         "state": {
             "question": trajectory.question,
             "notes": list(step.notes),
-            "memory": [_plain(line) for line in step.memory],
+            "memory": [_format_line(line) for line in step.memory],
         },
         "action": {"name": step.action, "question": step.question, "queries": list(step.queries)},
         "observation": {
-            "seen": [_plain(line) for line in step.seen],
-            "kept": [_plain(line) for line in step.kept],
+            "seen": [_format_line(line) for line in step.seen],
+            "kept": [_format_line(line) for line in step.kept],
             "answer": step.answer,
         },
         "answer": trajectory.answer,
     }
 
 
-def _sifting(
+def _format_sifting(
     trajectory: Trajectory,
     question: Question,
     step: TrajectoryStep,
@@ -232,7 +232,7 @@ def _sifting(
     }
 
 
-def _marked(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
+def _match_gold(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
     """Lines as the gold sentence that each is, by its place, or as themselves."""
     found: set[int | tuple[str, int]] = set()
     for line in lines:
@@ -242,5 +242,5 @@ def _marked(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tu
     return found
 
 
-def _plain(line: SentenceLine) -> dict[str, Any]:
+def _format_line(line: SentenceLine) -> dict[str, Any]:
     return {"sentence_id": line.sentence_id, "passage_id": line.passage_id, "text": line.text}

@@ -59,10 +59,10 @@ class OracleJudge:
     ) -> Verdict | None:
         """The verdict; None for a question with neither, of which the oracle knows nothing."""
         if question.gold:
-            return self._by_sentences(scope, query_id, question.gold, sentences)
-        return self._by_passages(scope, query_id, question.relevant, sentences) if question.relevant else None
+            return self._judge_by_sentences(scope, query_id, question.gold, sentences)
+        return self._judge_by_passages(scope, query_id, question.relevant, sentences) if question.relevant else None
 
-    def _by_sentences(
+    def _judge_by_sentences(
         self, scope: Scope, query_id: UUID, gold: Sequence[Gold], sentences: Sequence[ShownSentence]
     ) -> Verdict:
         if self.verdicts == "full":
@@ -81,7 +81,7 @@ class OracleJudge:
             judge="oracle",
         )
 
-    def _by_passages(
+    def _judge_by_passages(
         self, scope: Scope, query_id: UUID, relevant: Collection[str], sentences: Sequence[ShownSentence]
     ) -> Verdict:
         if self.verdicts == "full":

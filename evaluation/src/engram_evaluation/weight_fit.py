@@ -13,7 +13,13 @@ from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
 from engram.core.ranking.weight_fitting import JudgedQuestion, fit
-from engram.providers.ranking_prior import RankingPrior, RankingWeights, as_json, for_any_kind, no_preference
+from engram.providers.ranking_prior import (
+    RankingPrior,
+    RankingWeights,
+    as_json,
+    build_general_priors,
+    build_neutral_prior,
+)
 from engram.services.retrieval.query import Query
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
@@ -35,11 +41,11 @@ ENOUGH_BIAS, ENOUGH_SLOPE = 0.5, 0.25
 What verdicts bring hardly hangs on them: docs/ranking.md."""
 
 
-def judged(
+def judge_questions(
     harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
 ) -> list[JudgedQuestion]:
     """Every question's candidates, found without memory by this prior, with the relevant ones marked."""
-    retrieve = harness.services.retrieve.by(for_any_kind(prior))
+    retrieve = harness.services.retrieve.with_priors(build_general_priors(prior))
     questions = []
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")
@@ -75,7 +81,7 @@ def fit_kinds(
     Raises:
         InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
     """
-    corpora = [(harness, thinned(dataset)) for harness, dataset in corpora]
+    corpora = [(harness, thin_dataset(dataset)) for harness, dataset in corpora]
     weights: dict[str, Any] = {}
     for kind, other in start.items():
         own = [pair for pair in corpora if pair[0].scope.collection.corpus_kind == kind]
@@ -84,7 +90,7 @@ def fit_kinds(
     return weights
 
 
-def thinned(dataset: Dataset) -> Dataset:
+def thin_dataset(dataset: Dataset) -> Dataset:
     """The data set with at most ``QUESTIONS`` questions, evenly spaced: each data set counts the same anyway."""
     every = -(-len(dataset.questions) // QUESTIONS)
     return replace(dataset, questions=dataset.questions[::every]) if every > 1 else dataset
@@ -116,21 +122,21 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
     Raises:
         InvalidRequestError: as ``fit_prior``.
     """
-    none, size = no_preference(), len(FIRST_LOOK)
+    none, size = build_neutral_prior(), len(FIRST_LOOK)
 
-    def judged_by_look(prior: RankingPrior, look: str) -> list[list[JudgedQuestion]]:
+    def judge_by_look(prior: RankingPrior, look: str) -> list[list[JudgedQuestion]]:
         return [
-            judged(harness, dataset, prior, steps(f"{dataset.name}: {look} look", len(dataset.questions)))
+            judge_questions(harness, dataset, prior, steps(f"{dataset.name}: {look} look", len(dataset.questions)))
             for harness, dataset in corpora
         ]
 
     first = fit_prior(
         [
             [JudgedQuestion(one.features[:, :size], one.supported) for one in corpus]
-            for corpus in judged_by_look(none, "first")
+            for corpus in judge_by_look(none, "first")
         ]
     ).mean
-    return first, fit_prior(judged_by_look(replace(none, first=first), "second"))
+    return first, fit_prior(judge_by_look(replace(none, first=first), "second"))
 
 
 def fit_sufficiency(corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps) -> Prior:
@@ -141,23 +147,23 @@ def fit_sufficiency(corpora: Corpora, first: NDArray[np.float64], ranking: Prior
     Raises:
         InvalidRequestError: the first passages hold all the evidence of every question, or of none.
     """
-    prior = replace(no_preference(), first=first, prior=ranking)
+    prior = replace(build_neutral_prior(), first=first, prior=ranking)
     answers = [
-        answered(harness, dataset, prior, steps(f"{dataset.name}: enough", len(dataset.questions)))
+        collect_answers(harness, dataset, prior, steps(f"{dataset.name}: enough", len(dataset.questions)))
         for harness, dataset in corpora
     ]
     try:
         fitted = sufficiency.fit(answers, ENOUGH_RIDGE, ENOUGH_VERDICTS)
-        return sufficiency.loosened(fitted, ENOUGH_BIAS, ENOUGH_SLOPE)
+        return sufficiency.loosen_prior(fitted, ENOUGH_BIAS, ENOUGH_SLOPE)
     except ValueError as error:
         raise InvalidRequestError(f"What is enough cannot be fitted to these data sets: {error}.") from error
 
 
-def answered(
+def collect_answers(
     harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the answer features, (n, k), of questions with candidates, and if the first five held all, (n,)."""
-    retrieve = harness.services.retrieve.by(for_any_kind(prior))
+    retrieve = harness.services.retrieve.with_priors(build_general_priors(prior))
     rows, held = [], []
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")
@@ -166,12 +172,12 @@ def answered(
         if estimate is not None and len(estimate.features):
             first = [name for _, name, _ in retrieved.shown[: sufficiency.FIRST]]
             rows.append(estimate.features.astype(np.float32).astype(np.float64))
-            held.append(holds_all(question.relevant, first))
+            held.append(holds_all_relevant(question.relevant, first))
         step()
     return np.array(rows).reshape(-1, len(sufficiency.FEATURES)), np.array(held, dtype=bool)
 
 
-def holds_all(relevant: Collection[str], first: Collection[str]) -> bool:
+def holds_all_relevant(relevant: Collection[str], first: Collection[str]) -> bool:
     """Whether as many of the first passages are relevant as can be."""
     return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.FIRST)
 

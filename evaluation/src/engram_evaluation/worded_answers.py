@@ -10,11 +10,11 @@ from typing import Any
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.llm import Llm
-from engram_evaluation.answers_protocol import marked
+from engram_evaluation.answers_protocol import mark_question
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.protocols import Run, in_parts
+from engram_evaluation.protocols import Run, measure_in_parts
 from engram_evaluation.report_table import MARKS
 from engram_evaluation.retrieval_metrics import QuestionScores
 from engram_evaluation.run_options import Options
@@ -46,7 +46,7 @@ def parameters(options: Options) -> dict[str, Any]:
     return {"answered": {"top_k": options.top_k, "oracle": [options.oracle_errors, options.seeds[0]]}}
 
 
-def stored_phase(phase_key: PhaseKey) -> Phase | None:
+def load_phase(phase_key: PhaseKey) -> Phase | None:
     """Answers that an earlier run finished."""
     store, arm, turn, seed = phase_key
     return store.get(arm, GROUP, turn, seed)
@@ -72,15 +72,15 @@ def words(
     llm, (store, arm, turn, seed) = run.harness.services.llm, phase_key
     if not run.options.answered or llm is None:
         return {}
-    phase = stored_phase(phase_key)
+    phase = load_phase(phase_key)
     if phase is None:
         some = [question for question in questions if question.answers]
-        rows = in_parts(
+        rows = measure_in_parts(
             run,
             f"{arm}, turn {turn}: answers",
             phase_key,
             some,
-            lambda one: marked(harness, llm, one, asking, run.options.top_k, units(one)),
+            lambda one: mark_question(harness, llm, one, asking, run.options.top_k, units(one)),
         )
         phase = Phase(arm, GROUP, turn, seed, tuple(rows))
         store.put(phase)
@@ -93,7 +93,7 @@ def marks_of(phase: Phase) -> Marks:
     return {row.id: {name: row.values[name] for name in names if name in row.values} for row in phase.rows}
 
 
-def with_marks(rows: Sequence[QuestionScores], marks: Marks) -> tuple[QuestionScores, ...]:
+def add_marks(rows: Sequence[QuestionScores], marks: Marks) -> tuple[QuestionScores, ...]:
     """The rows, each with what its answer was worth if it got one."""
     return tuple(
         QuestionScores(row.id, row.type, row.ranking, {**row.values, **marks.get(row.id, {})}, row.said)

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import TimeExpression, time_constraint
 from engram.providers.language import Language, PassageText, extract_facts, normalise_entity
-from engram_evaluation.dataset_files import DatasetError, json_lines, text_of
-from engram_evaluation.extraction_protocol import same_object
+from engram_evaluation.dataset_files import DatasetError, json_lines, read_text
+from engram_evaluation.extraction_protocol import is_same_object
 
 FOLDER = Path(__file__).parent / "workplace"
 Half = Literal["develop", "kept back"]
@@ -107,7 +107,7 @@ def load_sentences(folder: Path = FOLDER) -> list[CheckedSentence]:
                 before, title = tuple(row["before"]), row["title"]
             except (KeyError, TypeError, ValueError) as error:
                 raise DatasetError(f"{where}: a line needs title, before, facts and also: {error!r}.") from None
-            name, kind, text = (text_of(where, row, field) for field in ("id", "kind", "sentence"))
+            name, kind, text = (read_text(where, row, field) for field in ("id", "kind", "sentence"))
             sentences.append(CheckedSentence(name, half, kind, title, before, text, facts, also))
     return sentences
 
@@ -174,7 +174,7 @@ def _is_same(fact: Triple, known: KnownFact) -> bool:
     return (
         fact.predicate == known.predicate
         and _key(fact.subject) == _key(known.subject)
-        and (_key(fact.object) == _key(known.object) or same_object(fact.object, known.object, strictly=True))
+        and (_key(fact.object) == _key(known.object) or is_same_object(fact.object, known.object, strictly=True))
         and fact.valid_from == (start and start.start and start.start.toordinal())
         and fact.valid_to == (end and end.end and end.end.toordinal())
     )
@@ -184,7 +184,7 @@ def _is_also(fact: Triple, also: Iterable[tuple[str, str, str]]) -> bool:
     return any(
         _key(fact.subject) == _key(subject)
         and word.casefold() in fact.predicate
-        and (_key(fact.object) == _key(thing) or same_object(fact.object, thing, strictly=True))
+        and (_key(fact.object) == _key(thing) or is_same_object(fact.object, thing, strictly=True))
         for subject, word, thing in also
     )
 

@@ -14,9 +14,9 @@ from engram.core.auth.access_keys import (
     RANDOM_BYTES,
     SCOPES,
     Grants,
+    build_key,
     digest,
     is_key,
-    made_of,
 )
 
 LETTERS = set(access_keys.ALPHABET)
@@ -24,7 +24,7 @@ LETTERS = set(access_keys.ALPHABET)
 
 @given(st.binary(min_size=RANDOM_BYTES, max_size=RANDOM_BYTES))
 def test_a_key_is_known_again_by_its_form_and_checksum(random: bytes) -> None:
-    key = made_of(random)
+    key = build_key(random)
     assert KEY.fullmatch(key)
     assert is_key(key)
     assert len(digest(key)) == 32
@@ -32,14 +32,14 @@ def test_a_key_is_known_again_by_its_form_and_checksum(random: bytes) -> None:
 
 def test_all_random_bits_are_in_the_key() -> None:
     assert access_keys.BODY_CHARACTERS * math.log2(62) >= 8 * RANDOM_BYTES >= 192
-    assert made_of(b"\xff" * RANDOM_BYTES) != made_of(b"\xff" * (RANDOM_BYTES - 1) + b"\xfe")
-    assert not made_of(bytes(RANDOM_BYTES)).startswith("eng_")
+    assert build_key(b"\xff" * RANDOM_BYTES) != build_key(b"\xff" * (RANDOM_BYTES - 1) + b"\xfe")
+    assert not build_key(bytes(RANDOM_BYTES)).startswith("eng_")
     with pytest.raises(ValueError, match="32 random bytes"):
-        made_of(b"few")
+        build_key(b"few")
 
 
 def test_a_slip_of_the_hand_is_no_key() -> None:
-    key = made_of(secrets.token_bytes(RANDOM_BYTES))
+    key = build_key(secrets.token_bytes(RANDOM_BYTES))
     for place in range(len(access_keys.PREFIX), len(key)):
         other = "a" if key[place] != "a" else "b"
         assert not is_key(key[:place] + other + key[place + 1 :])
@@ -50,14 +50,14 @@ def test_a_slip_of_the_hand_is_no_key() -> None:
 
 def test_grants_are_by_collection_and_anywhere() -> None:
     grants = Grants.from_mapping({"docs": ["judge", "query"], "*": ["read"]})
-    assert grants.on("docs") == {"judge", "query", "read"}
-    assert grants.on("other") == {"read"}
-    assert grants.anywhere() == {"judge", "query", "read"}
+    assert grants.list_scopes("docs") == {"judge", "query", "read"}
+    assert grants.list_scopes("other") == {"read"}
+    assert grants.list_all_scopes() == {"judge", "query", "read"}
     assert grants.collections("judge") == {"docs"}
     assert grants.collections("read") is None
     assert grants.as_json() == {"*": ["read"], "docs": ["query", "judge"]}
-    assert Grants.from_mapping({"docs": ["admin"]}).on("docs") == set(SCOPES)
-    assert Grants.from_mapping({"docs": ["admin"]}).on("other") == set()
+    assert Grants.from_mapping({"docs": ["admin"]}).list_scopes("docs") == set(SCOPES)
+    assert Grants.from_mapping({"docs": ["admin"]}).list_scopes("other") == set()
 
 
 def test_only_what_is_allowed_covers() -> None:

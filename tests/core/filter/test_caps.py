@@ -12,13 +12,13 @@ from engram.core.filter.caps import (
     UNTOUCHED,
     GainBudget,
     Said,
-    allowed_gain,
+    add_statement,
     comparisons,
-    contested,
-    counted,
-    most_gain,
-    most_gains,
-    with_word,
+    compute_allowed_gain,
+    compute_largest_gain,
+    compute_largest_gains,
+    is_contested,
+    select_counting,
 )
 
 SHARES = st.floats(0.0, 1.0, allow_nan=False)
@@ -28,34 +28,36 @@ GAINS = st.floats(0.001, 0.999, allow_nan=False)
 class TestMostGain:
     @given(share=SHARES, gains=st.lists(GAINS, max_size=60))
     def test_a_day_of_verdicts_stays_within_the_share(self, share: float, gains: list[float]) -> None:
-        pulled = UNTOUCHED.on("2026-05-01")
+        pulled = UNTOUCHED.start_day("2026-05-01")
         for gain in gains:
-            pulled = pulled.after("judge", min(gain, most_gain(pulled.remaining("judge"), share)))
-        assert 1.0 - pulled.remaining("judge") <= share + 1e-9
+            pulled = pulled.spend(
+                "judge", min(gain, compute_largest_gain(pulled.find_remaining_share("judge"), share))
+            )
+        assert 1.0 - pulled.find_remaining_share("judge") <= share + 1e-9
 
     @given(gain=GAINS, share=SHARES)
     def test_one_verdict_within_the_share_is_not_held_back(self, gain: float, share: float) -> None:
-        assert (min(gain, most_gain(1.0, share)) == gain) == (gain <= most_gain(1.0, share))
-        assert math.isclose(most_gain(1.0, share), share, abs_tol=1e-9)
+        assert (min(gain, compute_largest_gain(1.0, share)) == gain) == (gain <= compute_largest_gain(1.0, share))
+        assert math.isclose(compute_largest_gain(1.0, share), share, abs_tol=1e-9)
 
     def test_a_share_of_one_holds_nobody_back(self) -> None:
-        assert most_gain(1e-300, 1.0) == 1.0
+        assert compute_largest_gain(1e-300, 1.0) == 1.0
 
     def test_what_is_used_up_leaves_nothing(self) -> None:
-        assert most_gain(0.1, 0.9) == 0.0
-        assert most_gain(0.05, 0.9) == 0.0
+        assert compute_largest_gain(0.1, 0.9) == 0.0
+        assert compute_largest_gain(0.05, 0.9) == 0.0
 
     @pytest.mark.parametrize(("left", "share"), [(0.0, 0.5), (1.1, 0.5), (0.5, -0.1), (0.5, 1.1), (math.nan, 0.5)])
     def test_what_is_out_of_range_is_refused(self, left: float, share: float) -> None:
         with pytest.raises(ValueError, match="must lie in"):
-            most_gain(left, share)
+            compute_largest_gain(left, share)
         with pytest.raises(ValueError, match="must lie in"):
-            most_gains(np.array([1.0, left]), np.array([0.5, share]))
+            compute_largest_gains(np.array([1.0, left]), np.array([0.5, share]))
 
     @given(st.lists(st.tuples(st.floats(1e-9, 1.0), SHARES), min_size=1, max_size=20))
     def test_many_are_to_the_bit_what_each_is_alone(self, several: list[tuple[float, float]]) -> None:
         left, shares = np.array(several).T
-        assert most_gains(left, shares).tolist() == [most_gain(*one) for one in several]
+        assert compute_largest_gains(left, shares).tolist() == [compute_largest_gain(*one) for one in several]
 
 
 class TestAllowedGain:
@@ -73,22 +75,26 @@ class TestAllowedGain:
         self, said: Said, share: float, contested_share: float, most: float
     ) -> None:
         pulled = GainBudget("2026-05-01", (("a", 0.5),))
-        allowed = allowed_gain(pulled, said, "a", 1, share=share, contested_share=contested_share)
+        allowed = compute_allowed_gain(pulled, said, "a", 1, share=share, contested_share=contested_share)
         assert allowed == pytest.approx(most)
 
 
 class TestPulled:
     def test_judges_do_not_count_against_each_other(self) -> None:
-        pulled = UNTOUCHED.on("2026-05-01").after("a", 0.5).after("b", 0.25).after("a", 0.5)
-        assert (pulled.remaining("a"), pulled.remaining("b"), pulled.remaining("c")) == (0.25, 0.75, 1.0)
+        pulled = UNTOUCHED.start_day("2026-05-01").spend("a", 0.5).spend("b", 0.25).spend("a", 0.5)
+        assert (
+            pulled.find_remaining_share("a"),
+            pulled.find_remaining_share("b"),
+            pulled.find_remaining_share("c"),
+        ) == (0.25, 0.75, 1.0)
 
     def test_a_new_day_begins_anew(self) -> None:
-        pulled = UNTOUCHED.on("2026-05-01").after("a", 0.5)
-        assert pulled.on("2026-05-02") == GainBudget("2026-05-02")
+        pulled = UNTOUCHED.start_day("2026-05-01").spend("a", 0.5)
+        assert pulled.start_day("2026-05-02") == GainBudget("2026-05-02")
 
     def test_a_verdict_of_an_earlier_day_counts_to_the_last(self) -> None:
-        pulled = UNTOUCHED.on("2026-05-02").after("a", 0.5)
-        assert pulled.on("2026-05-01") is pulled
+        pulled = UNTOUCHED.start_day("2026-05-02").spend("a", 0.5)
+        assert pulled.start_day("2026-05-01") is pulled
 
 
 class TestContested:
@@ -109,7 +115,7 @@ class TestContested:
         ],
     )
     def test_it_goes_by_other_judges_last_words(self, said: Said, target: int, against: bool) -> None:
-        assert contested(said, "me", target) is against
+        assert is_contested(said, "me", target) is against
 
     @given(words=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 1)), max_size=30))
     def test_of_two_opposite_verdicts_of_a_newcomer_at_most_one_is_contested(
@@ -117,30 +123,30 @@ class TestContested:
     ) -> None:
         said: Said = ()
         for judge, target in words:
-            said = with_word(said, judge, target)
-        assert not (contested(said, "newcomer", 0) and contested(said, "newcomer", 1))
+            said = add_statement(said, judge, target)
+        assert not (is_contested(said, "newcomer", 0) and is_contested(said, "newcomer", 1))
 
     def test_the_last_word_counts_at_the_place_of_the_first(self) -> None:
-        said = with_word(with_word(with_word((), "a", 1), "b", 0), "a", 0)
+        said = add_statement(add_statement(add_statement((), "a", 1), "b", 0), "a", 0)
         assert said == (("a", 0), ("b", 0))
 
     def test_the_words_of_so_many_are_kept(self) -> None:
         said: Said = ()
         for number in range(JUDGES + 5):
-            said = with_word(said, f"judge {number}", 1)
+            said = add_statement(said, f"judge {number}", 1)
         assert len(said) == JUDGES
-        assert with_word(said, "judge 0", 0)[0] == ("judge 0", 0)
+        assert add_statement(said, "judge 0", 0)[0] == ("judge 0", 0)
 
 
 class TestCounted:
     def test_as_many_as_the_cap(self) -> None:
-        assert counted([2, 2, 2]) == [True, True, False]
-        assert counted([2, 2], before=1) == [True, False]
-        assert counted([0]) == [False]
+        assert select_counting([2, 2, 2]) == [True, True, False]
+        assert select_counting([2, 2], before=1) == [True, False]
+        assert select_counting([0]) == [False]
 
     def test_what_goes_against_others_never_counts(self) -> None:
         caps = [comparisons(2, contested=False), comparisons(2, contested=True), comparisons(None, contested=True)]
-        assert counted([*caps, comparisons(None, contested=False)]) == [True, False, False, True]
+        assert select_counting([*caps, comparisons(None, contested=False)]) == [True, False, False, True]
 
     def test_each_goes_by_the_cap_of_its_time(self) -> None:
-        assert counted([1, 1, 3, None, 3, 3]) == [True, False, True, True, False, False]
+        assert select_counting([1, 1, 3, None, 3, 3]) == [True, False, True, True, False, False]

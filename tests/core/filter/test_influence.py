@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.filter.influence import (
-    features_with,
-    means_without,
-    scores_with,
-    similarity_after,
-    with_memories,
+    compute_features,
+    compute_means_without,
+    compute_scores,
+    compute_similarity_after,
+    replace_memories,
 )
 from engram.core.filter.kalman import units, update_memories
 from engram.core.ranking.complementarity import LINKS, CandidatePool
-from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, passage_features, with_second_look
+from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, add_second_look, passage_features
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 
 
 def unit(values: np.ndarray) -> np.ndarray:
@@ -35,14 +35,14 @@ def test_the_similarity_after_a_verdict_is_that_of_the_updated_memory(
     update = update_memories(memory, np.array([perplexity]), along, np.array([target]), np.array([0.5]), 0.001)
     before = target - float(update.residuals[0])
     assert before == pytest.approx(float(memory[0] @ question))
-    after = similarity_after(before, float(update.gains[0]), float(update.residuals[0]))
+    after = compute_similarity_after(before, float(update.gains[0]), float(update.residuals[0]))
     assert after == pytest.approx(float(update.vectors[0] @ question), abs=1e-6)
 
 
 def test_a_memory_that_a_verdict_turns_around() -> None:
-    assert similarity_after(1.0, 1.0, -1.0) == 0.0  # m = q, K r = -1: nothing is left along q
-    assert similarity_after(0.0, 1.0, 1.0) == pytest.approx(1.0 / np.sqrt(2.0))
-    assert similarity_after(0.6, 0.0, 0.4) == 0.6
+    assert compute_similarity_after(1.0, 1.0, -1.0) == 0.0  # m = q, K r = -1: nothing is left along q
+    assert compute_similarity_after(0.0, 1.0, 1.0) == pytest.approx(1.0 / np.sqrt(2.0))
+    assert compute_similarity_after(0.6, 0.0, 0.4) == 0.6
 
 
 def candidates(count: int = 3) -> Candidates:
@@ -57,7 +57,9 @@ def candidates(count: int = 3) -> Candidates:
 
 def test_memories_take_the_place_of_those_that_were_read() -> None:
     rows = candidates()
-    changed = with_memories(rows, {(11, "task"): (1.0, 0.0), (12, "time"): (0.25, 0.5), (99, "task"): (0.5, 0.5)})
+    changed = replace_memories(
+        rows, {(11, "task"): (1.0, 0.0), (12, "time"): (0.25, 0.5), (99, "task"): (0.5, 0.5)}
+    )
     assert changed.task_perplexity.tolist() == [rows.task_perplexity[0], 1.0, rows.task_perplexity[2]]
     assert changed.task_similarity[1] == 0.0
     assert (changed.time_perplexity[2], changed.time_similarity[2]) == (0.25, 0.5)
@@ -70,9 +72,9 @@ def test_memories_take_the_place_of_those_that_were_read() -> None:
 def test_scores_without_a_memory(learned_only: bool) -> None:
     rows = candidates()
     np.testing.assert_array_equal(
-        scores_with(rows, {}, learned_only=learned_only), sentence_scores(rows, learned_only=learned_only)
+        compute_scores(rows, {}, learned_only=learned_only), sentence_scores(rows, learned_only=learned_only)
     )
-    less = scores_with(rows, {(10, "task"): (1.0, 0.0)}, learned_only=learned_only)
+    less = compute_scores(rows, {(10, "task"): (1.0, 0.0)}, learned_only=learned_only)
     time = 1.0 + (1.0 - rows.time_perplexity[0]) * rows.time_similarity[0]
     others = sentence_scores(rows, learned_only=learned_only)[1:]
     assert less[0] / less[1] == pytest.approx(
@@ -118,9 +120,9 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
     _, expected = plain(after)
     order = draw.permutation(len(ids))
     for pool in (made, None):
-        features = with_second_look(first, pool, weights)[order]
-        told = features_with(features, ids[order], after, pool and pool.ordered(order), weights)
-        np.testing.assert_allclose(told, with_second_look(expected, pool, weights)[order], atol=1e-12)
+        features = add_second_look(first, pool, weights)[order]
+        told = compute_features(features, ids[order], after, pool and pool.reorder(order), weights)
+        np.testing.assert_allclose(told, add_second_look(expected, pool, weights)[order], atol=1e-12)
 
 
 def some_evidence(seed: int, size: int) -> WeightEvidence:
@@ -132,9 +134,9 @@ def test_means_without_a_term_are_those_of_the_other_terms() -> None:
     size = len(FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
     terms = [some_evidence(seed, size) for seed in range(4)]
-    means = means_without(prior, sum(terms, no_evidence(size)), terms)
+    means = compute_means_without(prior, sum(terms, build_empty_evidence(size)), terms)
     assert means.shape == (4, size)
     for left_out, mean in enumerate(means):
-        others = sum((term for at, term in enumerate(terms) if at != left_out), no_evidence(size))
+        others = sum((term for at, term in enumerate(terms) if at != left_out), build_empty_evidence(size))
         np.testing.assert_allclose(mean, posterior(prior, others).mean, atol=1e-9)
-    assert means_without(prior, no_evidence(size), []).shape == (0, size)
+    assert compute_means_without(prior, build_empty_evidence(size), []).shape == (0, size)

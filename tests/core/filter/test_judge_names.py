@@ -2,13 +2,13 @@
 
 import pytest
 
-from engram.core.filter.judge_names import normalised
+from engram.core.filter.judge_names import normalise_name
 
 
 @pytest.mark.parametrize("name", ["editor", "Editor", "EDITOR", " editor ", "editor   "])
 def test_case_and_spaces_make_no_other_judge(name: str) -> None:
-    assert normalised(name) == "editor"
-    assert normalised(f"{name} 2") == "editor 2"
+    assert normalise_name(name) == "editor"
+    assert normalise_name(f"{name} 2") == "editor 2"
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ def test_case_and_spaces_make_no_other_judge(name: str) -> None:
 )
 def test_what_looks_like_another_is_no_name(name: str) -> None:
     with pytest.raises(ValueError, match="a name is made of"):
-        normalised(name)
+        normalise_name(name)
 
 
 def test_a_name_is_bounded() -> None:
-    assert len(normalised("a" * 200)) == 200
+    assert len(normalise_name("a" * 200)) == 200
     with pytest.raises(ValueError, match="at most 200"):
-        normalised("a" * 201)
+        normalise_name("a" * 201)

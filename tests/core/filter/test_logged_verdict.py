@@ -106,4 +106,4 @@ def test_whether_the_answer_was_right_is_its_word_else_its_score(
     said: bool | None, score: float | None, generated: bool
 ) -> None:
     verdict = replace(VERDICT, generation_success=said, generation_score=score)
-    assert verdict.generated(threshold=0.5) is generated
+    assert verdict.is_answer_right(threshold=0.5) is generated

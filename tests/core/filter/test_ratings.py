@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.filter.ratings import FIRST, REASONS, RatingMeaning, meaning
+from engram.core.filter.ratings import FIRST, REASONS, RatingMeaning, find_meaning
 
 HALF = 0.5  # the probability of a likely support
 
@@ -27,22 +27,24 @@ HALF = 0.5  # the probability of a likely support
     ],
 )
 def test_each_combination(rating: str, reason: str | None, cites: bool, wanted: RatingMeaning) -> None:
-    assert meaning(rating, reason, has_citations=cites) == wanted
+    assert find_meaning(rating, reason, has_citations=cites) == wanted
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_reasons_of_a_thumb_down_do_not_go_with_up(reason: str) -> None:
     with pytest.raises(ValueError, match="thumb down"):
-        meaning("up", reason, has_citations=False)
+        find_meaning("up", reason, has_citations=False)
 
 
 @pytest.mark.parametrize(("reason", "cites"), [("why", False), (None, True)])
 def test_what_is_taken_back_says_nothing(reason: str | None, cites: bool) -> None:
     with pytest.raises(ValueError, match="taken back"):
-        meaning("withdrawn", reason, has_citations=cites)
+        find_meaning("withdrawn", reason, has_citations=cites)
 
 
 def test_a_rating_alone_falls_with_the_rank() -> None:
-    alone = meaning("up", None, has_citations=False)
-    assert [alone.at(rank) for rank in range(1, FIRST + 1)] == [HALF / 8 / rank for rank in range(1, FIRST + 1)]
-    assert alone.at(FIRST + 1) == 0.0
+    alone = find_meaning("up", None, has_citations=False)
+    assert [alone.compute_examination(rank) for rank in range(1, FIRST + 1)] == [
+        HALF / 8 / rank for rank in range(1, FIRST + 1)
+    ]
+    assert alone.compute_examination(FIRST + 1) == 0.0

@@ -51,7 +51,7 @@ class TestWithAllEvents:
     @some
     @given(logs())
     def test_what_goes_against_others_is_what_the_worker_found(self, log: list[Verdict]) -> None:
-        assert state_replay.against(words(log)) == learned(log).contested
+        assert state_replay.find_opposing_events(words(log)) == learned(log).contested
 
     @some
     @given(logs())

@@ -120,8 +120,8 @@ class TestWorkedExamples:
 
     def test_a_gain_below_that_of_eq_11_was_capped(self) -> None:
         observed = SentenceObservation(EVENT, 1, 1, 0.5)
-        assert not Audit.of_observation(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
-        assert Audit.of_observation(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
+        assert not Audit.from_observation(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
+        assert Audit.from_observation(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
 
 
 class TestProperties:

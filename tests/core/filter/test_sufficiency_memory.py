@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.filter.sufficiency_memory import PARTIAL, updated_sufficiency
+from engram.core.filter.sufficiency_memory import PARTIAL, update_sufficiency
 
 UNIT = st.floats(0, 1)
 
@@ -15,7 +15,7 @@ UNIT = st.floats(0, 1)
 def one(
     answered: float, sufficiency: float, target: float, gain: float, judged: float, complete: bool
 ) -> tuple[float, float]:
-    highest, risen = updated_sufficiency(
+    highest, risen = update_sufficiency(
         np.array([answered]),
         np.array([sufficiency]),
         targets=np.array([target]),

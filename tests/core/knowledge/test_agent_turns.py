@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.knowledge.agent_turns import ACTS, AgentTurn, FormatError, read_turn, reward, written
+from engram.core.knowledge.agent_turns import ACTS, AgentTurn, FormatError, format_turn, read_turn, reward
 
 PLAIN = st.text(st.characters(codec="ascii", exclude_characters="<>[]"), min_size=1).map(
     lambda text: " ".join(text.split())
@@ -61,7 +61,7 @@ def test_what_is_not_offered_is_no_turn() -> None:
 @given(st.sampled_from(ACTS), PLAIN.filter(bool), PLAIN)
 def test_what_is_written_is_read(act: str, content: str, thought: str) -> None:
     turn = AgentTurn(act, content, thought)  # type: ignore[arg-type]
-    assert read_turn(written(turn)) == turn
+    assert read_turn(format_turn(turn)) == turn
 
 
 @given(st.text())

@@ -9,10 +9,10 @@ from engram.core.knowledge.alignment import (
     aggregate,
     agree,
     align,
+    can_be_same_thing,
     differ,
     ends,
-    kind_of,
-    one_thing,
+    find_kind,
 )
 
 EAST = np.array([1.0, 0.0], dtype=np.float32)
@@ -123,7 +123,7 @@ def test_delta_is_a_cosine() -> None:
 )
 def test_names_that_may_be_taken_for_one_things(one: str, other: str, person: bool) -> None:
     assert agree(one, other)
-    assert one_thing(one, other, person=person)
+    assert can_be_same_thing(one, other, person=person)
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_names_that_may_be_taken_for_one_things(one: str, other: str, person: bo
 )
 def test_names_that_agree_and_tell_nothing_of_that(one: str, other: str, person: bool) -> None:
     assert agree(one, other)
-    assert not one_thing(one, other, person=person)
+    assert not can_be_same_thing(one, other, person=person)
 
 
 def test_a_kind_follows_from_what_is_told_and_two_lives_are_two_people() -> None:
-    assert kind_of({"date of birth", "is a"}) == "person"
-    assert kind_of({"is a"}) is None
-    assert kind_of({"directed by", "spouse"}) is None
+    assert find_kind({"date of birth", "is a"}) == "person"
+    assert find_kind({"is a"}) is None
+    assert find_kind({"directed by", "spouse"}) is None
     assert differ({"father": {1}}, {"father": {2}})
     assert not differ({"father": {1}}, {"father": {1, 2}, "mother": {3}})
 

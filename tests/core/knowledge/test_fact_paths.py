@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from engram.core.knowledge import fact_paths
-from engram.core.knowledge.fact_paths import ASIDE, CROWD, STEP, Link, Path, Web, begin, interleaved
+from engram.core.knowledge.fact_paths import ASIDE, CROWD, STEP, Link, Path, Web, begin, interleave_paths
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -51,5 +51,5 @@ def test_arriving_at_what_was_also_asked_about_counts_and_starts_take_turns() ->
     starts = frozenset({1, 3})
     found = extend(begin([1, 3]), links, starts, 9)
     assert [path.edges for path in found if path.start == 1] == [(2,), (1,)]
-    assert [path.start for path in interleaved(found)][:2] in ([1, 3], [3, 1])
+    assert [path.start for path in interleave_paths(found)][:2] in ([1, 3], [3, 1])
     assert extend(begin([1]), links, NOTHING, 1)[0].edges == (1,)

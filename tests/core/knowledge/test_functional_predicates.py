@@ -9,10 +9,10 @@ from engram.core.knowledge.functional_predicates import (
     SLACK_DAYS,
     ObjectPeriod,
     OneAtATime,
-    competing,
+    group_competing,
     is_functional,
     learn,
-    observed,
+    observe_holdings,
 )
 
 YEAR = 365
@@ -38,11 +38,11 @@ def test_a_predicate_met_twice_is_not_called_functional() -> None:
 def test_what_one_sentence_says_counts_less_than_what_two_agree_on() -> None:
     once, twice = ObjectPeriod("lund", source=1), ObjectPeriod("lund", source=2)
 
-    assert observed([]) == OneAtATime()
-    assert observed([once]) == OneAtATime(single=ONCE)
-    assert observed([once, twice]) == OneAtATime(single=1.0)
-    assert observed([once, ObjectPeriod("oslo", source=1)]) == OneAtATime(several=ONCE)
-    assert observed([once, ObjectPeriod("oslo", source=2)]) == OneAtATime(several=1.0)
+    assert observe_holdings([]) == OneAtATime()
+    assert observe_holdings([once]) == OneAtATime(single=ONCE)
+    assert observe_holdings([once, twice]) == OneAtATime(single=1.0)
+    assert observe_holdings([once, ObjectPeriod("oslo", source=1)]) == OneAtATime(several=ONCE)
+    assert observe_holdings([once, ObjectPeriod("oslo", source=2)]) == OneAtATime(several=1.0)
 
 
 def test_learning_adds_up_and_can_be_taken_back() -> None:
@@ -50,9 +50,9 @@ def test_learning_adds_up_and_can_be_taken_back() -> None:
     beliefs = learn([("born in", lund), ("likes", both), ("born in", lund)])
 
     assert beliefs == {"born in": OneAtATime(single=2 * ONCE), "likes": OneAtATime(several=ONCE)}
-    assert beliefs["born in"] - observed(lund) == observed(lund)
+    assert beliefs["born in"] - observe_holdings(lund) == observe_holdings(lund)
     with pytest.raises(ValueError, match="taken back"):
-        beliefs["likes"] - observed(lund)
+        beliefs["likes"] - observe_holdings(lund)
 
 
 def test_a_declaration_stands_over_what_was_learned() -> None:
@@ -67,17 +67,19 @@ def test_a_declaration_stands_over_what_was_learned() -> None:
 def test_offices_that_follow_each_other_do_not_compete() -> None:
     first, second = ObjectPeriod("krag", 0, 5 * YEAR), ObjectPeriod("lind", 5 * YEAR - 200, 9 * YEAR)
 
-    assert competing([first, second]) == []
-    assert competing([first, ObjectPeriod("lind", 2 * YEAR, 9 * YEAR)]) == [[0, 1]]
+    assert group_competing([first, second]) == []
+    assert group_competing([first, ObjectPeriod("lind", 2 * YEAR, 9 * YEAR)]) == [[0, 1]]
 
 
 def test_the_same_object_does_not_compete_with_itself() -> None:
-    assert competing([ObjectPeriod("krag", 0, 900), ObjectPeriod("krag", 100, 800), ObjectPeriod("krag")]) == []
+    assert (
+        group_competing([ObjectPeriod("krag", 0, 900), ObjectPeriod("krag", 100, 800), ObjectPeriod("krag")]) == []
+    )
 
 
 def test_an_open_end_meets_all_that_follows() -> None:
-    assert competing([ObjectPeriod("krag", 0, None), ObjectPeriod("lind", 5 * YEAR, 9 * YEAR)]) == [[0, 1]]
-    assert competing(
+    assert group_competing([ObjectPeriod("krag", 0, None), ObjectPeriod("lind", 5 * YEAR, 9 * YEAR)]) == [[0, 1]]
+    assert group_competing(
         [ObjectPeriod("krag"), ObjectPeriod("lind", 0, YEAR), ObjectPeriod("holm", 5 * YEAR, None)]
     ) == [[0, 1, 2]]
 
@@ -86,17 +88,17 @@ def test_groups_come_apart_where_nothing_is_shared() -> None:
     early = [ObjectPeriod("a", 0, 4 * YEAR), ObjectPeriod("b", 0, 4 * YEAR)]
     late = [ObjectPeriod("c", 9 * YEAR, 12 * YEAR), ObjectPeriod("d", 9 * YEAR, 12 * YEAR)]
 
-    assert competing([late[0], early[0], late[1], early[1]]) == [[1, 3], [0, 2]]
+    assert group_competing([late[0], early[0], late[1], early[1]]) == [[1, 3], [0, 2]]
 
 
 def test_an_interval_has_a_day() -> None:
     with pytest.raises(ValueError, match="ends before"):
-        competing([ObjectPeriod("krag", 5, 5)])
+        group_competing([ObjectPeriod("krag", 5, 5)])
 
 
 @given(HOLDINGS)
 def test_every_pair_that_shares_enough_days_is_in_one_group(holdings: list[ObjectPeriod]) -> None:
-    groups = competing(holdings)
+    groups = group_competing(holdings)
 
     together = {(one, other) for group in groups for one in group for other in group}
     for one, first in enumerate(holdings):

@@ -14,8 +14,8 @@ from engram.core.passage_keys.evolution import (
     attribution,
     compose,
     compose_terms,
-    displacement_bound,
-    expanded,
+    compute_displacement_bound,
+    expand_query,
     gains,
 )
 
@@ -97,7 +97,7 @@ class TestCompose:
         scores = np.array(data.draw(st.lists(st.floats(0.01, 5), min_size=len(added), max_size=len(added))))
         key = compose(base, added, scores, strength)
         assert np.linalg.norm(key) == pytest.approx(1.0, abs=1e-5)
-        assert np.linalg.norm(key - base) <= displacement_bound(strength) + 1e-5
+        assert np.linalg.norm(key - base) <= compute_displacement_bound(strength) + 1e-5
 
     def test_the_bound_is_reached(self) -> None:
         # The key turns most where base + λ·unit is at right angles to the unit.
@@ -105,7 +105,7 @@ class TestCompose:
         base = np.eye(DIMENSION)[0]
         turned = np.array([-strength, np.sqrt(1 - strength**2), 0, 0, 0, 0])
         key = compose(base, turned[None, :], np.ones(1), strength)
-        assert np.linalg.norm(key - base) == pytest.approx(displacement_bound(strength), abs=1e-6)
+        assert np.linalg.norm(key - base) == pytest.approx(compute_displacement_bound(strength), abs=1e-6)
 
     @given(units, stacked(2, 5), strengths, st.randoms(use_true_random=False))
     def test_the_order_of_units_does_not_matter(self, base: Floats, added: Floats, strength: float, random) -> None:  # type: ignore[no-untyped-def]
@@ -154,17 +154,17 @@ class TestSaturation:
     def test_batches_that_bring_nothing_better_are_counted(self) -> None:
         state = Saturation()
         for gain, expected in ((0.3, 0), (0.28, 0), (0.27, 1), (0.1, 2), (0.4, 0), (0.2, 1)):
-            state = state.after(gain, margin=0.1)
+            state = state.update(gain, margin=0.1)
             assert state.stale == expected
         assert state.best == 0.4
 
     def test_a_first_batch_is_never_stale(self) -> None:
-        assert Saturation().after(0.0, 0.1) == Saturation(0.0, 0)
+        assert Saturation().update(0.0, 0.1) == Saturation(0.0, 0)
 
 
 def test_an_expanded_query_lies_between_the_question_and_its_units() -> None:
     query, one, other = np.eye(DIMENSION)[:3]
-    assert_allclose(expanded(query, np.stack([one, other])), unit(query + (one + other) / 2), atol=1e-6)
+    assert_allclose(expand_query(query, np.stack([one, other])), unit(query + (one + other) / 2), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.passage_keys.key_text import KEYWORDS, LEADING_WORDS, keywords, leading
+from engram.core.passage_keys.key_text import KEYWORDS, LEADING_WORDS, join_leading, keywords
 
 words = st.lists(st.text("abcdefghij", min_size=2, max_size=12), max_size=60)
 
 
 def test_leading_sentences_in_order() -> None:
-    assert leading(["One is.", "Two is.", "Three is."], 2) == "One is. Two is."
-    assert leading(["One is."], 3) == "One is."
-    assert leading([], 3) == ""
+    assert join_leading(["One is.", "Two is.", "Three is."], 2) == "One is. Two is."
+    assert join_leading(["One is."], 3) == "One is."
+    assert join_leading([], 3) == ""
 
 
 def test_a_sentence_without_an_end_is_cut() -> None:
-    assert leading(["word " * 1000], 3).split() == ["word"] * LEADING_WORDS
+    assert join_leading(["word " * 1000], 3).split() == ["word"] * LEADING_WORDS
 
 
 def test_the_weightiest_terms_are_kept_in_reading_order() -> None:

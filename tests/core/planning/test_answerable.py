@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.planning.answerable import ReadSentence, has_answer, is_stated, missing_names, question_share
+from engram.core.planning.answerable import ReadSentence, has_answer, is_stated, list_missing_names, question_share
 from engram.core.planning.binding import BindingSentence
 from engram.core.planning.question_triples import triples
 from engram.core.ranking.coverage import content_words
@@ -25,14 +25,14 @@ def answerable(question: str, *names: str, sufficiency: float | None = 0.9) -> b
 
 
 def test_a_name_that_nothing_contains_is_not_found() -> None:
-    assert missing_names("Who directed Casablanca?", ["Casablanca"], ["Edmund Hillary"]) == ["Casablanca"]
+    assert list_missing_names("Who directed Casablanca?", ["Casablanca"], ["Edmund Hillary"]) == ["Casablanca"]
     assert not answerable("Who directed Casablanca?", "Casablanca", sufficiency=0.99)
-    assert missing_names("Who won two Nobel Prizes?", ["Nobel Prizes"], ["a Nobel Prize"]) == []
+    assert list_missing_names("Who won two Nobel Prizes?", ["Nobel Prizes"], ["a Nobel Prize"]) == []
 
 
 @pytest.mark.parametrize("question", ["In which Siberian region was he?", "To whom wrote a Siberian?"])
 def test_what_says_a_kind_need_not_be_read(question: str) -> None:
-    assert missing_names(question, ["Siberian"], ["nothing"]) == []
+    assert list_missing_names(question, ["Siberian"], ["nothing"]) == []
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from engram.core.planning.feedback_stop import Network, classify_pool, fit_network, named
+from engram.core.planning.feedback_stop import Network, classify_pool, compute_named_share, fit_network
 
 
 def test_names_are_found_in_whole_words_whatever_their_case() -> None:
     pool = ["Ada BRANDT wrote it.", "The Brandtner is a river."]
-    assert named(["Ada Brandt", "Emden"], pool) == 1 / 2
-    assert named(["Brandtner", "Brand"], pool) == 1 / 2
-    assert named([], pool) == 1.0
-    assert named(["Emden"], []) == 0.0
+    assert compute_named_share(["Ada Brandt", "Emden"], pool) == 1 / 2
+    assert compute_named_share(["Brandtner", "Brand"], pool) == 1 / 2
+    assert compute_named_share([], pool) == 1.0
+    assert compute_named_share(["Emden"], []) == 0.0
 
 
 def test_the_probability_is_logistic_in_both() -> None:

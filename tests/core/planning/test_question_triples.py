@@ -9,9 +9,9 @@ from engram.core.planning.question_triples import (
     MOST_TRIPLES,
     QuestionTriple,
     compares,
-    filled,
+    count_intermediate_unknowns,
+    fill_unknowns,
     open_unknowns,
-    passed_through,
     triples,
 )
 
@@ -79,18 +79,18 @@ def test_a_question_comes_apart(case: str) -> None:
 )
 def test_what_a_question_goes_through_is_what_it_does_not_name(case: str, through: int, compared: bool) -> None:
     found = triples(*ASKED[case][:2])
-    assert (passed_through(found), compares(found)) == (through, compared)
+    assert (count_intermediate_unknowns(found), compares(found)) == (through, compared)
 
 
 def test_a_phrase_asks_in_the_questions_words_with_what_is_bound_put_in() -> None:
     film, death = triples("Where did the composer of film Dus Lakh die?", ["Dus Lakh"])
     assert (film.phrase, film.unknown, film.known) == ("the composer of film Dus Lakh", "?1", "Dus Lakh")
     assert (death.unknown, death.known, open_unknowns(death.phrase)) == (ANSWER, "?1", ["?1"])
-    assert filled(death.phrase, {"?1": "Ravi"}) == "where did Ravi die"
+    assert fill_unknowns(death.phrase, {"?1": "Ravi"}) == "where did Ravi die"
 
 
 def test_unknowns_are_told_apart() -> None:
-    assert filled("?1 and ?11 of ?", {"?1": "a"}) == "a and ?11 of ?"
+    assert fill_unknowns("?1 and ?11 of ?", {"?1": "a"}) == "a and ?11 of ?"
     assert QuestionTriple("?1", "wrote", "X", "").unknown == "?1"
 
 

@@ -8,15 +8,15 @@ from engram.core.planning.rewards import (
     GRADES,
     OUTCOME,
     PATH,
+    compute_grade_value,
+    convert_rating,
     objective,
     outcome_reward,
     outcome_reward_by_gold,
     path_reward,
     path_reward_by_gold,
     precision,
-    rated,
     share_held,
-    worth,
 )
 
 shares = st.floats(0, 1)
@@ -24,7 +24,7 @@ sentences = st.sets(st.integers(0, 8))
 
 
 def test_grades_are_equally_far_apart() -> None:
-    assert [worth(grade) for grade in GRADES] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert [compute_grade_value(grade) for grade in GRADES] == pytest.approx([0, 1 / 3, 2 / 3, 1])
 
 
 def test_a_step_by_hand() -> None:
@@ -78,15 +78,15 @@ def test_grades_average_to_a_share(grades: list[str]) -> None:
 
 
 def test_ratings() -> None:
-    assert [rated(value) for value in (0, 7.5, 10)] == [0.0, 0.75, 1.0]
+    assert [convert_rating(value) for value in (0, 7.5, 10)] == [0.0, 0.75, 1.0]
     for wrong in (-0.1, 10.1, float("nan")):
         with pytest.raises(ValueError, match="rating"):
-            rated(wrong)
+            convert_rating(wrong)
 
 
 def test_what_is_no_grade_is_refused() -> None:
     with pytest.raises(ValueError, match="'great'"):
-        worth("great")
+        compute_grade_value("great")
     with pytest.raises(ValueError, match="relevance, sufficiency"):
         path_reward({"relevance": "good"})
     with pytest.raises(ValueError, match="nothing"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
-from engram.core.planning.round_sufficiency import FEATURES, MOST, features, observed
+from engram.core.planning.round_sufficiency import FEATURES, MOST, features, observe_verdict
 from engram.core.ranking.ranking_weights import Prior, posterior
 from engram.core.ranking.sufficiency import observe, probability
 
@@ -29,7 +29,7 @@ def test_what_is_looked_at_of_a_pool() -> None:
 
 
 def test_it_was_not_enough_before_the_round_that_brought_the_rest() -> None:
-    said = observed(verdict(*ROUNDS), NAMED, PRIOR, 0.5)
+    said = observe_verdict(verdict(*ROUNDS), NAMED, PRIOR, 0.5)
     not_yet, by_then = (observe(np.array(seen), y, PRIOR, 0.5) for seen, y in ((FIRST, 0), (SECOND, 1)))
     assert said is not None
     wanted = (not_yet.evidence.information + by_then.evidence.information) / 2
@@ -42,19 +42,19 @@ def test_it_was_not_enough_before_the_round_that_brought_the_rest() -> None:
 
 def test_a_round_that_teaches_nothing_still_found_what_it_found() -> None:
     silent = JudgedRound((), (1, 2))
-    said = observed(verdict(silent, ROUNDS[1]), NAMED, PRIOR, 0.5)
+    said = observe_verdict(verdict(silent, ROUNDS[1]), NAMED, PRIOR, 0.5)
     alone = observe(np.array(SECOND), 1, PRIOR, 0.5)
     assert said is not None
     assert said.evidence.information == pytest.approx(alone.evidence.information)
 
 
 def test_what_a_verdict_does_not_say() -> None:
-    assert observed(verdict(), NAMED, PRIOR, 0.5) is None
-    assert observed(verdict(ROUNDS[1], partial=True), [(3, 1)], PRIOR, 0.5) is None
-    assert observed(verdict(JudgedRound(FIRST[:3], (1, 3))), NAMED, PRIOR, 0.5) is None  # of other features
-    lacking = observed(verdict(ROUNDS[0], partial=True), NAMED, PRIOR, 0.5)
+    assert observe_verdict(verdict(), NAMED, PRIOR, 0.5) is None
+    assert observe_verdict(verdict(ROUNDS[1], partial=True), [(3, 1)], PRIOR, 0.5) is None
+    assert observe_verdict(verdict(JudgedRound(FIRST[:3], (1, 3))), NAMED, PRIOR, 0.5) is None  # of other features
+    lacking = observe_verdict(verdict(ROUNDS[0], partial=True), NAMED, PRIOR, 0.5)
     assert lacking is not None
     assert lacking.evidence.information @ np.array(FIRST) < 0
-    failed = observed(verdict(*ROUNDS, retrieval_success=False), NAMED, PRIOR, 0.5)
+    failed = observe_verdict(verdict(*ROUNDS, retrieval_success=False), NAMED, PRIOR, 0.5)
     assert failed is not None
     assert failed.evidence.information @ np.array(SECOND) < 0

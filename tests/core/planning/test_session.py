@@ -1,12 +1,12 @@
 """Budgets of sessions."""
 
-from engram.core.planning.session import Budget, Cost, spent
+from engram.core.planning.session import Budget, Cost, find_exhausted_limit
 
 BUDGET = Budget(rounds=3, llm_calls=10, tokens=100, seconds=5.0, passages=8)
 
 
 def test_each_budget_stops_a_session_once_it_is_spent() -> None:
-    assert spent(BUDGET, Cost(2, 9, 60, 39, 4.9, 7)) is None
+    assert find_exhausted_limit(BUDGET, Cost(2, 9, 60, 39, 4.9, 7)) is None
     for cost, reason in (
         (Cost(rounds=3), "rounds"),
         (Cost(llm_calls=10), "llm_calls"),
@@ -14,11 +14,11 @@ def test_each_budget_stops_a_session_once_it_is_spent() -> None:
         (Cost(seconds=5.0), "seconds"),
         (Cost(passages=8), "passages"),
     ):
-        assert spent(BUDGET, cost) == reason
+        assert find_exhausted_limit(BUDGET, cost) == reason
 
 
 def test_no_budget_for_a_model_leaves_it_to_rules() -> None:
-    assert spent(Budget(llm_calls=0, tokens=0), Cost()) is None
+    assert find_exhausted_limit(Budget(llm_calls=0, tokens=0), Cost()) is None
 
 
 def test_costs_add_up() -> None:

@@ -3,7 +3,13 @@
 import pytest
 
 from engram.core.planning.question_triples import QuestionTriple
-from engram.core.planning.sub_questions import carried_nouns, fits, is_well_formed, tidied, whole_names
+from engram.core.planning.sub_questions import (
+    find_carried_nouns,
+    fits,
+    is_well_formed,
+    select_whole_names,
+    tidy_text,
+)
 
 NAMES = [
     "Pluto",
@@ -63,18 +69,18 @@ def test_what_is_incomplete_does_not(text: str) -> None:
 
 def test_a_noun_goes_with_the_name_that_carries_it() -> None:
     question = "With whom did the father of the composer of the Nibelung operas study the piano?"
-    carried = carried_nouns(question, ["Nibelung"])
+    carried = find_carried_nouns(question, ["Nibelung"])
     assert carried == {"Nibelung": "operas"}
-    assert tidied("the composer of the Nibelung", carried, []) == "the composer of the Nibelung operas"
-    asked = tidied("with whom did Franz Liszt operas study the piano", carried, ["Franz Liszt"])
+    assert tidy_text("the composer of the Nibelung", carried, []) == "the composer of the Nibelung operas"
+    asked = tidy_text("with whom did Franz Liszt operas study the piano", carried, ["Franz Liszt"])
     assert asked == "with whom did Franz Liszt study the piano"
-    assert carried_nouns("Where did the father of Nibelung die?", ["Nibelung"]) == {}
-    assert carried_nouns("Where was the discoverer of Iapetus born?", ["Iapetus"]) == {}
-    assert carried_nouns("Who leads, the head of the EDSAC project?", ["EDSAC"]) == {"EDSAC": "project"}
+    assert find_carried_nouns("Where did the father of Nibelung die?", ["Nibelung"]) == {}
+    assert find_carried_nouns("Where was the discoverer of Iapetus born?", ["Iapetus"]) == {}
+    assert find_carried_nouns("Who leads, the head of the EDSAC project?", ["EDSAC"]) == {"EDSAC": "project"}
 
 
 def test_a_part_of_a_word_is_no_name() -> None:
-    assert whole_names("Who wrote the English-like language of Pluto?", ["English", "Pluto"]) == ["Pluto"]
+    assert select_whole_names("Who wrote the English-like language of Pluto?", ["English", "Pluto"]) == ["Pluto"]
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from engram.core.planning.tree_search import (
     TreeNode,
     TreeStep,
     as_data,
-    best_path,
-    bound,
     claim,
+    compute_confidence_bound,
     ends,
+    find_best_path,
     from_data,
     path,
     plant,
@@ -69,15 +69,15 @@ def matches(word: str) -> float:
 def test_the_bound_by_hand() -> None:
     parent = TreeNode(0, None, None, 0, "", visits=8)
     child = TreeNode(1, 0, "left", 1, "l", visits=2, value=1.5)
-    assert bound(child, parent, 1.0) == pytest.approx(1.5 / 2 + math.sqrt(math.log(8) / 2))
-    assert bound(child, parent, 0.0) == 0.75
-    assert bound(TreeNode(2, 0, "right", 1, "r"), parent, 1.0) == math.inf
+    assert compute_confidence_bound(child, parent, 1.0) == pytest.approx(1.5 / 2 + math.sqrt(math.log(8) / 2))
+    assert compute_confidence_bound(child, parent, 0.0) == 0.75
+    assert compute_confidence_bound(TreeNode(2, 0, "right", 1, "r"), parent, 1.0) == math.inf
 
 
 def test_a_pending_rollout_makes_a_node_less_promising() -> None:
     parent = TreeNode(0, None, None, 0, "", visits=8, pending=1)
     child = TreeNode(1, 0, "left", 1, "l", visits=2, value=1.5, pending=1)
-    assert bound(child, parent, 1.0) == pytest.approx(1.5 / 3 + math.sqrt(math.log(9) / 3))
+    assert compute_confidence_bound(child, parent, 1.0) == pytest.approx(1.5 / 3 + math.sqrt(math.log(9) / 3))
 
 
 def test_every_action_of_a_node_is_tried_before_any_is_gone_behind() -> None:
@@ -110,8 +110,8 @@ def test_claims_that_are_open_at_once_differ_and_steer_apart() -> None:
 def test_the_best_of_27_ends_is_found_in_fewer_rollouts_than_there_are_ends() -> None:
     tree = grown(matches, SearchLimits(depth=3, rollouts=14, exploration=0.3))
     assert ends(tree)[0].state == "rml"
-    assert [tree.nodes[at].state for at in best_path(tree)] == ["", "r", "rm", "rml"]
-    assert tree.nodes[best_path(tree)[1]].visits > 14 / 3
+    assert [tree.nodes[at].state for at in find_best_path(tree)] == ["", "r", "rm", "rml"]
+    assert tree.nodes[find_best_path(tree)[1]].visits > 14 / 3
 
 
 def test_nothing_is_begun_behind_ends_and_the_search_is_over_when_all_was_tried() -> None:
@@ -147,7 +147,7 @@ def test_an_action_that_failed_at_once_can_be_tried_again() -> None:
 def test_an_endpoint_that_always_fails_ends_the_search_after_its_rollouts() -> None:
     tree = grown(lambda word: None, SearchLimits(depth=3, rollouts=4), together=3)
     assert tree.begun == tree.failed == 4
-    assert best_path(tree) == [ROOT]
+    assert find_best_path(tree) == [ROOT]
 
 
 words = st.text("lmr", min_size=1, max_size=3)

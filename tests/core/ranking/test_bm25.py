@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from engram.core.ranking.bm25 import expanded, inverse_document_frequency, saturation
+from engram.core.ranking.bm25 import expand_query, inverse_document_frequency, saturation
 from tests.support.lexical import reference
 
 tokens = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=10)
@@ -77,16 +77,18 @@ def test_the_sum_over_terms_is_the_score_of_bm25s(corpus: list[list[str]], quest
 class TestExpanded:
     def test_all_units_together_weigh_as_much_as_the_question(self) -> None:
         # The question weighs 3, so either unit 1.5: one has it on one term, the other on two, 2 : 1.
-        weights = expanded({"a": 2, "b": 1}, [{"c": 7}, {"a": 2, "d": 1}])
+        weights = expand_query({"a": 2, "b": 1}, [{"c": 7}, {"a": 2, "d": 1}])
         assert weights == pytest.approx({"a": 2 + 1.5 * 2 / 3, "b": 1, "c": 1.5, "d": 1.5 / 3})
 
     def test_without_units_the_question_is_as_it_was(self) -> None:
-        assert expanded({"a": 2, "b": 1}, []) == {"a": 2, "b": 1}
-        assert expanded({"a": 2}, [{}]) == {"a": 2}
-        assert expanded({}, []) == {}
+        assert expand_query({"a": 2, "b": 1}, []) == {"a": 2, "b": 1}
+        assert expand_query({"a": 2}, [{}]) == {"a": 2}
+        assert expand_query({}, []) == {}
 
     def test_a_question_without_terms_has_those_of_its_units(self) -> None:
-        assert expanded({}, [{"a": 1}, {}, {"b": 3, "c": 1}]) == pytest.approx({"a": 0.5, "b": 0.375, "c": 0.125})
+        assert expand_query({}, [{"a": 1}, {}, {"b": 3, "c": 1}]) == pytest.approx(
+            {"a": 0.5, "b": 0.375, "c": 0.125}
+        )
 
     @given(
         question=tokens.filter(bool), units=st.lists(tokens.filter(bool), min_size=1, max_size=5), data=st.data()
@@ -95,9 +97,9 @@ class TestExpanded:
         self, question: list[str], units: list[list[str]], data: st.DataObject
     ) -> None:
         asked, counted = Counter(question), [Counter(unit) for unit in units]
-        weights = expanded(asked, counted)
+        weights = expand_query(asked, counted)
         assert sum(weights.values()) == pytest.approx(2 * len(question))
         shuffled = data.draw(st.permutations(counted))
-        assert expanded(asked, shuffled) == pytest.approx(weights)
+        assert expand_query(asked, shuffled) == pytest.approx(weights)
         doubled = [Counter(unit * 2) for unit in units]
-        assert expanded(asked, doubled) == pytest.approx(weights)
+        assert expand_query(asked, doubled) == pytest.approx(weights)

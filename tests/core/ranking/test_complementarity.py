@@ -15,12 +15,12 @@ from engram.core.ranking.complementarity import (
     GapSimilarities,
     NamedEntities,
     SharedWords,
-    completed,
+    compute_evidence_probabilities,
+    find_completed,
     gaps,
     look,
     members,
     pool,
-    standing,
 )
 
 
@@ -93,7 +93,7 @@ def test_every_link_is_what_it_says(seed: int, count: int) -> None:
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 9))
 def test_a_feature_is_the_most_that_a_believed_member_makes_of_a_link(seed: int, count: int) -> None:
     corpus = Corpus(seed, count)
-    made, believed = corpus.pool(), standing(corpus.scores)
+    made, believed = corpus.pool(), compute_evidence_probabilities(corpus.scores)
     features = look(made, believed)
     assert features.shape == (count, len(LOOK))
     for j in range(count):
@@ -106,26 +106,28 @@ def test_a_feature_is_the_most_that_a_believed_member_makes_of_a_link(seed: int,
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 12))
 def test_the_order_of_candidates_changes_nothing(seed: int, count: int) -> None:
     corpus = Corpus(seed, count)
-    made, believed = corpus.pool(), standing(corpus.scores)
+    made, believed = corpus.pool(), compute_evidence_probabilities(corpus.scores)
     order = np.random.default_rng(seed).permutation(count)
-    again = made.ordered(order)
+    again = made.reorder(order)
     np.testing.assert_array_equal(order[again.places], made.places)
     np.testing.assert_array_equal(look(again, believed[order]), look(made, believed)[order])
     weights = np.linspace(-1, 2, len(LINKS))
     np.testing.assert_array_equal(
-        completed(again, believed[order], weights), completed(made, believed, weights)[order]
+        find_completed(again, believed[order], weights), find_completed(made, believed, weights)[order]
     )
 
 
 def test_the_fifth_has_even_odds() -> None:
     scores = np.array([9.0, -3.0, 2.0, 1.0, 5.0, 4.0, -800.0])
-    found = standing(scores)
+    found = compute_evidence_probabilities(scores)
     assert found[3] == 0.5  # four come before it
     assert found[0] == pytest.approx(1 / (1 + math.exp(-8.0)))
     assert found[-1] == pytest.approx(0.0)
     assert np.all(np.diff(found[np.argsort(scores)]) > 0)
-    assert standing(np.array([3.0, 1.0])).tolist() == pytest.approx([1 / (1 + math.exp(-2.0)), 0.5])
-    assert len(standing(np.zeros(0))) == 0
+    assert compute_evidence_probabilities(np.array([3.0, 1.0])).tolist() == pytest.approx(
+        [1 / (1 + math.exp(-2.0)), 0.5]
+    )
+    assert len(compute_evidence_probabilities(np.zeros(0))) == 0
 
 
 def test_members_are_the_best_equal_ones_in_id_order() -> None:
@@ -141,9 +143,9 @@ def test_what_completes_a_member() -> None:
     made = CandidatePool(np.array([0, 1]), links)
     weights = np.zeros(len(LINKS))
     weights[0], weights[1] = 2.0, -1.0
-    assert completed(made, np.array([0.9, 0.8, 0.1]), weights).tolist() == [-1, -1, 0]
+    assert find_completed(made, np.array([0.9, 0.8, 0.1]), weights).tolist() == [-1, -1, 0]
     # the likelier one, though it adds less
-    assert completed(made, np.array([0.3, 0.8, 0.1]), weights).tolist() == [-1, -1, 1]
+    assert find_completed(made, np.array([0.3, 0.8, 0.1]), weights).tolist() == [-1, -1, 1]
 
 
 def test_a_gap_is_what_the_question_asks_beside_a_sentence() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking.duplicates import alike, is_duplicate, merged, stand_ins
+from engram.core.ranking.duplicates import find_similar_pairs, is_duplicate, merge_duplicates, stand_ins
 from engram.core.ranking.passage_scores import HopReach
 
 TEXT = (
@@ -106,11 +106,11 @@ def rows(held: dict[int, list[int]]) -> tuple[np.ndarray, np.ndarray]:
 def test_passages_that_share_half_of_their_terms_are_compared() -> None:
     held = {5: [1, 2, 3, 4], 3: [1, 2, 3, 9], 8: [1, 20, 21, 22], 9: [1, 2, 3, 4]}
     # 3 and 5 share three of five terms; 8 shares one of seven.
-    assert alike(*rows(held)) == [(3, 5), (3, 9), (5, 9)]
+    assert find_similar_pairs(*rows(held)) == [(3, 5), (3, 9), (5, 9)]
 
 
 def test_nothing_is_compared_without_terms() -> None:
-    assert alike(*rows({})) == []
+    assert find_similar_pairs(*rows({})) == []
 
 
 def test_the_better_passage_stands_for_its_copies() -> None:
@@ -144,10 +144,10 @@ def test_a_copy_moves_no_passage_down() -> None:
         scores=np.array([5.0, 4.0, 3.0, 2.0, 1.0]),
         titled={7: 0.25, 5: 0.5, 6: 1.0},
     )
-    single = merged(reach, {7: 5})
+    single = merge_duplicates(reach, {7: 5})
     # The best sentence is in both; the others differ.
     assert single.passage_ids.tolist() == [5, 6, 5, 5]
     assert single.semantic.tolist() == [0.9, 0.8, 0.5, 0.4]
     assert single.scores.tolist() == [5.0, 3.0, 2.0, 1.0]
     assert single.titled == {5: 0.5, 6: 1.0}
-    assert merged(reach, {}) is reach
+    assert merge_duplicates(reach, {}) is reach

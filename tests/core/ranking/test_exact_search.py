@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engram.core.ranking.exact_search import nearest
+from engram.core.ranking.exact_search import find_nearest
 
 
 @pytest.mark.parametrize(("rows", "count"), [(200, 1), (200, 50), (200, 200), (200, 500), (1, 1), (0, 5), (7, 0)])
@@ -12,11 +12,11 @@ def test_the_nearest_come_first(rows: int, count: int) -> None:
     keys = drawn.normal(size=(rows, 24)).astype(np.float32)
     vector = drawn.normal(size=24).astype(np.float32)
     expected = np.argsort(-(keys.astype(np.float64) @ vector.astype(np.float64)))[:count]
-    assert nearest(keys, vector, count).tolist() == expected.tolist()
+    assert find_nearest(keys, vector, count).tolist() == expected.tolist()
 
 
 def test_of_equal_ones_as_many_as_are_asked_for() -> None:
     keys = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0)
-    found = nearest(keys, np.array([1.0, 0.5], dtype=np.float32), 7).tolist()
+    found = find_nearest(keys, np.array([1.0, 0.5], dtype=np.float32), 7).tolist()
     assert set(found[:5]) == set(range(5))
     assert len(set(found)) == 7

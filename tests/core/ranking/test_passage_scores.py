@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking.complementarity import LINKS, LOOK, CandidatePool, standing
+from engram.core.ranking.complementarity import LINKS, LOOK, CandidatePool, compute_evidence_probabilities
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     FEATURES,
@@ -17,11 +17,11 @@ from engram.core.ranking.passage_scores import (
     PLAIN,
     UNTITLED,
     HopReach,
-    best,
+    add_second_look,
     names_title,
     passage_features,
     passage_scores,
-    with_second_look,
+    select_best,
 )
 
 
@@ -42,15 +42,15 @@ def test_a_bonus_without_a_logarithm_is_refused(bonus: float) -> None:
 
 
 def test_the_best_come_first_and_equal_scores_in_id_order() -> None:
-    assert best({5: 0.5, 2: 0.5, 9: 0.75, 1: 0.25}, 3) == [(9, 0.75), (2, 0.5), (5, 0.5)]
+    assert select_best({5: 0.5, 2: 0.5, 9: 0.75, 1: 0.25}, 3) == [(9, 0.75), (2, 0.5), (5, 0.5)]
 
 
 @given(st.dictionaries(st.integers(0, 99), st.integers(0, 5).map(float)), st.integers(0, 20))
 def test_ranking_does_not_depend_on_the_order_of_scores(scores: dict[int, float], limit: int) -> None:
     backwards = dict(reversed(scores.items()))
 
-    assert best(backwards, limit) == best(scores, limit)
-    assert len(best(scores, limit)) == min(limit, len(scores))
+    assert select_best(backwards, limit) == select_best(scores, limit)
+    assert len(select_best(scores, limit)) == min(limit, len(scores))
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
@@ -94,13 +94,13 @@ def test_the_second_look_goes_by_the_first() -> None:
     first = np.random.default_rng(1).normal(size=(6, len(FIRST_LOOK)))
     weights = np.linspace(-1, 1, len(FIRST_LOOK))
     links = np.random.default_rng(2).normal(size=(2, 6, len(LINKS)))
-    features = with_second_look(first, CandidatePool(np.array([4, 1]), links), weights)
-    believed = standing(first @ weights)
+    features = add_second_look(first, CandidatePool(np.array([4, 1]), links), weights)
+    believed = compute_evidence_probabilities(first @ weights)
     np.testing.assert_array_equal(features[:, : len(FIRST_LOOK)], first)
     np.testing.assert_array_equal(features[:, -1], believed)
     expected = np.maximum(believed[4] * links[0], believed[1] * links[1])
     np.testing.assert_allclose(features[:, len(FIRST_LOOK) : -1], expected)
-    nothing = with_second_look(first, None, weights)
+    nothing = add_second_look(first, None, weights)
     assert nothing.shape == (6, len(FEATURES))
     assert not nothing[:, len(FIRST_LOOK) :].any()
 

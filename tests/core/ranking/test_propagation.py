@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engram.core.ranking.propagation import (
     Candidates,
     memory_factor,
-    next_entities,
     normalise_l1,
     passage_bonuses,
+    select_next_entities,
+    select_strongest,
     sentence_scores,
     sentence_weights,
-    strongest,
     time_factor,
 )
 
@@ -87,7 +87,7 @@ def test_nothing_stays_nothing_when_normalised() -> None:
 def test_equal_scores_come_in_id_order() -> None:
     scores, ids = np.array([0.1, 0.7, 0.7, 0.7]), np.array([1, 9, 3, 5])
 
-    assert ids[strongest(scores, ids, 3)].tolist() == [3, 5, 9]
+    assert ids[select_strongest(scores, ids, 3)].tolist() == [3, 5, 9]
 
 
 @given(
@@ -98,8 +98,8 @@ def test_strongest_does_not_depend_on_the_order_of_rows(pairs: list[tuple[int, i
     scores = np.array([float(score) for score, _ in pairs])
     ids = np.array([key for _, key in pairs], dtype=np.int64)
 
-    assert ids[strongest(scores, ids, limit)].tolist() == expected
-    assert ids[::-1][strongest(scores[::-1], ids[::-1], limit)].tolist() == expected
+    assert ids[select_strongest(scores, ids, limit)].tolist() == expected
+    assert ids[::-1][select_strongest(scores[::-1], ids[::-1], limit)].tolist() == expected
 
 
 def test_a_passage_collects_the_scores_of_its_sentences() -> None:
@@ -112,35 +112,35 @@ def test_next_entities_go_by_the_mean_and_not_the_sum() -> None:
     scores = {1: 0.5, 2: 0.2, 3: 0.2, 4: 0.2}
     links = [(1, 100), (2, 200), (3, 200), (4, 200)]
 
-    assert next_entities(scores, links, 5) == {100: pytest.approx(0.5), 200: pytest.approx((0.2 * 3) / 3)}
-    assert list(next_entities(scores, links, 1)) == [100]
+    assert select_next_entities(scores, links, 5) == {100: pytest.approx(0.5), 200: pytest.approx((0.2 * 3) / 3)}
+    assert list(select_next_entities(scores, links, 1)) == [100]
 
 
 def test_next_entities_break_ties_in_id_order_and_drop_what_is_not_positive() -> None:
     scores = {1: 0.5, 2: -0.5, 3: 0.0}
     links = [(1, 30), (1, 10), (1, 20), (2, 40), (3, 50)]
 
-    assert list(next_entities(scores, links, 2)) == [10, 20]
-    assert set(next_entities(scores, links, 9)) == {10, 20, 30}
+    assert list(select_next_entities(scores, links, 2)) == [10, 20]
+    assert set(select_next_entities(scores, links, 9)) == {10, 20, 30}
 
 
 def test_with_counts_rare_entities_come_first() -> None:
     scores = {1: 0.5, 2: 0.2}
     links = [(1, 10), (1, 20), (2, 30), (2, 20)]
 
-    found = next_entities(scores, links, 5, counts={10: 100, 20: 1, 30: 2})
+    found = select_next_entities(scores, links, 5, counts={10: 100, 20: 1, 30: 2})
 
     assert list(found.items()) == [
         (20, pytest.approx((0.5 + 0.2) / 2)),  # named once: its mean stays as it is
         (30, pytest.approx(0.2 / (1 + math.log(2)))),
         (10, pytest.approx(0.5 / (1 + math.log(100)))),
     ]
-    assert list(next_entities(scores, links, 1, counts={10: 100, 20: 1, 30: 2})) == [20]
-    assert list(next_entities(scores, links, 1)) == [10]
+    assert list(select_next_entities(scores, links, 1, counts={10: 100, 20: 1, 30: 2})) == [20]
+    assert list(select_next_entities(scores, links, 1)) == [10]
 
 
 def test_without_links_counts_lead_nowhere() -> None:
-    assert next_entities({1: 0.5}, [], 5, counts={}) == {}
+    assert select_next_entities({1: 0.5}, [], 5, counts={}) == {}
 
 
 @given(
@@ -153,7 +153,7 @@ def test_of_two_names_of_the_same_sentences_the_rarer_never_comes_later(
 ) -> None:
     links = [(sentence, entity) for sentence in scores for entity in (7, 8)]
 
-    found = next_entities(scores, links, 2, counts={8: count, 7: count + more})
+    found = select_next_entities(scores, links, 2, counts={8: count, 7: count + more})
 
     assert found[8] >= found[7] > 0
     assert list(found) == ([8, 7] if found[8] > found[7] else [7, 8])
@@ -171,5 +171,5 @@ def test_next_entities_do_not_depend_on_the_order_of_links(
     shuffled = list(links)
     random.shuffle(shuffled)
 
-    straight = next_entities(scores, links, 10)
-    assert next_entities(scores, shuffled, 10) == pytest.approx(straight)
+    straight = select_next_entities(scores, links, 10)
+    assert select_next_entities(scores, shuffled, 10) == pytest.approx(straight)

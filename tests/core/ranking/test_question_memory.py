@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from engram.core.filter.kalman import update_supports
 from engram.core.ranking.question_memory import (
     BUDGET,
+    compute_ungated_support,
     lifts,
     nearness,
     net_support,
     recall_priors,
-    ungated_support,
 )
 
 similarities = st.floats(-1.0, 1.0)
@@ -78,13 +78,13 @@ def test_an_ungated_support_is_the_share_of_verdicts_that_supported(verdicts: li
         support, perplexity = update.supports, update.perplexities
     share = sum(verdicts) / len(verdicts)
 
-    assert ungated_support(float(support[0]), float(perplexity[0])) == pytest.approx(share, abs=1e-6)
+    assert compute_ungated_support(float(support[0]), float(perplexity[0])) == pytest.approx(share, abs=1e-6)
     assert float(support[0]) < share or share == 0
 
 
 def test_an_ungated_support_stays_in_range() -> None:
-    assert ungated_support(0.9, 0.2) == 1.0  # 1.125
-    assert ungated_support(0.0, 1.0) == 0.0
+    assert compute_ungated_support(0.9, 0.2) == 1.0  # 1.125
+    assert compute_ungated_support(0.0, 1.0) == 0.0
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8))

@@ -18,7 +18,7 @@ from engram.core.ranking.ranking_weights import (
     Prior,
     WeightEvidence,
     WeightObservation,
-    no_evidence,
+    build_empty_evidence,
     observe_all,
     posterior,
 )
@@ -52,7 +52,7 @@ def observe(
 
 def observed(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
     """What one verdict says of the ranking of an episode."""
-    comparison = ranking_weights.compared(*episode, prior=prior, noise=noise, **more)
+    comparison = ranking_weights.compare_candidates(*episode, prior=prior, noise=noise, **more)
     return None if comparison is None else ranking_weights.observe(comparison, prior)
 
 
@@ -204,7 +204,7 @@ def test_a_verdict_counts_the_same_however_many_passages_it_supports() -> None:
 class TestPosterior:
     def test_without_evidence_it_is_the_prior(self) -> None:
         prior = prior_of(5)
-        after = posterior(prior, no_evidence(SIZE))
+        after = posterior(prior, build_empty_evidence(SIZE))
 
         assert_array_equal(after.mean, prior.mean)
         assert_array_equal(after.precision, prior.precision)
@@ -235,7 +235,7 @@ class TestPosterior:
 
 
 def total(observations: list[WeightObservation]) -> WeightEvidence:
-    evidence = no_evidence(SIZE)
+    evidence = build_empty_evidence(SIZE)
     for observation in observations:
         evidence = evidence + observation.evidence
     return evidence

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.ranking.remembered_sufficiency import PastEvidence, remembered
+from engram.core.ranking.remembered_sufficiency import PastEvidence, compute_remembered_sufficiency
 
 
 def known(passage: int, *, question: int = 1, near: float = 1.0, supported: bool = True) -> PastEvidence:
@@ -25,4 +25,4 @@ def known(passage: int, *, question: int = 1, near: float = 1.0, supported: bool
     ],
 )
 def test_what_leads_counts(evidence: list[PastEvidence], leading: set[int], wanted: float) -> None:
-    assert remembered(evidence, leading) == pytest.approx(wanted)
+    assert compute_remembered_sufficiency(evidence, leading) == pytest.approx(wanted)

@@ -28,7 +28,7 @@ def test_what_the_reranker_did_not_read_is_as_its_lowest() -> None:
     assert both.tolist() == [[3.0, 2.0], [2.0, -1.0], [1.0, -1.0]]
     scores = RerankedScores("p", both, 0.5)
     assert scores.added.tolist() == [1.0, -0.5, -0.5]
-    assert scores.ordered(np.array([2, 0])).log_odds.tolist() == [-1.0, 2.0]
+    assert scores.reorder(np.array([2, 0])).log_odds.tolist() == [-1.0, 2.0]
 
 
 @pytest.mark.parametrize(("supported", "sign"), [(0, 1), (5, -1)], ids=["for the reranker", "against it"])

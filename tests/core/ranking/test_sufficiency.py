@@ -11,14 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import (
     FEATURES,
     Chain,
-    covered,
+    compute_word_coverage,
     features,
     fit,
-    loosened,
+    loosen_prior,
     observe,
     probability,
     verdict_outcome,
@@ -129,10 +129,10 @@ class TestChain:
 
 def test_words_are_covered_by_weight_and_once() -> None:
     every = {1: 2.0, 2: 1.0, 3: 1.0}
-    assert covered([{1: 2.0}, {1: 2.0, 2: 1.0}], every) == pytest.approx(3 / 4)
-    assert covered([{1: 2.0}, {2: 1.0}], every, absent=4.0) == pytest.approx(3 / 8)
-    assert covered([], every) == 0.0
-    assert covered([], {}) == 1.0
+    assert compute_word_coverage([{1: 2.0}, {1: 2.0, 2: 1.0}], every) == pytest.approx(3 / 4)
+    assert compute_word_coverage([{1: 2.0}, {2: 1.0}], every, absent=4.0) == pytest.approx(3 / 8)
+    assert compute_word_coverage([], every) == 0.0
+    assert compute_word_coverage([], {}) == 1.0
 
 
 class TestTold:
@@ -250,12 +250,12 @@ class TestObserve:
         terms = [observe(some_answer(seed), enough, FLAT, noise).evidence for seed, enough, noise in answers]
 
         def after(some: list[WeightEvidence]) -> np.ndarray:
-            return posterior(FLAT, sum(some, no_evidence(SIZE))).mean
+            return posterior(FLAT, sum(some, build_empty_evidence(SIZE))).mean
 
         assert_allclose(after(terms[::-1]), after(terms), rtol=1e-9, atol=1e-9)
         less = WeightEvidence(
-            sum(terms, no_evidence(SIZE)).information - terms[0].information,
-            sum(terms, no_evidence(SIZE)).precision - terms[0].precision,
+            sum(terms, build_empty_evidence(SIZE)).information - terms[0].information,
+            sum(terms, build_empty_evidence(SIZE)).precision - terms[0].precision,
         )
         assert_allclose(posterior(FLAT, less).mean, after(terms[1:]), rtol=1e-6, atol=1e-6)
 
@@ -325,20 +325,20 @@ class TestLoosened:
     PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
 
     def test_it_is_as_much_less_sure_as_is_said(self) -> None:
-        loose = loosened(self.PRIOR, 0.5, 0.25)
+        loose = loosen_prior(self.PRIOR, 0.5, 0.25)
         mean, first = self.PRIOR.mean, np.eye(SIZE)[0]
         wanted = np.eye(SIZE) / 60.0 + 0.5 * np.outer(first, first) + 0.25 * np.outer(mean, mean)
         assert_allclose(np.linalg.inv(loose.precision), wanted, rtol=1e-9, atol=1e-12)
         assert_array_equal(loose.precision, loose.precision.T)
         assert_array_equal(loose.mean, mean)
-        assert_allclose(loosened(self.PRIOR, 0.0, 0.0).precision, self.PRIOR.precision, rtol=1e-9, atol=1e-9)
+        assert_allclose(loosen_prior(self.PRIOR, 0.0, 0.0).precision, self.PRIOR.precision, rtol=1e-9, atol=1e-9)
 
     def test_verdicts_move_how_often_before_which(self) -> None:
         """Ten answers that were not enough, all alike: the bias takes most of it."""
         x = np.append(1.0, np.full(SIZE - 1, 0.1))
         moved = {}
-        for name, prior in (("tight", self.PRIOR), ("loose", loosened(self.PRIOR, 0.5, 0.0))):
-            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), no_evidence(SIZE))
+        for name, prior in (("tight", self.PRIOR), ("loose", loosen_prior(self.PRIOR, 0.5, 0.0))):
+            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE))
             moved[name] = posterior(prior, seen).mean - prior.mean
         assert moved["loose"][0] < 3 * moved["tight"][0] < 0
         assert np.abs(moved["loose"][1:]).max() < np.abs(moved["tight"][1:]).max()
@@ -346,7 +346,7 @@ class TestLoosened:
     def test_what_cannot_be_is_refused(self) -> None:
         for bias, slope in ((-1.0, 0.0), (0.0, -1.0)):
             with pytest.raises(ValueError, match="negative"):
-                loosened(self.PRIOR, bias, slope)
+                loosen_prior(self.PRIOR, bias, slope)
 
 
 def test_a_probability_is_one_whatever_the_weights() -> None:

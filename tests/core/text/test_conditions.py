@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.text.conditions import Combination, Comparison, equal_to_any
+from engram.core.text.conditions import Combination, Comparison, build_equal_to_any
 
 
 def test_a_combination_has_a_part() -> None:
@@ -11,6 +11,6 @@ def test_a_combination_has_a_part() -> None:
 
 
 def test_a_field_that_equals_any_of_some_values() -> None:
-    assert equal_to_any("year", (1934, "1934")) == Combination(
+    assert build_equal_to_any("year", (1934, "1934")) == Combination(
         "any", (Comparison("year", "equal", 1934), Comparison("year", "equal", "1934"))
     )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.text.identifiers import first_at, moment_of, uuid7
+from engram.core.text.identifiers import compute_first_id, read_moment, uuid7
 
 MOMENTS = st.integers(0, (1 << 48) - 1)
 ENTROPY = st.binary(min_size=10, max_size=10)
@@ -37,8 +37,8 @@ def test_a_moment_lies_between_what_was_drawn_before_and_since() -> None:
     moment = datetime(2026, 5, 4, tzinfo=UTC)
     at = int(moment.timestamp() * 1000)
 
-    assert uuid7(at - 1, bytes([255] * 10)) < first_at(moment) < uuid7(at, bytes(10))
-    assert moment_of(uuid7(at + 250, bytes(10))) == moment + timedelta(milliseconds=250)
+    assert uuid7(at - 1, bytes([255] * 10)) < compute_first_id(moment) < uuid7(at, bytes(10))
+    assert read_moment(uuid7(at + 250, bytes(10))) == moment + timedelta(milliseconds=250)
 
 
 @pytest.mark.parametrize(("milliseconds", "entropy"), [(-1, bytes(10)), (1 << 48, bytes(10)), (0, bytes(9))])

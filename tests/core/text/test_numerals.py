@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.text.numerals import number_of
+from engram.core.text.numerals import parse_number
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,9 @@ from engram.core.text.numerals import number_of
     ],
 )
 def test_numbers(value: str | float, number: float) -> None:
-    assert number_of(value) == number
+    assert parse_number(value) == number
 
 
 @pytest.mark.parametrize("value", ["", "five", "1_000", "nan", "inf", "1e999", "0x10", "٣", True, float("inf")])
 def test_what_is_no_number(value: str | float) -> None:
-    assert number_of(value) is None
+    assert parse_number(value) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.text.sizes import fitting
+from engram.core.text.sizes import count_fitting
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from engram.core.text.sizes import fitting
     ],
 )
 def test_a_batch_is_the_head_that_fits(sizes: list[int], most: int, fit: int) -> None:
-    assert fitting(sizes, most) == fit
+    assert count_fitting(sizes, most) == fit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.text.spelling import spelling
+from engram.core.text.spelling import normalise_spelling
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from engram.core.text.spelling import spelling
     ],
 )
 def test_spelt_otherwise_is_the_same(one: str, other: str) -> None:
-    assert spelling(one) == spelling(other)
+    assert normalise_spelling(one) == normalise_spelling(other)
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,10 @@ def test_spelt_otherwise_is_the_same(one: str, other: str) -> None:
     ],
 )
 def test_others_stay_apart(one: str, other: str) -> None:
-    assert spelling(one) != spelling(other)
+    assert normalise_spelling(one) != normalise_spelling(other)
 
 
 @pytest.mark.parametrize("name", ["", "!!!", "東京", "ßeta", "a" * 200])
 def test_every_name_has_a_key_that_stays(name: str) -> None:
-    assert spelling(spelling(name)) == spelling(name)
-    assert bool(spelling(name)) == bool(name)
+    assert normalise_spelling(normalise_spelling(name)) == normalise_spelling(name)
+    assert bool(normalise_spelling(name)) == bool(name)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.services.answers.relevance import relevance_scores, shared_scores
+from engram.services.answers.relevance import align_scores, relevance_scores
 from engram.services.retrieval.answer import PassageAnswer
 
 
@@ -24,8 +24,8 @@ def test_without_cosines_scores_are_shares_of_the_highest() -> None:
 
 def test_known_texts_share_their_places() -> None:
     # The encoder ranks 1, 0, 2, 3; the collection ranks its texts 3 before 0 before 1.
-    assert shared_scores([0.6, 0.8, 0.5, 0.1], [3, 0, 1]) == [0.6, 0.1, 0.5, 0.8]
-    assert shared_scores([0.3, 1.5, -0.2], []) == [0.3, 1.0, 0.0]
+    assert align_scores([0.6, 0.8, 0.5, 0.1], [3, 0, 1]) == [0.6, 0.1, 0.5, 0.8]
+    assert align_scores([0.3, 1.5, -0.2], []) == [0.3, 1.0, 0.0]
 
 
 @given(
@@ -37,7 +37,7 @@ def test_sharing_keeps_scores_and_obeys_the_ranking(encoded: list[float], order:
     learned = list(range(len(encoded)))
     order.shuffle(learned)  # type: ignore[attr-defined]
     learned = learned[: int(share * len(learned))]
-    scores = shared_scores(encoded, learned)
+    scores = align_scores(encoded, learned)
     assert sorted(scores) == sorted(min(max(value, 0.0), 1.0) for value in encoded)
     ranked = [scores[place] for place in learned]
     assert ranked == sorted(ranked, reverse=True)

@@ -201,7 +201,7 @@ def test_a_server_that_is_away_holds_up_its_own_collections_only(
 
 
 def ingest(services: Application, name: str, *passages: dict[str, Any], encoder: str | None = None) -> Any:
-    reception = services.ingest.receive(replace(services.access.opening(name), encoder=encoder))
+    reception = services.ingest.receive(replace(services.access.prepare_opening(name), encoder=encoder))
     bodies = [PassageIn.model_validate(one).body() for one in passages or CURIE]
     reception.add(list(enumerate(bodies, 1)), [])
     return reception.finish()

@@ -290,7 +290,8 @@ def test_collections_of_other_dimensions_live_beside_each_other(
         near = nearness(scope.collection, "passage", "embedding", "%(q)s")
         with services.database.read() as reader:
             found = [
-                index_recall.nearest(reader, scope.collection, "passage", vector, exact=e) for e in (True, False)
+                index_recall.measure_nearest(reader, scope.collection, "passage", vector, exact=e)
+                for e in (True, False)
             ]
             statement = f"EXPLAIN SELECT id FROM passage WHERE {near.rows} ORDER BY {near.order} LIMIT 3"
             plan = " ".join(row[0] for row in reader.rows(statement, {"q": vector}))

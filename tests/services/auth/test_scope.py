@@ -28,7 +28,7 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "revoke many": lambda app, scope: app.revoke.request(scope),
     "evolve": lambda app, scope: app.evolve.evolve(scope),
     "roll back": lambda app, scope: app.evolve.roll_back(scope, 0),
-    "where keys stand": lambda app, scope: app.evolve.standing(scope),
+    "where keys stand": lambda app, scope: app.evolve.load_standing(scope),
     "set a judge": lambda app, scope: app.judges.set(scope, "a", share=0.1),
     "configure": lambda app, scope: app.serving.configure(scope, {"serving": "shadow"}),
     "lift": lambda app, scope: app.lift.lift(scope, since=None, before=None, baseline=None),
@@ -56,7 +56,7 @@ def test_a_name_of_nothing_is_an_error(application: Application, collection: str
 
 
 def test_an_opening_makes_what_is_not_there_and_finds_what_is(application: Application, collection: str) -> None:
-    opening = application.access.opening(collection)
+    opening = application.access.prepare_opening(collection)
     with application.database.write() as writer:
         made = opening.open(writer, application.encoder, application.encoder.id)
     with application.database.write() as writer:

@@ -99,14 +99,14 @@ def authentication(application: Application, provider: Provider) -> Authenticati
 
 
 def test_a_token_makes_a_principal_of_its_subject(authentication: Authentication, provider: Provider) -> None:
-    one = authentication.principal(f"Bearer {provider.token()}")
+    one = authentication.find_principal(f"Bearer {provider.token()}")
     assert (one.tenant, one.grants.as_json(), one.trusted) == ("local", {"docs": ["query"]}, False)
     assert one.name.startswith("oidc:")
     assert one.judges_as == one.name
-    assert authentication.principal(f"Bearer {provider.token(nonce='other')}") == one
-    assert authentication.principal(f"Bearer {provider.token(sub='eve')}").name != one.name
+    assert authentication.find_principal(f"Bearer {provider.token(nonce='other')}") == one
+    assert authentication.find_principal(f"Bearer {provider.token(sub='eve')}").name != one.name
     allowed = {"tenant": "local", "scopes": {"*": ["judge"]}, "judge": "Editor", "trusted": True, "llm_tokens": 9}
-    judge = authentication.principal(f"Bearer {provider.token(engram=allowed)}")
+    judge = authentication.find_principal(f"Bearer {provider.token(engram=allowed)}")
     assert (judge.judges_as, judge.trusted, judge.llm_tokens) == ("oidc:editor", True, 9)
 
 
@@ -137,7 +137,7 @@ def test_what_does_not_hold_is_refused(
         body.pop(next(iter(claims)))
         token = jwt.encode(body, provider.key, algorithm="ES256", headers={"kid": "one"})
     with pytest.raises(UnauthorizedError):
-        authentication.principal(f"Bearer {token}")
+        authentication.find_principal(f"Bearer {token}")
 
 
 def test_only_the_providers_key_signs(authentication: Authentication, provider: Provider) -> None:
@@ -146,7 +146,7 @@ def test_only_the_providers_key_signs(authentication: Authentication, provider: 
     none = ".".join([*provider.token().split(".")[:2], ""])
     for token in (forged, shared, none, "a.b.c"):
         with pytest.raises(UnauthorizedError):
-            authentication.principal(f"Bearer {token}")
+            authentication.find_principal(f"Bearer {token}")
 
 
 def test_a_provider_that_is_away_is_no_mistake_of_the_caller(application: Application, provider: Provider) -> None:
@@ -154,7 +154,7 @@ def test_a_provider_that_is_away_is_no_mistake_of_the_caller(application: Applic
     assert tokens.keys.wait(30)
     away = Authentication(application.database, needed=True, remember_seconds=60, tokens=tokens)
     with pytest.raises(UnavailableError, match="out of reach"):
-        away.principal(f"Bearer {provider.token()}")
+        away.find_principal(f"Bearer {provider.token()}")
 
 
 @pytest.mark.parametrize("claim", ["llm_tokens", "exp"])
@@ -170,7 +170,7 @@ def test_a_number_without_bounds_is_no_claim(
     signature = jwt.algorithms.ECAlgorithm(jwt.algorithms.ECAlgorithm.SHA256).sign(signed.encode(), provider.key)
     token = f"{signed}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
     with pytest.raises(UnauthorizedError):
-        authentication.principal(f"Bearer {token}")
+        authentication.find_principal(f"Bearer {token}")
 
 
 def test_a_reset_connection_is_an_outage(application: Application, provider: Provider) -> None:
@@ -257,8 +257,8 @@ def test_a_new_key_is_fetched_once_and_made_up_ones_seldom(provider: Provider) -
 def test_without_a_provider_a_token_is_no_key(application: Application, provider: Provider) -> None:
     needed = Authentication(application.database, needed=True, remember_seconds=60)
     with pytest.raises(UnauthorizedError, match="no access key"):
-        needed.principal(f"Bearer {provider.token()}")
+        needed.find_principal(f"Bearer {provider.token()}")
     open_to_all = Authentication(application.database, needed=False, remember_seconds=60)
-    assert open_to_all.principal(f"Bearer {provider.token()}") is LOCAL
+    assert open_to_all.find_principal(f"Bearer {provider.token()}") is LOCAL
     with pytest.raises(ConfigurationError, match="must begin with"):
         Tokens(ISSUER, AUDIENCE, "file:///etc/passwd")

@@ -105,7 +105,7 @@ def test_what_is_going_is_gone_for_everyone(full: Application, scope: Scope, pie
     assert full.learn.apply_overdue(0.0, 100) == 0
     with full.database.read() as reader:
         assert reader.scalar("SELECT status FROM job WHERE id = %(id)s", {"id": job}) == "cancelled"
-        assert tenants.held(reader, "local") == (0, 0)
+        assert tenants.count_held(reader, "local") == (0, 0)
         assert (counts(reader).collections, database_contents.collections(reader)) == (0, [])
         assert collection_deletion.collections_to_delete(reader) == [scope.collection.id]
         assert collection_deletion.collections_to_delete(reader, "another") == []

@@ -136,7 +136,7 @@ class TestInterruptions:
     def test_one_that_is_still_receiving_cannot_be_cancelled(
         self, application: Application, collection: str
     ) -> None:
-        reception = application.ingest.receive(application.access.opening(collection))
+        reception = application.ingest.receive(application.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
         with pytest.raises(ConflictError, match="receiving"):
             application.jobs.cancel(application.access.scope(collection), reception.job_id)
@@ -157,7 +157,7 @@ class TestInterruptions:
         assert application.jobs.job(application.access.scope(collection), job_id).created == 7
 
     def test_lines_that_never_all_arrived_go(self, application: Application, collection: str) -> None:
-        reception = application.ingest.receive(application.access.opening(collection))
+        reception = application.ingest.receive(application.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
         application.runner.run_ready()
         assert application.jobs.job(application.access.scope(collection), reception.job_id).status == "receiving"
@@ -172,7 +172,7 @@ class TestInterruptions:
         assert self.left_of(application, reception.job_id) == [0, 0, 0]
 
     def test_an_aborted_reception_leaves_nothing(self, application: Application, collection: str) -> None:
-        reception = application.ingest.receive(application.access.opening(collection))
+        reception = application.ingest.receive(application.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [(2, "not JSON")])
         assert self.left_of(application, reception.job_id) == [1, 1, 1]
         reception.abort()

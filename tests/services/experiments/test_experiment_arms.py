@@ -9,7 +9,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.core.experiments.assignment import assign
 from engram.runtime.container import Application
-from engram.services.experiments.experiment_arms import merged
+from engram.services.experiments.experiment_arms import merge_patch
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from tests.support import state
@@ -216,4 +216,4 @@ def test_what_is_no_setting_changes_nothing(application: Application, curie: str
     ],
 )
 def test_merging_is_that_of_the_standard(target: Any, patch: Any, result: Any) -> None:
-    assert merged(target, patch) == result
+    assert merge_patch(target, patch) == result

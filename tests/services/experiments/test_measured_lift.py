@@ -13,7 +13,7 @@ from engram.runtime.container import Application
 from engram.services.experiments.measured_lift import ArmLift, Lift
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import new_query_id
+from engram.services.retrieval.query_plan import create_query_id
 from engram.storage.experiments import query_outcomes
 from engram.storage.retrieval.episodes import EpisodeRow
 from tests.support import state
@@ -33,7 +33,7 @@ def asked(
     """A query of an arm that was answered these passages."""
     ids = state.passages(application, collection)
     row = EpisodeRow(
-        id=new_query_id(),
+        id=create_query_id(),
         question="Where?",
         embedding=application.embedder.embed(["Where?"])[0],
         time_constraint=None,

@@ -36,10 +36,10 @@ def test_the_course_tells_every_verdict_and_how_sure_the_memories_became(
     application: Application, curie: str
 ) -> None:
     scope = application.access.scope(curie)
-    empty = application.learned.learned(scope, None, 10)
+    empty = application.learned.summarise_learning(scope, None, 10)
     assert (empty.verdicts, empty.states, empty.perplexity, list(empty.memories)) == (0, 0, None, [])
     ids, events = teach(application, curie)
-    learned = application.learned.learned(scope, None, 10)
+    learned = application.learned.summarise_learning(scope, None, 10)
     standing = application.explain.memories(scope, list(ids.values()))
     assert learned.verdicts == len(events)
     assert [moment.verdicts for moment in learned.course] == sorted(moment.verdicts for moment in learned.course)
@@ -56,15 +56,15 @@ def test_a_moment_before_leaves_out_what_came_after(application: Application, cu
     scope = application.access.scope(curie)
     before = datetime.now(UTC) - timedelta(seconds=1)
     teach(application, curie)
-    assert application.learned.learned(scope, before, 10).verdicts == 0
-    assert application.learned.learned(scope, datetime.now(UTC) + timedelta(seconds=1), 10).verdicts == 3
+    assert application.learned.summarise_learning(scope, before, 10).verdicts == 0
+    assert application.learned.summarise_learning(scope, datetime.now(UTC) + timedelta(seconds=1), 10).verdicts == 3
 
 
 def test_the_course_is_of_what_still_counts(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     _, events = teach(application, curie)
     application.revoke.revoke(scope, events[2])
-    learned = application.learned.learned(scope, None, 10)
+    learned = application.learned.summarise_learning(scope, None, 10)
     assert learned.verdicts == 2
     assert {one.event_id for one in learned.memories} == {events[1]}
 
@@ -73,7 +73,7 @@ def test_the_course_is_of_what_still_counts(application: Application, curie: str
 def test_a_preview_is_what_the_revocation_leaves(application: Application, curie: str, which: int) -> None:
     scope = application.access.scope(curie)
     ids, events = teach(application, curie)
-    preview = application.learned.without(scope, events[which])
+    preview = application.learned.preview_revocation(scope, events[which])
     assert (preview.status, preview.cut) == ("applied", False)
     question = SECOND if which == 2 else FIRST
     assert {one.sentence_id for one in preview.states} == set(ids.values())
@@ -102,10 +102,10 @@ def test_what_is_revoked_would_change_nothing(application: Application, curie: s
     scope = application.access.scope(curie)
     _, events = teach(application, curie)
     application.revoke.revoke(scope, events[0])
-    preview = application.learned.without(scope, events[0])
+    preview = application.learned.preview_revocation(scope, events[0])
     assert (preview.status, list(preview.states), list(preview.models)) == ("revoked", [], [])
 
 
 def test_no_verdict_no_preview(application: Application, curie: str) -> None:
     with pytest.raises(NotFoundError, match="no feedback"):
-        application.learned.without(application.access.scope(curie), 2**40)
+        application.learned.preview_revocation(application.access.scope(curie), 2**40)

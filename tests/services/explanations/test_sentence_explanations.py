@@ -10,7 +10,7 @@ from engram.runtime.container import Application, Servers
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked
-from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.learning_variations import Variation
 from tests.support.state import given_episode, judge, sentences
 
@@ -107,7 +107,7 @@ def test_ungated_supports_count_in_full(application: Application, curie: str) ->
 def test_a_memory_that_no_verdict_moved_counts_for_nothing_gated_or_not(
     application: Application, addresses: Servers, curie: str
 ) -> None:
-    services = varied(application, addresses, Variation("x", frozen=frozenset({"task"})))
+    services = build_variation(application, addresses, Variation("x", frozen=frozenset({"task"})))
     answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(curie)))
     ids = sentences(services, curie, "curie")
     judge(services, curie, answer.query_id, [ids[BORN]], wait=True, key=f"frozen-{uuid4()}")

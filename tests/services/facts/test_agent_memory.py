@@ -14,10 +14,10 @@ from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts import rule_agent
 from engram.services.facts.agent_memory import AgentMemory, MemorySource
-from engram.services.facts.agent_play import Change, bearing, begin, carry_out, observe
+from engram.services.facts.agent_play import Change, begin, carry_out, find_answer_sources, observe
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import StatedFact
-from engram.services.facts.grounding import StreamDocument, grounded
+from engram.services.facts.grounding import StreamDocument, ground_text
 
 GREEN = (
     "Green (Steve Hillage album)",
@@ -74,9 +74,9 @@ def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
         [(triple("Marie Curie", "place of birth", "Warsaw"), MemorySource("b.0", "b"))], 2
     )
     assert memory.conflicts(fresh) == ([0], [])
-    assert memory.doubted() == []  # two sources disagree: as much speaks for either
+    assert memory.list_doubted_facts() == []  # two sources disagree: as much speaks for either
     after = memory.contradict([0], 2)
-    assert after.doubted() == [0]
+    assert after.list_doubted_facts() == [0]
     assert len(after.facts) == 2
     assert after.search("Where was Marie Curie born?").text.text == (
         "Marie Curie | place of birth: Warsaw [2], Paris (doubted) [1]"
@@ -111,7 +111,7 @@ def test_what_is_superseded_is_over_on_the_day_and_stays_a_bridge() -> None:
 def test_it_is_the_same_after_it_was_stored() -> None:
     memory = of((triple("A", "place of birth", "B"), "a"), (triple("A", "place of birth", "C", 1900), "b"))
     memory = memory.contradict([0], 3).supersede([(0, 1)], 4)
-    loaded = AgentMemory.loaded(json.loads(json.dumps(memory.stored())))
+    loaded = AgentMemory.from_json(json.loads(json.dumps(memory.to_json())))
     assert loaded == memory
     assert loaded.believed == memory.believed
 
@@ -129,12 +129,12 @@ def test_it_is_the_same_after_it_was_stored() -> None:
 def test_it_finds_what_the_graphs_of_the_service_find(
     application: Application, collection: str, language: Language, question: str
 ) -> None:
-    application.ingest.receive(application.access.opening(collection)).add([], [])
+    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
     scope: Scope = application.access.scope(collection)
     memory = AgentMemory()
     for turn, (title, sentences) in enumerate((GREEN, GIRAUDY), start=1):
         page = document(title, sentences, title)
-        said = grounded(page.text, page, language).facts
+        said = ground_text(page.text, page, language).facts
         memory, _ = memory.insert(said, turn)
         stated = [StatedFact(one, str(source.key)) for one, source in said]
         application.facts.state(scope, stated, source=title, graph_name="one")
@@ -149,17 +149,17 @@ def test_it_finds_what_the_graphs_of_the_service_find(
 
 def test_what_is_inserted_has_its_sentence_of_the_document(language: Language) -> None:
     page = document(*GIRAUDY)
-    verbatim = grounded(GIRAUDY[1][1], page, language)
+    verbatim = ground_text(GIRAUDY[1][1], page, language)
     assert {source.key for _, source in verbatim.facts} == {"0.1"}
     assert ("Miquette Giraudy", "partner", "Steve Hillage") in {
         (one.subject, one.predicate, one.object) for one, _ in verbatim.facts
     }
-    reworded = grounded("Miquette Giraudy was born in Nice.", page, language)
+    reworded = ground_text("Miquette Giraudy was born in Nice.", page, language)
     assert [(one.predicate, one.object, source.key) for one, source in reworded.facts] == [
         ("place of birth", "Nice", "0.0")
     ]
     for invented in ("Ada Berg taught in Oslo.", "Miquette Giraudy was born in Paris."):
-        told = grounded(invented, page, language)
+        told = ground_text(invented, page, language)
         assert (list(told.facts), list(told.unsupported)) == ([], [invented])
 
 
@@ -168,10 +168,10 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
     play = begin(QUESTION, len(pages))
 
     def insert(text: str, page: StreamDocument) -> object:
-        return grounded(text, page, language)
+        return ground_text(text, page, language)
 
     def update(text: str, page: StreamDocument, _: AgentMemory) -> Change:
-        return Change(grounded(text, page, language))
+        return Change(ground_text(text, page, language))
 
     assert play.offered == ("insert", "update", "answer")
     assert observe(play, pages[0]).memory == ""
@@ -191,7 +191,7 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
     ended = carry_out(found.play, AgentTurn("answer", "Miquette Giraudy"), None, insert, update)  # type: ignore[arg-type]
     cited = [ended.play.memory.sources[number - 1].key for number in ended.cites]
     assert cited == ["0.0", "1.1"]
-    assert bearing(ended.play.memory, QUESTION, "Somebody else") == []
+    assert find_answer_sources(ended.play.memory, QUESTION, "Somebody else") == []
 
 
 def test_only_an_answer_is_offered_in_the_last_turn() -> None:

@@ -35,7 +35,7 @@ def test_a_name_joins_what_is_called_alike_and_told_of_beside_it(application: Ap
     assert application.join.split(scope, one.subject_id) == 1
     apart = rows(application, scope, full, short)
     assert apart[0].subject_id != apart[1].subject_id
-    assert application.align.every(scope) == []  # what was taken apart stays so
+    assert application.align.align_all(scope) == []  # what was taken apart stays so
     undo.assert_verified(application, scope.collection.name)
 
 
@@ -112,9 +112,9 @@ def test_what_came_without_a_look_is_joined_when_asked(application: Application,
             "AND fact.collection_id = %(c)s AND e.name = 'edward solomon' AND fact.predicate = 'chair'",
             {"c": scope.collection.id},
         )
-    (told,) = application.align.every(scope, preview=True)
+    (told,) = application.align.align_all(scope, preview=True)
     assert {told.joining_name, told.staying_name} == {"Ed Solomon", "Edward Solomon"}
     assert merges(application, scope) == []
-    assert application.align.every(scope) == [told]
+    assert application.align.align_all(scope) == [told]
     assert len(merges(application, scope)) == 1
     assert entity in {told.joining, told.staying}

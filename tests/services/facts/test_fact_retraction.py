@@ -80,7 +80,7 @@ def test_a_copy_of_a_moment_when_they_were_revoked_does_without_them(
     application.withdraw.revoke(scope, done.event.id)
     copy = f"{scope.collection.name}-then"
     with application.database.read() as reader:
-        source = collections.by_id(reader, scope.collection.id)
+        source = collections.load_by_id(reader, scope.collection.id)
     application.past.make(source, until, copy)
     assert rows(application, application.access.scope(copy), *judged) == then
     undo.assert_verified(application, copy)

@@ -26,7 +26,7 @@ def triple(subject: str, predicate: str, object_: str, start: int | None = None,
 
 @pytest.fixture
 def scope(application: Application, collection: str) -> Scope:
-    application.ingest.receive(application.access.opening(collection)).add([], [])
+    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
     return application.access.scope(collection)
 
 
@@ -205,7 +205,7 @@ def test_a_copy_of_a_past_moment_believes_what_was_believed_then(application: Ap
     (later,) = state(application, scope, "b", triple("Curie", "spouse", "Pierre"))
     copy = f"{scope.collection.name}-then"
     with application.database.read() as reader:
-        source = collections.by_id(reader, scope.collection.id)
+        source = collections.load_by_id(reader, scope.collection.id)
     application.past.make(source, until, copy)
     copied = application.access.scope(copy)
     assert rows(application, copied, one, other) == then

@@ -22,7 +22,7 @@ ESTABLISHED = 11
 @pytest.fixture
 def scope(application: Application, collection: str) -> Scope:
     """Whoever is known and vouched for."""
-    application.ingest.receive(application.access.opening(collection)).add([], [])
+    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
     return application.access.scope(collection)
 
 
@@ -100,8 +100,10 @@ def test_agreement_makes_a_judge_count_from_the_day_after(
         say(application, stranger, "confirm", fact, "stranger", f"stranger {number}")
     moment = past.now(application)
     with application.database.read() as reader:
-        today = fact_standings.standing(reader, scope.collection.id, "stranger", moment.date())
-        then = fact_standings.standing(reader, scope.collection.id, "stranger", moment.date() + timedelta(days=1))
+        today = fact_standings.load_standing(reader, scope.collection.id, "stranger", moment.date())
+        then = fact_standings.load_standing(
+            reader, scope.collection.id, "stranger", moment.date() + timedelta(days=1)
+        )
     assert today == JudgeStanding(0, 0)
     assert then == JudgeStanding(ESTABLISHED, 0)
     assert then.weight == 1.0
@@ -122,8 +124,8 @@ def test_disagreement_counts_and_what_both_contradict_does_not(
         say(application, stranger, other, fact, "stranger", f"stranger {number}")
     tomorrow = past.now(application).date() + timedelta(days=1)
     with application.database.read() as reader:
-        found = fact_standings.standing(reader, scope.collection.id, "stranger", tomorrow)
-        nobody = fact_standings.standing(reader, scope.collection.id, "nobody", tomorrow)
+        found = fact_standings.load_standing(reader, scope.collection.id, "stranger", tomorrow)
+        nobody = fact_standings.load_standing(reader, scope.collection.id, "nobody", tomorrow)
     assert found == JudgeStanding(0, 2)
     assert nobody == JudgeStanding()
 

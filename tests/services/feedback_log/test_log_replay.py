@@ -122,20 +122,20 @@ def assert_replayed(application: Application, collection: str) -> None:
     """Hold every learned row against a replay of the log that knows none of them."""
     target = state.collection_id(application, collection)
     with application.database.snapshot() as reader:
-        sentences = stored_outcomes.judged_sentences(reader, target, 0, EVERY)
+        sentences = stored_outcomes.list_judged_sentences(reader, target, 0, EVERY)
         steps = untold(log_replay.memory_steps(reader, target, sentences))
         memories = list(core.memories(replay_history.bases(reader, target, sentences), steps))
-        stored = stored_outcomes.stored_memories(reader, target, sentences)
+        stored = stored_outcomes.load_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
 
         questions = stored_outcomes.question_ids(reader, target, 0, EVERY)
         supports = list(core.supports(untold(log_replay.support_steps(reader, target, questions))))
-        known = question_supports.supports_of(reader, target, questions)
+        known = question_supports.load_supports(reader, target, questions)
         assert [bits(done.state) for done in supports] == [bits(support) for support in known]
 
         audit = {bits(row) for event in stored_outcomes.events(reader, target, 0, EVERY) for row in event.audit}
         assert audit == told(memories) | told(supports)
-        _assert_weights(reader, target, application, log_replay.contradicting(reader, target, questions))
+        _assert_weights(reader, target, application, log_replay.find_opposing_events(reader, target, questions))
 
 
 def _assert_weights(reader: Reader, target: int, application: Application, contested: set[int]) -> None:

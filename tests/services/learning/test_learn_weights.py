@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObservation
-from engram.providers.ranking_prior import for_any_kind
+from engram.providers.ranking_prior import build_general_priors
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearnService
@@ -21,7 +21,7 @@ from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.storage.learning.learned_weights import LearnedWeights
-from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.learning_variations import Variation
 from tests.conftest import Ingest
 from tests.support import state
@@ -96,7 +96,7 @@ def assert_same(found: WeightEvidence, wanted: WeightEvidence) -> None:
 
 def sum_of_audit(application: Application, name: str) -> WeightEvidence:
     size = len(FEATURES)
-    total = ranking_weights.no_evidence(size)
+    total = ranking_weights.build_empty_evidence(size)
     for row in audit(application, name).values():
         total += WeightEvidence(np.array(row["information"]), np.array(row["precision"]).reshape(size, size))
     return total
@@ -229,7 +229,7 @@ class TestSums:
         ]
 
     def wanted(self, application: Application, count: int) -> WeightEvidence:
-        total = ranking_weights.no_evidence(len(FEATURES))
+        total = ranking_weights.build_empty_evidence(len(FEATURES))
         for number in range(count):
             total += expected(application, random.Random(number).sample(TOWNS, 2), seed=number).evidence
         return total
@@ -367,12 +367,12 @@ class TestWhoLearns:
     ) -> None:
         ours = state.prior_of(application, towns).prior
         turned = Prior(-ours.mean, 2.0 * ours.precision)
-        other = for_any_kind(replace(state.prior_of(application, towns), name="another", prior=turned))
+        other = build_general_priors(replace(state.prior_of(application, towns), name="another", prior=turned))
         service = LearnService(
             application.database,
             application.noise,
             application.models.learning_rule,
-            WeightTeaching(lambda kind: other.of_kind(kind).priors),
+            WeightTeaching(lambda kind: other.select_kind(kind).priors),
             application.attribution,
             application.evolve,
             max_attempts=5,
@@ -399,13 +399,13 @@ class TestWhoLearns:
             second: state.prior_of(application, towns).name,
         }
         leave_only_weights(application, towns)
-        elsewhere = varied(application, addresses, Variation("x"))
-        elsewhere.models.priors = for_any_kind(replace(state.prior_of(application, towns), name="a third"))
+        elsewhere = build_variation(application, addresses, Variation("x"))
+        elsewhere.models.priors = build_general_priors(replace(state.prior_of(application, towns), name="a third"))
         assert scores(elsewhere, towns) == before != scores(application, towns)
         elsewhere.close()
 
     def test_frozen_weights_do_not_move(self, application: Application, addresses: Servers, towns: str) -> None:
-        services = varied(application, addresses, Variation("x", frozen=frozenset({"weights"})))
+        services = build_variation(application, addresses, Variation("x", frozen=frozenset({"weights"})))
         supporting = first_of(services, towns, "Townc")
         receipt = state.judge(services, towns, asked(services, towns), supporting, wait=True)
         services.close()

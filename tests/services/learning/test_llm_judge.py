@@ -144,7 +144,7 @@ def test_nothing_found_is_judged_without_asking(
     http: TestClient, application: Application, judging: Judging, scoped: Scoped
 ) -> None:
     """A question that activated no sentence has nothing to ask the model about."""
-    application.ingest.receive(application.access.opening("judge-empty")).finish()
+    application.ingest.receive(application.access.prepare_opening("judge-empty")).finish()
     ask(http, "judge-empty", QUESTION)
     with OpenAiServer(keyword_handler) as server:
         assert judging(server.base_url).run(lambda: scoped("judge-empty"), once=True) == 1

@@ -116,7 +116,7 @@ def test_one_that_nobody_waits_for_any_more_is_left(application: Application, ve
 
     assert kept.result(timeout=30).event.id
     with application.database.read() as reader:
-        assert log.by_key(reader, kept.result().collection_id, "local", gone) is None
+        assert log.find_by_key(reader, kept.result().collection_id, "local", gone) is None
     intake.close()
 
 

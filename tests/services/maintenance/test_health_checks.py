@@ -160,7 +160,7 @@ def test_a_worker_with_a_loop_that_is_stuck_does_not_beat(
     heart.turn("feedback")
     monkeypatch.setattr(heartbeat, "STUCK_SECONDS", -1.0)
     heart.beat()
-    assert heart.stuck() == ["feedback"]
+    assert heart.list_stuck_loops() == ["feedback"]
     assert not (tmp_path / "beat").exists()
     assert stream.workers() == 0
 

@@ -28,7 +28,7 @@ def test_a_table_that_outgrew_its_statistics_is_analysed_once(application: Appli
             {"c": state.collection_id(application, curie), "rows": 4 * table_statistics.GROWTH * max(known, 8)},
         )
     with application.database.read() as reader:
-        assert "question" in table_statistics.outgrown(reader)
+        assert "question" in table_statistics.list_outgrown(reader)
     assert "question" in application.maintenance.statistics.run()
     assert pages(application, "question") > known
     assert "question" not in application.maintenance.statistics.run()
@@ -48,10 +48,10 @@ def test_a_table_that_was_empty_when_it_was_analysed_is_analysed_once_it_has_row
             administrator.execute(f"DELETE FROM {table}")
             administrator.execute(f"ANALYZE {table}")
             assert pages(application, table) >= table_statistics.LEAST_PAGES  # it has none more afterwards
-            assert table not in table_statistics.outgrown(administrator)
+            assert table not in table_statistics.list_outgrown(administrator)
             administrator.execute(insert.format(table))
             administrator.execute("SELECT pg_stat_force_next_flush()")
-            assert table in table_statistics.outgrown(administrator)
+            assert table in table_statistics.list_outgrown(administrator)
             assert table in application.maintenance.statistics.run()
             assert table not in application.maintenance.statistics.run()
         finally:

@@ -16,7 +16,7 @@ from engram.services.maintenance.retention import RetentionDays, RetentionResult
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession
 from engram.storage.retrieval import episode_partitions
-from engram.storage.retrieval.episode_partitions import WEEK, monday_of
+from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
 from tests.services.sessions import test_session_feedback as teach
 from tests.support import state, undo
 from tests.support.databases import application_on
@@ -46,7 +46,7 @@ def run(service: RetentionService, now: datetime | None = None) -> RetentionResu
 
 def standing(application: Application) -> list[date]:
     with application.database.read() as reader:
-        return episode_partitions.standing(reader)
+        return episode_partitions.list_standing(reader)
 
 
 def ask(application: Application, name: str) -> UUID:
@@ -113,13 +113,13 @@ class TestSessions:
 class TestQueries:
     def test_a_week_goes_once_it_ended_as_many_days_ago(self, application: Application, judged: Judged) -> None:
         now = datetime.now(UTC)
-        end = datetime.combine(monday_of(now), datetime.min.time(), UTC) + WEEK
+        end = datetime.combine(compute_monday(now), datetime.min.time(), UTC) + WEEK
         service = retention(application, queries=30)
 
         assert run(service, end + timedelta(days=30, seconds=-1)).weeks == []
         application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
-        assert run(service, end + timedelta(days=30)).weeks == [monday_of(now)]
+        assert run(service, end + timedelta(days=30)).weeks == [compute_monday(now)]
         with pytest.raises(NotFoundError, match=str(judged.query_id)):
             application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
@@ -134,7 +134,7 @@ class TestQueries:
         before = state.rows(application, judged.collection, "sentence_memory")
         now = datetime.now(UTC)
 
-        assert monday_of(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
+        assert compute_monday(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
 
         undo.assert_verified(application, judged.collection)
         copied = replayed(application, judged.collection, datetime.now(UTC))
@@ -148,28 +148,28 @@ class TestQueries:
     def test_queries_of_a_week_nobody_made_room_for_are_kept(self, application: Application, curie: str) -> None:
         now = datetime.now(UTC)
         run(retention(application, queries=1), now + timedelta(days=9))
-        assert monday_of(now) not in standing(application)
+        assert compute_monday(now) not in standing(application)
 
         query_id = ask(application, curie)
 
-        assert monday_of(now) in standing(application)
+        assert compute_monday(now) in standing(application)
         assert application.ask.episode(application.access.scope(curie), query_id).judged == 0
 
     def test_room_is_made_before_it_is_needed(self, application: Application) -> None:
         now = datetime.now(UTC) + timedelta(days=1000)
         run(retention(application), now)
-        assert {monday_of(now), monday_of(now + WEEK)} <= set(standing(application))
+        assert {compute_monday(now), compute_monday(now + WEEK)} <= set(standing(application))
 
     def test_a_week_half_dropped_is_dropped_by_the_next_run(self, application: Application) -> None:
         gone = datetime(2020, 1, 8, tzinfo=UTC)
         with application.database.write() as writer:
-            episode_partitions.make(writer, monday_of(gone))
+            episode_partitions.make(writer, compute_monday(gone))
         with application.database.administer() as administrator:
             administrator.execute("ALTER TABLE episode DETACH PARTITION episode_20200106 CONCURRENTLY")
-        assert monday_of(gone) in standing(application)
+        assert compute_monday(gone) in standing(application)
 
         assert run(retention(application, queries=1)).weeks == [date(2020, 1, 6)]
-        assert monday_of(gone) not in standing(application)
+        assert compute_monday(gone) not in standing(application)
 
 
 class TestJobsAndKeys:
@@ -248,5 +248,5 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
     monkeypatch.setattr("engram.services.maintenance.retention.datetime", YearsAhead)
     retired = run(retention(application, queries=90, jobs=30, keys=7, audit_bodies=365))
     assert retired == RetentionResult([], 0, 0)
-    assert monday_of(datetime.now(UTC)) in standing(application)
+    assert compute_monday(datetime.now(UTC)) in standing(application)
     application.ask.episode(application.access.scope(judged.collection), judged.query_id)

@@ -132,7 +132,7 @@ class TestGate:
     def test_what_is_not_validated_leaves_no_credit(self, application: Application, curie: str) -> None:
         verdict(application, curie, retrieval_success=False)
         assert rows(application, curie, "key_credit") == rows(application, curie, "expansion_memory") == []
-        assert application.evolve.standing(application.access.scope(curie)).progress.waiting == 0
+        assert application.evolve.load_standing(application.access.scope(curie)).progress.waiting == 0
 
     def test_by_rule_a_supported_passage_must_be_among_what_the_expanded_query_retrieves(
         self, application: Application, curie: str

@@ -90,7 +90,7 @@ class TestEvolution:
         (key,) = rows(application, curie, "passage_key")
         (base,) = [row for row in state.rows(application, curie, "passage") if row["id"] == key["passage_id"]]
         moved = float(np.linalg.norm(vector(key, "vector") - vector(base, "embedding")))
-        assert moved <= core.displacement_bound(0.3) + 1e-6
+        assert moved <= core.compute_displacement_bound(0.3) + 1e-6
 
     def test_keys_evolve_by_themselves_once_enough_waits(self, application: Application, curie: str) -> None:
         eager = with_learning(application, most_waiting=2)
@@ -99,7 +99,7 @@ class TestEvolution:
             eager.apply(target, [verdict(application, curie, wait=False).event.id])
         (generation,) = state.rows(application, curie, "key_generation")
         assert (generation["reason"], generation["events"]) == ("pending", 2)
-        assert application.evolve.standing(application.access.scope(curie)).progress == EvolutionProgress(
+        assert application.evolve.load_standing(application.access.scope(curie)).progress == EvolutionProgress(
             0, 0.0, 0.0, 0, 0, None
         )
 
@@ -121,7 +121,7 @@ class TestEvolution:
                 {"c": state.collection_id(application, curie)},
             )
         assert application.evolve.run_due() >= 1
-        assert application.evolve.standing(application.access.scope(curie)).generation == 1
+        assert application.evolve.load_standing(application.access.scope(curie)).generation == 1
 
     def test_a_collection_that_is_being_written_to_stays_due(self, application: Application, curie: str) -> None:
         verdict(application, curie)
@@ -131,7 +131,7 @@ class TestEvolution:
         with application.database.write() as writer:
             assert collections.lock_graph(writer, target)
             assert not application.evolve.evolve_if_due(target)
-        assert application.evolve.standing(application.access.scope(curie)).progress.due == "pending"
+        assert application.evolve.load_standing(application.access.scope(curie)).progress.due == "pending"
         assert application.evolve.evolve_if_due(target)
         assert not application.evolve.evolve_if_due(target)
 
@@ -143,7 +143,7 @@ class TestEvolution:
         assert all(row["gain"] <= 0 for row in rows(application, curie, "key_credit"))
         assert {row["gate"] for row in rows(application, curie, "key_evidence")} == {"retrieval"}
         assert state.rows(application, curie, "key_generation") == []
-        assert application.evolve.standing(application.access.scope(curie)).progress.due is None
+        assert application.evolve.load_standing(application.access.scope(curie)).progress.due is None
 
 
 class TestRollback:
@@ -192,7 +192,7 @@ class TestRollback:
         verdict(application, curie, ["warsaw"], [REWORDED])
         application.evolve.roll_back(application.access.scope(curie), 2)
         assert served(application, curie) == three[2]
-        assert application.evolve.standing(application.access.scope(curie)).progress.waiting == 1
+        assert application.evolve.load_standing(application.access.scope(curie)).progress.waiting == 1
         assert application.evolve.evolve(application.access.scope(curie)) is not None
         assert state.passages(application, curie)["warsaw"] in {
             row["passage_id"] for row in rows(application, curie, "passage_key")
@@ -222,7 +222,7 @@ class TestRollback:
     ) -> None:
         application.forget.reset(application.access.scope(curie))
         assert all(rows(application, curie, table) == [] for table in (*KEYS, "key_generation", "key_evolution"))
-        assert application.evolve.standing(application.access.scope(curie)).generation == 0
+        assert application.evolve.load_standing(application.access.scope(curie)).generation == 0
 
 
 class TestChangedBaseKeys:

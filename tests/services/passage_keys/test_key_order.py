@@ -106,7 +106,7 @@ class TestOrder:
         def steer() -> None:
             for _ in range(15):
                 application.evolve.evolve(application.access.scope(curie))
-                number = application.evolve.standing(application.access.scope(curie)).generation
+                number = application.evolve.load_standing(application.access.scope(curie)).generation
                 application.evolve.roll_back(application.access.scope(curie), max(0, number - 1))
 
         def learn(part: Sequence[int]) -> None:
@@ -176,7 +176,7 @@ class TestAnyVerdicts:
         bases = {row["id"]: vector(row, "embedding") for row in state.rows(application, curie, "passage")}
         for key in expected["passage_key"]:
             moved = np.linalg.norm(vector(key, "vector") - bases[key["passage_id"]])
-            assert moved <= core.displacement_bound(rules.strength) + 1e-6
+            assert moved <= core.compute_displacement_bound(rules.strength) + 1e-6
             assert len(key["units"]) <= rules.units
 
         forget_keys(application, curie)

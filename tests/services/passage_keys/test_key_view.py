@@ -80,7 +80,7 @@ def test_an_evolved_key_beside_its_base(application: Application, curie: str) ->
     assert (view.generation, view.evolved, view.key_generation) == (1, True, 1)
     assert view.cosine == pytest.approx(keys[0] @ keys[1], abs=1e-6)
     assert view.displacement == pytest.approx(np.linalg.norm(keys[0] - keys[1]), abs=1e-6)
-    assert view.displacement_bound == core.displacement_bound(application.key_learning.rules.strength)
+    assert view.displacement_bound == core.compute_displacement_bound(application.key_learning.rules.strength)
     assert 0 < view.displacement <= view.displacement_bound
     assert [unit.unit_id for unit in view.units if unit.in_key] == row["units"]
     assert [unit.score for unit in view.units if unit.in_key] == row["scores"]
@@ -181,7 +181,7 @@ def test_the_bound_is_that_of_the_serving_generation(application: Application, c
     taught(application, curie)
     evolve.evolve(application.access.scope(curie))
     view = seen(application, curie)
-    assert view.displacement_bound == core.displacement_bound(0.2)
+    assert view.displacement_bound == core.compute_displacement_bound(0.2)
     assert view.displacement <= view.displacement_bound + 1e-6
 
 

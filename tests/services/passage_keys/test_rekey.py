@@ -333,7 +333,7 @@ class TestStaging:
         """Passages that began to arrive before the request, and had arrived once the job was under way."""
         changed = [{"id": "curie", "title": "Maria", "text": "Maria sang."}, {"id": "new", "text": "Bees fly."}]
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in changed]
-        reception = application.ingest.receive(application.access.opening(corpus))
+        reception = application.ingest.receive(application.access.prepare_opening(corpus))
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = application.rekey.request(application.access.scope(corpus), "title")
         answers = iter([False, *[True] * 9])

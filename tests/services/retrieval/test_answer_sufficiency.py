@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.core.planning.feedback_stop import Network, named
+from engram.core.planning.feedback_stop import Network, compute_named_share
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import for_any_kind
+from engram.providers.ranking_prior import build_general_priors
 from engram.providers.stop_weights import COSINE, StopWeights
 from engram.runtime.container import Application
-from engram.services.retrieval.graph_walk import loaded
+from engram.services.retrieval.graph_walk import load_walk
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
@@ -36,7 +36,9 @@ def believing(application: Application) -> Believing:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
-        prior = for_any_kind(replace(application.priors.general, sufficiency=enough, sufficiency_name="even"))
+        prior = build_general_priors(
+            replace(application.priors.general, sufficiency=enough, sufficiency_name="even")
+        )
         return RetrieveService(
             application.database,
             application.planner,
@@ -181,8 +183,8 @@ class TestPublished:
             assert hop.published is not None
             nearest = float((application.embedder.embed(texts) @ question).max())
             assert hop.published.relevance == pytest.approx(nearest, abs=1e-3)
-            assert hop.published.entities == named(["Marie Curie"], texts)
-        assert loaded(json.loads(json.dumps(walk.stored()))).hops[0].published == walk.hops[0].published
+            assert hop.published.entities == compute_named_share(["Marie Curie"], texts)
+        assert load_walk(json.loads(json.dumps(walk.to_json()))).hops[0].published == walk.hops[0].published
 
     def test_a_cross_encoder_reads_while_no_connection_is_held(
         self, application: Application, curie: str, classifying: Callable[..., RetrieveService]

@@ -9,7 +9,7 @@ import pytest
 
 from engram.runtime.container import Application
 from engram.services.retrieval import hop_loop
-from engram.services.retrieval.graph_walk import ONWARD, Frontier, Walk, loaded, merged
+from engram.services.retrieval.graph_walk import ONWARD, Frontier, Walk, load_walk, merge_walks
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
@@ -59,7 +59,7 @@ def through(application: Application, plan: QueryPlan) -> Walk:
 
 def kept(walk: Walk) -> Walk:
     """The walk after a way through JSON."""
-    return loaded(json.loads(json.dumps(walk.stored(), allow_nan=False)))
+    return load_walk(json.loads(json.dumps(walk.to_json(), allow_nan=False)))
 
 
 @pytest.mark.parametrize("profile", ["paper", "default"])
@@ -69,7 +69,7 @@ def test_a_stored_walk_is_loaded_as_it_was(application: Application, planned: Pl
     assert len(walk.hops) > 1
     assert bool(walk.recalled) == bool(walk.priors) == (profile == "default")
     again = kept(walk)
-    assert again.stored() == walk.stored()
+    assert again.to_json() == walk.to_json()
     assert again.evidence == walk.evidence
     for one, other in zip(again.hops, walk.hops, strict=True):
         assert one.order.tolist() == other.order.tolist()
@@ -88,7 +88,7 @@ def test_a_walk_stored_after_each_hop_and_resumed_is_one_that_ran_through(
     for most in (2, 3):
         walk = hop_loop.resume(reader, planned(profile=profile, max_hops=most), kept(walk))
         assert len(walk.hops) == most
-    assert walk.stored() == whole.stored()
+    assert walk.to_json() == whole.to_json()
 
 
 def test_a_walk_that_may_go_no_further_stays_as_it_is(
@@ -140,7 +140,7 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
 def rested(application: Application, planned: Planned) -> Walk:
     """Where a walk of one hop would have gone on, as a session keeps it."""
     walk = through(application, planned(max_hops=1))
-    return kept(hop_loop.remaining_walk(planned(max_hops=1), walk))
+    return kept(hop_loop.cut_walk(planned(max_hops=1), walk))
 
 
 def test_what_is_kept_to_be_resumed_is_ids_alone(rested: Walk) -> None:
@@ -148,7 +148,7 @@ def test_what_is_kept_to_be_resumed_is_ids_alone(rested: Walk) -> None:
     assert rested.frontier is not None
     assert rested.frontier.activation
     assert set(rested.frontier.names.values()) == {""}
-    stored = json.dumps(rested.stored())
+    stored = json.dumps(rested.to_json())
     assert not any(name in stored.casefold() for name in ("warsaw", "curie", "polonium"))
 
 
@@ -179,7 +179,7 @@ def test_entities_that_are_gone_are_not_gone_on_from(application: Application, p
 def test_several_walks_are_resumed_as_one() -> None:
     one = Walk(Frontier({1: 0.5, 2: 0.2}, {1: "a", 2: "b"}))
     other = Walk(Frontier({2: 0.9, **dict.fromkeys(range(10, 30), 0.1)}, dict.fromkeys((2, *range(10, 30)), "")))
-    both = merged([one, other]).frontier
+    both = merge_walks([one, other]).frontier
     assert both is not None
     assert list(both.activation.items())[:3] == [(2, 0.9), (1, 0.5), (10, 0.1)]
     assert len(both.activation) == ONWARD

@@ -10,7 +10,7 @@ import pytest
 
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.passage_keys.evolution import expanded
+from engram.core.passage_keys.evolution import expand_query
 from engram.core.ranking import bm25, fusion
 from engram.providers.language import terms
 from engram.runtime.container import Application
@@ -42,7 +42,7 @@ def by_cosine(application: Application, question: str = QUESTION, *units: str) -
     """The passages of ``curie`` by cosine, computed here."""
     texts = [f"{passage['title']}. {passage['text']}" for passage in CURIE]
     vectors = application.embedder.embed([question, *units, *texts])
-    asked = expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else vectors[0]
+    asked = expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else vectors[0]
     cosines = dict(zip([str(passage["id"]) for passage in CURIE], vectors[1 + len(units) :] @ asked, strict=True))
     return dict(sorted(cosines.items(), key=lambda pair: -pair[1]))
 
@@ -313,7 +313,7 @@ class TestExpansions:
         ask(application, curie, "graph", expansions=UNITS)
         vectors = application.embedder.embed([QUESTION, *(unit.text for unit in UNITS)])
         np.testing.assert_allclose(focused[0].vector, vectors[0], atol=1e-5)
-        np.testing.assert_allclose(focused[0].key_vector, expanded(vectors[0], vectors[1:]), atol=1e-5)
+        np.testing.assert_allclose(focused[0].key_vector, expand_query(vectors[0], vectors[1:]), atol=1e-5)
 
     def test_lexical_search_embeds_no_unit(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
@@ -331,4 +331,6 @@ class TestExpansions:
         text, units = "capital of Poland", [Expansion("m", "poland, vistula, of")]
         # Two terms weigh 2; so do the unit's two, one of which is the question's own.
         assert term_weights(text, units) == {"capit": 1.0, "poland": 2.0, "vistula": 1.0}
-        assert term_weights(text, units) == bm25.expanded(Counter(terms(text)), [Counter(terms("poland, vistula"))])
+        assert term_weights(text, units) == bm25.expand_query(
+            Counter(terms(text)), [Counter(terms("poland, vistula"))]
+        )

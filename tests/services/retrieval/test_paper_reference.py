@@ -110,7 +110,7 @@ def sample(application: Application) -> str:
     from engram.api.corpus.schemas import PassageIn
 
     name = "paper-reference"
-    reception = application.ingest.receive(application.access.opening(name))
+    reception = application.ingest.receive(application.access.prepare_opening(name))
     lines = [PassageIn.model_validate(orjson.loads(line)).body() for line in corpus().splitlines() if line]
     reception.add(list(enumerate(lines, start=1)), [])
     reception.finish()

@@ -63,7 +63,7 @@ def focus(application: Application, reader: Reader, name: str, question: str, **
 
 def known(kept: PassageKeyCache, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
     """What is kept of this moment."""
-    return kept.known(reader, asked, current_vectors.find_current(reader, asked.collection.id))(count)
+    return kept.prepare_search(reader, asked, current_vectors.find_current(reader, asked.collection.id))(count)
 
 
 def assert_true(application: Application, kept: PassageKeyCache, name: str) -> None:
@@ -72,7 +72,7 @@ def assert_true(application: Application, kept: PassageKeyCache, name: str) -> N
         for use_memory in (False, True):
             with application.database.snapshot() as reader:
                 asked = focus(application, reader, name, question, use_memory=use_memory)
-                nearest = passages_by_key.nearest_passages(reader, asked, 3, application.limits)
+                nearest = passages_by_key.find_nearest_passages(reader, asked, 3, application.limits)
                 assert known(kept, reader, asked, 3) == list(nearest)
 
 
@@ -86,7 +86,7 @@ def versions(application: Application, name: str) -> Current:
 def keys_of(application: Application, name: str, *, evolved: bool) -> Mapping[int, bytes]:
     """Passage -> its key, to the bit."""
     with application.database.read() as reader:
-        ids, keys = passages_by_key.all_keys(reader, collections.find(reader, name).id, evolved=evolved)
+        ids, keys = passages_by_key.load_all_keys(reader, collections.find(reader, name).id, evolved=evolved)
     return {passage: key.tobytes() for passage, key in zip(ids.tolist(), keys, strict=True)}
 
 
@@ -177,7 +177,7 @@ def test_each_snapshot_finds_what_it_has(alone: Application, taught: str) -> Non
         assert (
             known(kept, old, asked, 2)
             == before
-            == list(passages_by_key.nearest_passages(old, asked, 2, alone.limits))
+            == list(passages_by_key.find_nearest_passages(old, asked, 2, alone.limits))
         )
     assert_true(alone, kept, taught)
 
@@ -212,7 +212,9 @@ def test_a_question_without_names_reads_what_is_near_by_them(
     found = alone.retrieve.find(alone.retrieve.plan(query))
     with alone.database.snapshot() as reader:
         asked = focus(alone, reader, taught, query.text)
-        assert list(found.walk.near or ()) == list(passages_by_key.nearest_passages(reader, asked, 2, alone.limits))
+        assert list(found.walk.near or ()) == list(
+            passages_by_key.find_nearest_passages(reader, asked, 2, alone.limits)
+        )
 
 
 class TestRoom:
@@ -280,14 +282,14 @@ class TestRoom:
     ) -> None:
         """Whoever comes while they are read is not held up."""
         kept, reading, go_on = PassageKeyCache(ROOM), threading.Event(), threading.Event()
-        read = passages_by_key.all_keys
+        read = passages_by_key.load_all_keys
 
         def slowly(*given: Any, **more: Any) -> Any:
             reading.set()
             assert go_on.wait(10)
             return read(*given, **more)
 
-        monkeypatch.setattr(passages_by_key, "all_keys", slowly)
+        monkeypatch.setattr(passages_by_key, "load_all_keys", slowly)
         first = threads.make_thread(self.sizes, alone, three[:1], kept)
         first.start()
         assert reading.wait(10)
@@ -305,7 +307,7 @@ class TestRoom:
             raise OSError("gone")
 
         with monkeypatch.context() as patch:
-            patch.setattr(passages_by_key, "all_keys", fail)
+            patch.setattr(passages_by_key, "load_all_keys", fail)
             with pytest.raises(OSError, match="gone"):
                 self.sizes(alone, three[:1], kept)
         assert self.sizes(alone, three[:1], kept)[0] > 0
@@ -319,7 +321,7 @@ def test_expansions_are_looked_for_as_postgres_does(alone: Application, taught: 
         other = alone.encoder.embed(asked.collection, [QUESTIONS[1]])[0]
         expanded = replace(asked, key_vector=other)
         assert known(kept, reader, expanded, 2) == list(
-            passages_by_key.nearest_passages(reader, expanded, 2, alone.limits)
+            passages_by_key.find_nearest_passages(reader, expanded, 2, alone.limits)
         )
         assert known(kept, reader, expanded, 2) != known(kept, reader, asked, 2)
 
@@ -336,7 +338,7 @@ def test_keys_are_read_as_they_are(alone: Application, taught: str) -> None:
         }
         plain = {passage: key.vector for passage, key in base.items()}
         for how, expected in ((False, plain), (True, plain | evolved)):
-            ids, keys = passages_by_key.all_keys(reader, target, evolved=how)
+            ids, keys = passages_by_key.load_all_keys(reader, target, evolved=how)
             assert dict(zip(ids.tolist(), keys.tolist(), strict=True)) == {
                 passage: np.asarray(vector).tolist() for passage, vector in expected.items()
             }

@@ -148,7 +148,7 @@ class TestPseudoRelevanceFeedback:
     def test_an_empty_collection_gives_none(
         self, plain: ExpandService, application: Application, collection: str, scoped: Scoped
     ) -> None:
-        application.ingest.receive(application.access.opening(collection)).finish()
+        application.ingest.receive(application.access.prepare_opening(collection)).finish()
         assert plain.expand(scoped(collection), QUESTION, ["prf"]) == []
 
     def test_a_question_without_terms_goes_by_its_meaning(
@@ -214,7 +214,7 @@ class TestWithAModel:
     def test_diver_has_nothing_to_go_by_in_an_empty_collection(
         self, widening: Widening, application: Application, collection: str, scoped: Scoped
     ) -> None:
-        application.ingest.receive(application.access.opening(collection)).finish()
+        application.ingest.receive(application.access.prepare_opening(collection)).finish()
         assert widening(by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
         assert widening.server.requests == []
         (unit,) = widening(by_form).expand(scoped(collection), QUESTION, ["hyde"])  # needs no passage

@@ -3,7 +3,7 @@
 from itertools import permutations
 
 from engram.services.retrieval.answer_trace import EntityAnswer
-from engram.services.retrieval.retrieval_service import first_frontier
+from engram.services.retrieval.retrieval_service import build_first_frontier
 
 
 def test_of_several_mentions_of_an_entity_the_best_counts() -> None:
@@ -14,6 +14,6 @@ def test_of_several_mentions_of_an_entity_the_best_counts() -> None:
     ]
 
     for order in permutations(aligned):
-        started = first_frontier(order)
+        started = build_first_frontier(order)
         assert started.activation == {7: 1.0, 9: 0.6}
         assert started.names == {7: "Marie Curie", 9: "Warsaw"}

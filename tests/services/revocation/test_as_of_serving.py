@@ -170,7 +170,7 @@ class TestMaking:
         for event in state.applied_order(application, taught):
             application.revoke.revoke(application.access.scope(taught), event)
         embedded: list[int] = []
-        plain = application.attribution.embedded
+        plain = application.attribution.embed_units
 
         def noted(collection: Collection, expansions: Mapping[bytes, Expansion]) -> Any:
             with application.database.read() as reader:
@@ -184,7 +184,7 @@ class TestMaking:
                 )
             return plain(collection, expansions)
 
-        monkeypatch.setattr(application.attribution, "embedded", noted)
+        monkeypatch.setattr(application.attribution, "embed_units", noted)
         past = replayed(application, taught, until)
         assert embedded == [0]
         undo.assert_same(meant(application, past.collection), then)

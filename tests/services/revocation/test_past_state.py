@@ -155,8 +155,8 @@ class TestKeys:
         past = replayed(application, taught, now(application))
         with application.database.write() as writer:
             writer.execute("UPDATE key_evolution SET due = NULL WHERE collection_id = %(c)s", target)
-        assert application.evolve.standing(application.access.scope(past.collection)) == replace(
-            application.evolve.standing(application.access.scope(taught)), collection=past.collection
+        assert application.evolve.load_standing(application.access.scope(past.collection)) == replace(
+            application.evolve.load_standing(application.access.scope(taught)), collection=past.collection
         )
         application.evolve.evolve(application.access.scope(past.collection))
         application.evolve.evolve(application.access.scope(taught))

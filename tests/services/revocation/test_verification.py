@@ -175,7 +175,7 @@ class TestClean:
             with few.database.write() as writer:
                 writer.execute("INSERT INTO tenant (name) VALUES ('verified')")
                 collections.open_for_writing(writer, "b", encoder, "verified")
-            reports = list(few.verify.every())
+            reports = list(few.verify.verify_all())
         assert [report.collection for report in reports] == ["a", "b", "verified/b", "c"], "other tenants as well"
         assert [any(table.rows for table in report.tables) for report in reports] == [True, True, False, True]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import AgentTurn, written
+from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.triples import Triple
 from engram.core.planning.session import Budget
 from engram.providers.llm import agent_prompts
@@ -51,12 +51,12 @@ class Agent:
         document, memory = part(user, "document_obs"), part(user, "memory_obs")
         if document:
             kept = document.partition("\n")[2] if re.search("Curie|Warsaw|Vistula", document) else "None"
-            return written(AgentTurn("insert", kept, "What does it say of rivers?"))
+            return format_turn(AgentTurn("insert", kept, "What does it say of rivers?"))
         if "Search results" not in memory:
-            return written(AgentTurn("search", "Vistula flows into", "Where does it flow?"))
+            return format_turn(AgentTurn("search", "Vistula flows into", "Where does it flow?"))
         sea = re.search(r"flows into: ([\w ]+) \[(\d+)\]", memory)
         assert sea is not None, memory
-        return written(AgentTurn("answer", sea[1], "That is settled.", (int(sea[2]),)))
+        return format_turn(AgentTurn("answer", sea[1], "That is settled.", (int(sea[2]),)))
 
 
 Asking = Callable[..., SessionView]
@@ -93,7 +93,7 @@ def test_documents_go_by_and_what_was_kept_answers(asking: Asking) -> None:
     assert [texts(session)[one] for one in conclusion["cites"]] == ["The Vistula flows into the Baltic Sea."]
     # One action a turn, each counted; every fact has a sentence of the pool.
     assert session.stored.cost["llm_calls"] == session.stored.cost["rounds"] == len(agent.users)
-    memory = AgentMemory.loaded(session.stored.plan_state)
+    memory = AgentMemory.from_json(session.stored.plan_state)
     assert {source.key for source in memory.sources} == set(texts(session))
     assert all(fact.sources for fact in memory.facts)
     assert {note.text for note in session.notes} >= {"Vistula | flows into: Baltic Sea"}
@@ -118,7 +118,7 @@ def test_documents_are_those_of_a_retrieval_if_none_are_given(asking: Asking) ->
 
 def test_what_is_no_turn_is_asked_for_once_more_and_then_taken_by_rules(asking: Asking) -> None:
     two = "<think>Both.</think><memory_insert>None</memory_insert><answer>Oslo</answer>"
-    agent = Agent(two, "no", two, written(AgentTurn("insert", "None", "Nothing yet.")))
+    agent = Agent(two, "no", two, format_turn(AgentTurn("insert", "None", "Nothing yet.")))
     session = asking(agent)
 
     first, second = session.rounds[:2]
@@ -143,7 +143,8 @@ def test_an_endpoint_that_is_dead_loses_no_session(asking: Asking) -> None:
 def test_the_last_turn_of_a_budget_leaves_only_an_answer(asking: Asking) -> None:
     for budget in (Budget(rounds=3), Budget(rounds=24, llm_calls=4)):
         agent = Agent(
-            *[written(AgentTurn("insert", "None", "No."))] * 2, written(AgentTurn("answer", "a sea", "Enough."))
+            *[format_turn(AgentTurn("insert", "None", "No."))] * 2,
+            format_turn(AgentTurn("answer", "a sea", "Enough.")),
         )
         session = asking(agent, budget)
         assert [one.action for one in session.rounds] == ["skip", "skip", "answer"]
@@ -160,7 +161,7 @@ def correcting(act: str) -> Agent:
         AgentTurn("insert", PARIS, "Born."),
         AgentTurn(act, "Marie Curie was born in Warsaw in 1867.", "Not in Paris."),
     ]  # type: ignore[arg-type]
-    return Agent(*map(written, turns), written(AgentTurn("answer", "Warsaw", "That settles it.")))
+    return Agent(*map(format_turn, turns), format_turn(AgentTurn("answer", "Warsaw", "That settles it.")))
 
 
 @pytest.mark.parametrize("insert_only", [False, True])
@@ -169,7 +170,7 @@ def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, inser
     given = {"documents": ["other", "curie"], "insert_only": insert_only}
     session = asking(correcting("insert" if insert_only else "update"), **given)
 
-    memory = AgentMemory.loaded(session.stored.plan_state)
+    memory = AgentMemory.from_json(session.stored.plan_state)
     places = {fact.object: place for place, fact in enumerate(memory.facts) if fact.predicate == "place of birth"}
     beliefs = {name: memory.believed[place].belief for name, place in places.items()}
     assert set(places) == {"Paris", "Warsaw"}
@@ -200,7 +201,7 @@ def test_the_graph_can_be_kept_as_one_of_the_collection(
     # Whoever takes the job over does it again, and nothing comes of it.
     state = application.sessions.state(scope, session.stored.id)
     publisher = application.session_runner._publisher
-    assert publisher.publish(scope, state, "births") == len(AgentMemory.loaded(state.plan_state).facts)
+    assert publisher.publish(scope, state, "births") == len(AgentMemory.from_json(state.plan_state).facts)
     again = application.fact_search.search(scope, wanted)
     assert again.beliefs == found.beliefs
     undo.assert_verified(application, curie)
@@ -247,7 +248,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
 
 
 def test_insert_only_offers_no_update(asking: Asking) -> None:
-    agent = Agent(written(AgentTurn("update", "Marie Curie was born in Warsaw in 1867.", "So.")))
+    agent = Agent(format_turn(AgentTurn("update", "Marie Curie was born in Warsaw in 1867.", "So.")))
     session = asking(agent, insert_only=True)
     assert "memory_update" not in agent.users[0]
     assert session.rounds[0].cost["llm_calls"] == 2
@@ -256,7 +257,7 @@ def test_insert_only_offers_no_update(asking: Asking) -> None:
 
 def test_what_no_document_says_is_no_fact(asking: Asking) -> None:
     agent = Agent(
-        written(AgentTurn("insert", "Ada Lovelace invented the Analytical Engine in London.", "I know that."))
+        format_turn(AgentTurn("insert", "Ada Lovelace invented the Analytical Engine in London.", "I know that."))
     )
     session = asking(agent)
     first = session.rounds[0]
@@ -284,12 +285,12 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
 
     turns = correcting("update").first
     session = asking(Reading(*turns), documents=["other", "curie"], extraction="llm")
-    memory = AgentMemory.loaded(session.stored.plan_state)
+    memory = AgentMemory.from_json(session.stored.plan_state)
     assert [memory.line(place) for place in range(2)] == [
         "Marie Curie | native of: Paris",
         "Marie Curie | native of: Warsaw",
     ]
-    assert memory.doubted() == [0]
+    assert memory.list_doubted_facts() == [0]
     assert [one.cost["llm_calls"] for one in session.rounds] == [3, 4, 1]
 
 

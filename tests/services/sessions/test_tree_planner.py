@@ -18,9 +18,9 @@ from engram.services.sessions import auto_planner
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
-from engram.services.sessions.tree_answer import decided, vote
-from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, possible
-from engram.services.sessions.tree_options import options_of
+from engram.services.sessions.tree_answer import is_decided, vote
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, list_possible_actions, load_thought
+from engram.services.sessions.tree_options import read_options
 from engram_evaluation.harness import open_harness
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer, Messages
@@ -103,10 +103,10 @@ def test_it_finds_what_one_question_misses_and_answers(run: Callable[..., Sessio
 
 def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=6, together=3, combine="synthesis")
-    tree = tree_search.from_data(json.loads(json.dumps(shown.stored.plan_state["tree"])), loaded_thought)
+    tree = tree_search.from_data(json.loads(json.dumps(shown.stored.plan_state["tree"])), load_thought)
     assert tree.begun == 6
     assert tree.nodes[0].visits == 6 - tree.failed
-    best = [tree.nodes[at].state for at in tree_search.best_path(tree)]
+    best = [tree.nodes[at].state for at in tree_search.find_best_path(tree)]
     assert best[-1].answer == "Ida Ferrero"
     assert best[-1].rating == 1.0
     assert all(node.depth <= 5 for node in tree.nodes)
@@ -158,7 +158,7 @@ def test_budgets_of_rounds_and_passages_hold(run: Callable[..., SessionView]) ->
 def test_rollouts_that_fail_lose_nothing(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
     endpoint.fails = lambda number, system: number % 5 == 0
     shown = run(rollouts=8, together=2, combine="synthesis")
-    tree = tree_search.from_data(shown.stored.plan_state["tree"], loaded_thought)
+    tree = tree_search.from_data(shown.stored.plan_state["tree"], load_thought)
     assert tree.failed > 0
     assert tree.begun == 8
     assert tree.nodes[0].visits == 8 - tree.failed
@@ -291,22 +291,25 @@ def test_the_vote_goes_by_ratings_and_not_by_wording() -> None:
     assert (chosen.answer, chosen.rating) == ("Ida Ferrero", 0.4)
     assert vote(tree_search.plant(BranchState(), (), limits)) is None
     # 0.7 for one and 0.6 for the other: a single vote of up to 1 could turn that, and without one it stands.
-    assert not decided(tree, 4)
-    assert decided(tree, 3)
-    assert not decided(tree_search.plant(BranchState(), (), limits), 0)
+    assert not is_decided(tree, 4)
+    assert is_decided(tree, 3)
+    assert not is_decided(tree_search.plant(BranchState(), (), limits), 0)
 
 
 def test_actions_suit_where_a_branch_stands() -> None:
     limits = SearchLimits(depth=4)
     root = BranchState()
-    assert possible([root], 0, limits)[0] == "decompose"
-    assert possible([root, BranchState("redirect", "q", pending="p")], 1, limits) == ("decompose", "conclude")
-    assert possible([root, BranchState("decompose", "q")], 1, limits)[0] == "redirect"
-    assert "refine" in possible([root, BranchState("decompose", "q", "a", (1,))], 1, limits)
+    assert list_possible_actions([root], 0, limits)[0] == "decompose"
+    assert list_possible_actions([root, BranchState("redirect", "q", pending="p")], 1, limits) == (
+        "decompose",
+        "conclude",
+    )
+    assert list_possible_actions([root, BranchState("decompose", "q")], 1, limits)[0] == "redirect"
+    assert "refine" in list_possible_actions([root, BranchState("decompose", "q", "a", (1,))], 1, limits)
     settled = BranchState("decompose", "q", "a", (1,), settled=True)
-    assert "consolidate" in possible([root, settled, settled], 2, limits)
-    assert possible([root, settled], 3, limits) == ("conclude",)
-    assert possible([root, BranchState("conclude", "q", "a")], 1, limits) == ()
+    assert "consolidate" in list_possible_actions([root, settled, settled], 2, limits)
+    assert list_possible_actions([root, settled], 3, limits) == ("conclude",)
+    assert list_possible_actions([root, BranchState("conclude", "q", "a")], 1, limits) == ()
 
 
 @pytest.mark.parametrize(
@@ -314,4 +317,4 @@ def test_actions_suit_where_a_branch_stands() -> None:
 )
 def test_options_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="options"):
-        options_of(wrong)
+        read_options(wrong)

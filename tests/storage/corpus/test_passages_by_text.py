@@ -11,8 +11,10 @@ def test_texts_are_found_in_their_own_collection(application: Application, inges
     ingest({"id": "x", "text": "Three."}, into=f"{collection}-other")
     ids = state.passages(application, collection)
     with application.database.read() as reader:
-        found = passages.by_text(reader, state.collection_id(application, collection), {"One.", "Two.", "Three."})
-        assert passages.by_text(reader, state.collection_id(application, collection), set()) == {}
+        found = passages.find_by_text(
+            reader, state.collection_id(application, collection), {"One.", "Two.", "Three."}
+        )
+        assert passages.find_by_text(reader, state.collection_id(application, collection), set()) == {}
     assert found == {"One.": {ids["a"]: "a", ids["b"]: "b"}, "Two.": {ids["c"]: "c"}}
 
 

@@ -39,7 +39,7 @@ def test_lines_come_until_they_are_too_much(
 ) -> None:
     with application.database.write() as writer:
         target = staged(writer, collection, 40, 100, 30, 20)
-        found = staged_lines.following(writer, target, JOB, after, limit, characters)
+        found = staged_lines.list_next(writer, target, JOB, after, limit, characters)
 
     assert [line for line, _ in found] == lines
 
@@ -47,8 +47,8 @@ def test_lines_come_until_they_are_too_much(
 def test_lines_come_page_by_page(application: Application, collection: str) -> None:
     with application.database.write() as writer:
         target = staged(writer, collection, *[20] * (2 * staged_lines.PAGE + 3))
-        some = staged_lines.following(writer, target, JOB, 0, staged_lines.PAGE + 2, 10_000)
-        all_of_them = staged_lines.following(writer, target, JOB, 0, 1_000, 10_000)
+        some = staged_lines.list_next(writer, target, JOB, 0, staged_lines.PAGE + 2, 10_000)
+        all_of_them = staged_lines.list_next(writer, target, JOB, 0, 1_000, 10_000)
 
     assert [line for line, _ in some] == list(range(1, staged_lines.PAGE + 3))
     assert [line for line, _ in all_of_them] == list(range(1, 2 * staged_lines.PAGE + 4))

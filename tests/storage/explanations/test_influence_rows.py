@@ -24,7 +24,7 @@ def audit(application: Application, taught: Taught) -> list[dict[str, Any]]:
 
 
 def focus(application: Application, reader: Reader, taught: Taught, question: str, **more: Any) -> Focus:
-    found = collections.by_id(reader, taught.id)
+    found = collections.load_by_id(reader, taught.id)
     return Focus(found, application.embedder.embed([question])[0], use_memory=True, **more)
 
 
@@ -36,7 +36,7 @@ def test_movers_are_the_strongest_of_each_sentence(
         if row["channel"] in CHANNELS:
             strength[row["sentence_id"]][row["event_id"]] += row["gain"] * abs(row["residual"])
     with application.database.read() as reader:
-        movers = influence_rows.strongest_movers(reader, taught.id, list(strength), CHANNELS, 2)
+        movers = influence_rows.list_strongest_events(reader, taught.id, list(strength), CHANNELS, 2)
     expected = {sentence: sorted(events.values(), reverse=True)[:2] for sentence, events in strength.items()}
     found: dict[int, list[float]] = defaultdict(list)
     for mover in movers:
@@ -53,11 +53,11 @@ def test_neither_no_sentences_nor_those_of_another_collection_have_movers(
 ) -> None:
     sentences = [row["sentence_id"] for row in audit]
     with application.database.read() as reader:
-        assert influence_rows.strongest_movers(reader, taught.id, [], CHANNELS, 5) == []
-        assert influence_rows.strongest_movers(reader, taught.other, sentences, CHANNELS, 5) == []
-        assert influence_rows.touched(reader, taught.other, taught.events, sentences) == []
+        assert influence_rows.list_strongest_events(reader, taught.id, [], CHANNELS, 5) == []
+        assert influence_rows.list_strongest_events(reader, taught.other, sentences, CHANNELS, 5) == []
+        assert influence_rows.list_moved_sentences(reader, taught.other, taught.events, sentences) == []
         assert influence_rows.causes(reader, taught.other, taught.events) == {}
-        assert influence_rows.questions_of(reader, taught.other, taught.events) == {}
+        assert influence_rows.find_questions(reader, taught.other, taught.events) == {}
 
 
 def test_touched_are_sentences_with_all_their_steps_and_those_of_the_events(
@@ -71,7 +71,9 @@ def test_touched_are_sentences_with_all_their_steps_and_those_of_the_events(
         if set(events) & set(some):
             expected.append(MovedSentence(sentence, len(events), sorted(set(events) & set(some))))
     with application.database.read() as reader:
-        found = influence_rows.touched(reader, taught.id, some, state.all_sentences(application, taught.name))
+        found = influence_rows.list_moved_sentences(
+            reader, taught.id, some, state.all_sentences(application, taught.name)
+        )
     assert expected
     assert found == expected
 
@@ -87,13 +89,13 @@ def test_what_is_not_applied_moved_nothing(application: Application, curie: str)
             {"c": target, "id": revoked},
         )
     with application.database.read() as reader:
-        assert influence_rows.strongest_movers(reader, target, ids[:1], CHANNELS, 5) == [
+        assert influence_rows.list_strongest_events(reader, target, ids[:1], CHANNELS, 5) == [
             MemoryCause(ids[0], applied, 1)
         ]
         assert influence_rows.causes(reader, target, [applied, revoked]).keys() == {applied}
-        assert influence_rows.questions_of(reader, target, [applied, revoked]).keys() == {applied}
-        (near,) = influence_rows.near_questions(
-            reader, Focus(collections.by_id(reader, target), vector_of(application)), 0.9, 5
+        assert influence_rows.find_questions(reader, target, [applied, revoked]).keys() == {applied}
+        (near,) = influence_rows.list_near_questions(
+            reader, Focus(collections.load_by_id(reader, target), vector_of(application)), 0.9, 5
         )
         assert near.events == 1
 
@@ -105,14 +107,14 @@ def vector_of(application: Application, question: str = "Who?") -> Any:
 def test_near_questions_pass_the_gate_and_come_nearest_first(application: Application, taught: Taught) -> None:
     with application.database.read() as reader:
         asked = focus(application, reader, taught, "Who was born in Warsaw?")
-        every = influence_rows.near_questions(reader, asked, -1.0, 10)
+        every = influence_rows.list_near_questions(reader, asked, -1.0, 10)
         assert every[0].text.lower().split() == ["who", "was", "born", "in", "warsaw?"]
         similarities = [one.similarity for one in every]
         assert similarities == sorted(similarities, reverse=True)
         assert len(every) == len(state.rows(application, taught.name, "question")) > 1
         assert sum(one.events for one in every) == len(taught.events)
-        assert influence_rows.near_questions(reader, asked, -1.0, 1) == every[:1]
-        assert influence_rows.near_questions(reader, asked, 0.99, 10) == every[:1]
+        assert influence_rows.list_near_questions(reader, asked, -1.0, 1) == every[:1]
+        assert influence_rows.list_near_questions(reader, asked, 0.99, 10) == every[:1]
 
 
 def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
@@ -126,13 +128,13 @@ def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
     with application.database.read() as reader:
         for metadata, passing in ((None, True), ({"none": "has this"}, False)):
             asked = focus(application, reader, taught, "Who?", metadata=metadata)
-            placed = influence_rows.placed(reader, asked, [entity], [*ids, 2**40])
+            placed = influence_rows.find_places(reader, asked, [entity], [*ids, 2**40])
             assert placed.keys() == set(ids), "one that does not exist is left out"
             for row in sentences:
                 one = placed[row["id"]]
                 assert (one.passage_id, one.shares_entity) == (row["passage_id"], row["id"] in naming)
                 assert one.passing is passing
-        assert influence_rows.placed(reader, asked, [entity], []) == {}
+        assert influence_rows.find_places(reader, asked, [entity], []) == {}
 
 
 def test_the_latest_terms_come_in_the_order_of_application(application: Application, taught: Taught) -> None:
@@ -142,12 +144,12 @@ def test_the_latest_terms_come_in_the_order_of_application(application: Applicat
     stored = {row["event_id"]: row for row in terms if row["model"] == believed.model}
     expected = [event for event in order if event in stored]
     with application.database.read() as reader:
-        every = influence_rows.latest_terms(reader, taught.id, believed, 100)
+        every = influence_rows.list_latest_terms(reader, taught.id, believed, 100)
         assert [term.event_id for term in every] == expected
-        assert [term.event_id for term in influence_rows.latest_terms(reader, taught.id, believed, 3)] == expected[
-            -3:
-        ]
-        assert influence_rows.latest_terms(reader, taught.id, replace(believed, prior="another"), 3) == []
+        assert [
+            term.event_id for term in influence_rows.list_latest_terms(reader, taught.id, believed, 3)
+        ] == expected[-3:]
+        assert influence_rows.list_latest_terms(reader, taught.id, replace(believed, prior="another"), 3) == []
     for term in every:
         row = stored[term.event_id]
         assert term.evidence.information.tolist() == row["information"]
@@ -180,8 +182,8 @@ def test_served_keys_are_compared_by_both_vectors(application: Application, taug
     keyed = {row["passage_id"]: row for row in state.rows(application, taught.name, "passage_key")}
     with application.database.read() as reader:
         asked = focus(application, reader, taught, "Which river?")
-        served = influence_rows.served(reader, asked, passages)
-        assert influence_rows.served(reader, asked, []) == []
+        served = influence_rows.list_served_keys(reader, asked, passages)
+        assert influence_rows.list_served_keys(reader, asked, []) == []
     assert [one.passage_id for one in served] == sorted(keyed)
     for one in served:
         assert (one.units, one.scores) == (keyed[one.passage_id]["units"], keyed[one.passage_id]["scores"])

@@ -359,4 +359,4 @@ class TestLooking:
         running = claimed(database, lane)
         assert running is not None
         with database.read() as reader:
-            assert jobs.ahead(reader, running.collection_id, ids) == {ids[1]: 1, ids[2]: 2}
+            assert jobs.count_ahead(reader, running.collection_id, ids) == {ids[1]: 1, ids[2]: 2}

@@ -32,7 +32,7 @@ def grow(database: Database, names: int) -> None:
 
 def outgrown(database: Database) -> list[str]:
     with database.read() as reader:
-        return table_statistics.outgrown(reader)
+        return table_statistics.list_outgrown(reader)
 
 
 def test_nothing_is_outgrown_before_there_is_anything(database: Database) -> None:

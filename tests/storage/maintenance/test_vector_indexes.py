@@ -12,7 +12,7 @@ from tests.support import state
 
 def test_each_collection_says_what_it_holds_of_each_table(application: Application, taught: Taught) -> None:
     with application.database.read() as reader:
-        held = [one for one in vector_indexes.held(reader) if one.collection_id == taught.id]
+        held = [one for one in vector_indexes.count_searched_rows(reader) if one.collection_id == taught.id]
     assert held == [
         TableRows(taught.id, table, len(state.rows(application, taught.name, table)), 384)
         for table in ("entity", "passage", "question")
@@ -24,9 +24,9 @@ def test_what_is_announced_is_what_was_recorded(application: Application, curie:
     target = state.collection_id(application, curie)
     for tables in (["passage", "question"], []):
         with application.database.write() as writer:
-            collections.set_indexed(writer, target, tables)
+            collections.record_indexed(writer, target, tables)
         with application.database.read() as reader:
-            assert vector_indexes.announced(reader)[target] == tables
+            assert vector_indexes.list_indexed_tables(reader)[target] == tables
 
 
 def test_an_index_is_made_of_its_collections_rows_and_dropped_again(application: Application, curie: str) -> None:

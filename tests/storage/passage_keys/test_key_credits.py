@@ -40,7 +40,7 @@ class TestUnits:
         hashes = [one.text_hash for one in UNITS]
         with application.database.write() as writer:
             ids = key_credits.add_units(writer, target, UNITS)
-            stored = key_credits.stored_units(writer, target, [*hashes, b"none"])
+            stored = key_credits.load_units(writer, target, [*hashes, b"none"])
             terms = key_credits.frequencies(writer, target, list(ids.values()))
             vectors = key_credits.embeddings(writer, target, list(ids.values()))
         assert ids.keys() == set(hashes)
@@ -58,7 +58,7 @@ class TestUnits:
         with application.database.write() as writer:
             first = key_credits.add_units(writer, target, UNITS[:1])
             assert key_credits.add_units(writer, target, [renamed, UNITS[1]])[UNITS[0].text_hash] in first.values()
-            (kept,) = key_credits.stored_units(writer, target, [UNITS[0].text_hash]).values()
+            (kept,) = key_credits.load_units(writer, target, [UNITS[0].text_hash]).values()
         assert (kept.method, kept.frequencies) == ("facet", UNITS[0].frequencies)
 
     def test_none_are_none_and_those_of_another_collection_are_not_found(
@@ -68,7 +68,7 @@ class TestUnits:
         with application.database.write() as writer:
             assert key_credits.add_units(writer, target, []) == {}
             ids = key_credits.add_units(writer, target, UNITS)
-            assert key_credits.stored_units(writer, taught.id, [one.text_hash for one in UNITS]) == {}
+            assert key_credits.load_units(writer, taught.id, [one.text_hash for one in UNITS]) == {}
             assert key_credits.embeddings(writer, taught.id, list(ids.values())) == {}
             assert key_evidence_log.text_hashes(writer, taught.id, list(ids.values())) == {}
 
@@ -83,9 +83,13 @@ class TestMemories:
                 scores[row["passage_id"], row["unit_id"]] += row["weight"] * row["gain"]
         with application.database.read() as reader:
             held = key_credits.memory(reader, taught.id, passages)
-            every = key_credits.best(reader, taught.id, passages, 100)
-            one = key_credits.best(reader, taught.id, passages, 1)
-            assert key_credits.memory(reader, taught.id, []) == key_credits.best(reader, taught.id, [], 5) == {}
+            every = key_credits.find_best_units(reader, taught.id, passages, 100)
+            one = key_credits.find_best_units(reader, taught.id, passages, 1)
+            assert (
+                key_credits.memory(reader, taught.id, [])
+                == key_credits.find_best_units(reader, taught.id, [], 5)
+                == {}
+            )
             assert key_credits.memory(reader, taught.other, passages) == {}
         assert every == dict(scores), "to the last bit"
         assert held == every
@@ -110,9 +114,9 @@ class TestMemories:
         }
         passages = list(state.passages(application, taught.name).values())
         with application.database.read() as reader:
-            standing = key_credits.standing(reader, taught.id, passages, 100)
-            first = key_credits.standing(reader, taught.id, passages, 1)
-            assert key_credits.waiting_passages(reader, taught.id) == sorted(waiting)
+            standing = key_credits.list_standing_units(reader, taught.id, passages, 100)
+            first = key_credits.list_standing_units(reader, taught.id, passages, 1)
+            assert key_credits.list_waiting_passages(reader, taught.id) == sorted(waiting)
         assert {(one.passage_id, one.unit_id) for one in standing} == taken
         assert {one.generation for one in standing} == {1}
         assert [one.passage_id for one in first] == sorted({passage for passage, _ in taken})
@@ -150,7 +154,7 @@ class TestReplacedKeys:
         bases = self.put(application, curie, passages[:3], given)
         target = state.collection_id(application, curie)
         with application.database.read() as reader:
-            stored = {key.passage_id: key for key in key_evidence_log.evolved(reader, target, passages)}
+            stored = {key.passage_id: key for key in key_evidence_log.load_evolved_keys(reader, target, passages)}
             posted = key_evidence_log.postings(reader, target, passages)
             found = key_history.find(reader, target, "curie")
         assert found is not None
@@ -171,9 +175,11 @@ class TestReplacedKeys:
         self.put(application, curie, passages[:2], [self.key(passages[1], [6])])
         target = state.collection_id(application, curie)
         with application.database.read() as reader:
-            units = {key.passage_id: key.units for key in key_evidence_log.evolved(reader, target, passages)}
+            units = {
+                key.passage_id: key.units for key in key_evidence_log.load_evolved_keys(reader, target, passages)
+            }
             terms = [posting.passage_id for posting in key_evidence_log.postings(reader, target, passages)]
-            assert sorted(evolved_keys.evolved_passages(reader, target)) == passages[1:3]
+            assert sorted(evolved_keys.list_evolved_passages(reader, target)) == passages[1:3]
         assert units == {passages[1]: [6], passages[2]: [5]}
         assert terms == [passages[2]]
 
@@ -206,7 +212,7 @@ class TestGenerations:
             assert key_generations.page(writer, target, 2, 2) == opened[:1]
             assert key_generations.page(writer, target, 1, 2) == []
             assert key_generations.find(writer, target, 4) is None
-            assert key_generations.serving(writer, target) == 3
+            assert key_generations.get_serving_number(writer, target) == 3
 
     def test_going_back_and_forth_tells_which_passages_it_concerns(
         self, application: Application, taught: Taught
@@ -222,10 +228,10 @@ class TestGenerations:
             }
         )
         with application.database.read() as reader:
-            assert key_generations.touched(reader, taught.id, [1]) == concerned != []
+            assert key_generations.list_touched_passages(reader, taught.id, [1]) == concerned != []
             assert (
-                key_generations.touched(reader, taught.id, [])
-                == key_generations.touched(reader, taught.id, [2])
+                key_generations.list_touched_passages(reader, taught.id, [])
+                == key_generations.list_touched_passages(reader, taught.id, [2])
                 == []
             )
 
@@ -260,9 +266,9 @@ def test_evidence_of_another_collection_is_not_withdrawn(
     before = {table: state.rows(application, taught.name, table) for table in ("key_evidence", "key_credit")}
     carried = [row["event_id"] for row in before["key_evidence"]]
     with application.database.read() as reader:
-        assert key_evidence_log.any_evidence(reader, taught.id, carried)
-        assert not key_evidence_log.any_evidence(reader, taught.id, [])
-        assert not key_evidence_log.any_evidence(reader, taught.other, carried)
+        assert key_evidence_log.has_evidence(reader, taught.id, carried)
+        assert not key_evidence_log.has_evidence(reader, taught.id, [])
+        assert not key_evidence_log.has_evidence(reader, taught.other, carried)
     target = state.collection_id(application, curie)
     with application.database.write() as writer:
         nothing = key_evidence_log.withdraw(writer, target, carried)

@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from engram.core.text.conditions import Combination, Comparison, Condition, Negation, Scalar, equal_to_any
+from engram.core.text.conditions import Combination, Comparison, Condition, Negation, Scalar, build_equal_to_any
 from engram.runtime.container import Application
 from engram.storage.retrieval.condition_path import condition_path
 
@@ -69,7 +69,7 @@ def test_combinations(application: Application) -> None:
     assert holds(application, either, {"year": 1999, "topic": "space"}) is True
     assert holds(application, either, {"year": 1999}) is False
     assert holds(application, Combination("all", (either, Negation(both))), {"topic": "space"}) is True
-    assert holds(application, equal_to_any("year", (1999, "1999")), {"year": "1999"}) is True
+    assert holds(application, build_equal_to_any("year", (1999, "1999")), {"year": "1999"}) is True
 
 
 scalars = st.one_of(

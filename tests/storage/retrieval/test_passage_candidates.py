@@ -15,7 +15,7 @@ def test_candidates_are_the_nearest_those_that_match_best_and_those_given(
     question = application.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
     with application.database.read() as reader:
         focus = Focus(collections.find(reader, curie), question)
-        every = passages_by_key.nearest_passages(reader, focus, 100, LIMITS)
+        every = passages_by_key.find_nearest_passages(reader, focus, 100, LIMITS)
         words = lexical_index.search(reader, focus.collection, TERMS, 100)
         found = passage_candidates.find(reader, focus, TERMS, 1, LIMITS, [list(every)[-1]])
         again = passage_candidates.find(reader, focus, TERMS, 1, LIMITS, [list(every)[-1]], near=list(every))

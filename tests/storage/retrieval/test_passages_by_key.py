@@ -45,29 +45,29 @@ def test_searches_made_at_once_find_what_each_finds_alone(
     with application.database.read() as reader:
         alone = [
             list(
-                passages_by_key.nearest_passages(
+                passages_by_key.find_nearest_passages(
                     reader, Focus(found, one.vector, metadata=one.metadata), one.depth, application.limits
                 )
             )
             for one in asked
         ]
-        together = passages_by_key.nearest_to_each(reader, found, asked, application.limits)
+        together = passages_by_key.find_nearest_to_each(reader, found, asked, application.limits)
     assert together == alone
     assert [len(ids) for ids in together] == [1, 3, 5, 2, 2, 0]
 
 
 def test_no_search_finds_nothing(application: Application, found: Collection) -> None:
     with application.database.read() as reader:
-        assert passages_by_key.nearest_to_each(reader, found, [], application.limits) == []
+        assert passages_by_key.find_nearest_to_each(reader, found, [], application.limits) == []
 
 
 def test_what_evolved_is_not_looked_at(application: Application, found: Collection) -> None:
     (river, *_) = searches(application)
     with application.database.read() as reader:
-        before = passages_by_key.nearest_to_each(reader, found, [river], application.limits)
+        before = passages_by_key.find_nearest_to_each(reader, found, [river], application.limits)
     keys.evolve(application, found.name, vectors={"tokyo": river.vector})
     with application.database.read() as reader:
         evolved = collections.find(reader, found.name)
         assert evolved.key_generation == 1
-        assert passages_by_key.nearest_to_each(reader, evolved, [river], application.limits) == before
+        assert passages_by_key.find_nearest_to_each(reader, evolved, [river], application.limits) == before
     assert before != [[state.passages(application, found.name)["tokyo"]]]

@@ -44,7 +44,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
 
         def candidates(limit: int) -> Any:
             limits = GraphLimits(hub_limit=100, candidate_limit=limit)
-            return graph_hops.all_sentences(reader, asked, None, [], limits).candidates
+            return graph_hops.find_all_sentences(reader, asked, None, [], limits).candidates
 
         every = candidates(100)
         weights = sentence_weights(every, learned_only=learned_only)
@@ -103,7 +103,7 @@ def test_the_strongest_movers_are_those_that_moved_a_memory_furthest(application
 
     with application.database.read() as reader:
         target = collections.find(reader, taught).id
-        movers = influence_rows.strongest_movers(reader, target, everything, ("task", "time"), 3)
+        movers = influence_rows.list_strongest_events(reader, target, everything, ("task", "time"), 3)
     for sentence in everything:
         found = [mover.event_id for mover in movers if mover.sentence_id == sentence]
         assert found == strongest(sentence)

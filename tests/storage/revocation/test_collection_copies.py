@@ -72,7 +72,7 @@ def test_verdicts_come_in_the_order_of_acceptance(application: Application, taug
     with application.database.read() as reader:
         assert copied_log.events(reader, copy, 0, 100) == taught.events
         assert copied_log.events(reader, copy, taught.events[2], 2) == taught.events[3:5]
-        assert copied_log.revoked_since(reader, taught.id, copy.until) == []
+        assert copied_log.list_revoked_since(reader, taught.id, copy.until) == []
 
 
 def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, taught: Taught) -> None:
@@ -83,14 +83,14 @@ def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, t
         collection_copies.describe(writer, copy, {"events": 3})
     with application.database.read() as reader:
         assert collection_copies.is_taken(reader, taught.id, name)
-        assert collection_copies.made_by(reader, taught.id, name, job) == {"events": 3}
-        assert collection_copies.made_by(reader, taught.id, name, uuid4()) is None
-        assert copied_log.learned(reader, copy) == dict.fromkeys(
+        assert collection_copies.find_report(reader, taught.id, name, job) == {"events": 3}
+        assert collection_copies.find_report(reader, taught.id, name, uuid4()) is None
+        assert copied_log.count_learned_rows(reader, copy) == dict.fromkeys(
             ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key"), 0
         )
         assert not copied_log.has_keys(reader, copy)
         other = Copy(copy.target, taught.id, until)
-        counts = copied_log.learned(reader, other)
+        counts = copied_log.count_learned_rows(reader, other)
     assert counts == {table: len(state.rows(application, taught.name, table)) for table in counts}
     (row,) = past.rows_of_collection(application, name)
     assert (row["serving"], row["passage_count"], row["past"]["of"]) == ("shadow", 0, taught.name)

@@ -43,7 +43,7 @@ def left(application: Application, name: str, criteria: VerdictFilter, last: int
     target, said = state.collection_id(application, name), criteria.as_json() | {"last": last}
     found: list[int] = []
     with application.database.read() as reader:
-        while page := revocations.following(reader, target, said, found[-1] if found else 0, limit):
+        while page := revocations.list_next(reader, target, said, found[-1] if found else 0, limit):
             assert len(page) <= limit
             found += page
     return found

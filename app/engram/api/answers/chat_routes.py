@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from engram.api.answers.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
 from engram.api.answers.vector_store_schemas import unix_seconds
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, ParentTrace, PostedBody, json_body, needs, posted, timed
+from engram.api.dependencies import App, Asker, ParentTrace, PostedBody, json_body, limit_time, needs, read_body
 from engram.api.problems import responses
 from engram.core.auth.access_keys import QUERY, READ
 
@@ -30,12 +30,12 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/chat/completions",
     response_model=ChatOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | STREAMED,
     summary="Answer in a chat",
 )
 def post_chat(
-    sent: Annotated[PostedBody[ChatIn], Depends(posted(ChatIn))],
+    sent: Annotated[PostedBody[ChatIn], Depends(read_body(ChatIn))],
     app: App,
     parent: ParentTrace,
     message_id: Annotated[str | None, Header(alias="x-openwebui-message-id", include_in_schema=False)] = None,
@@ -46,7 +46,9 @@ def post_chat(
     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
     """
     body = sent.body
-    answer = app.answer.chat(body.to_query(sent.scope, _message_trace(message_id) or parent), body.earlier())
+    answer = app.answer.chat(
+        body.to_query(sent.scope, _message_trace(message_id) or parent), body.list_earlier_turns()
+    )
     completion = ChatOut.from_service(answer, body.model, int(time.time()))
     if not body.stream:
         return completion

@@ -89,7 +89,7 @@ class ChatIn(BaseModel):
     def to_query(self, scope: Scope, parent_trace: str | None = None) -> Query:
         return self.to_query_in().to_query(scope, self.trace_id or parent_trace)
 
-    def earlier(self) -> list[ChatTurn]:
+    def list_earlier_turns(self) -> list[ChatTurn]:
         """Return the earlier turns of user and assistant, without instructions to a model."""
         messages = [message for message in self.messages[:-1] if message.role in SPOKEN]
         return [ChatTurn(message.role, words) for message in messages if (words := message.words())]
@@ -189,31 +189,31 @@ def _content(answer: WordedAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
     if answer.quoted:
         titles = {passage.passage_id: passage.title for passage in answer.retrieval.passages}
-        quotes = [(_named(cited.passage_id, titles), cited.text) for cited in answer.citations]
-        return _with_quotes(quotes) if quotes else NOTHING
+        quotes = [(_format_source(cited.passage_id, titles), cited.text) for cited in answer.citations]
+        return _format_quotes(quotes) if quotes else NOTHING
     if answer.text:
-        return _with_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
+        return _add_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
     if any(warning.type == "not-answered" for warning in answer.warnings):
         texts = [
             (passage.passage_id, said.text) for passage in answer.retrieval.passages for said in passage.sentences
         ]
-        return _with_sources(UNWORDED, texts) if texts else NOTHING
+        return _add_sources(UNWORDED, texts) if texts else NOTHING
     return NOTHING
 
 
-def _named(passage_id: str, titles: Mapping[str, str | None]) -> str:
+def _format_source(passage_id: str, titles: Mapping[str, str | None]) -> str:
     title = titles.get(passage_id)
     return f"{title} ({passage_id})" if title else passage_id
 
 
-def _with_quotes(quotes: list[tuple[str, str]]) -> str:
+def _format_quotes(quotes: list[tuple[str, str]]) -> str:
     """Sentences, each with a number, and below them the source that each number stands for."""
     sentences = "\n".join(f'"{text}" [{number}]' for number, (_, text) in enumerate(quotes, 1))
     sources = "\n".join(f"[{number}] {source}" for number, (source, _) in enumerate(quotes, 1))
     return f"{QUOTED}\n\n{sentences}\n\n{sources}"
 
 
-def _with_sources(words: str, sources: list[tuple[str, str]]) -> str:
+def _add_sources(words: str, sources: list[tuple[str, str]]) -> str:
     if not sources:
         return words
     return words + "\n\n" + "\n".join(f"[{n}] {passage}: {text}" for n, (passage, text) in enumerate(sources, 1))

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Response
 
 from engram.api.answers.dify_schemas import RecordsOut, RetrievalIn
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, json_body, needs, posted, timed
+from engram.api.dependencies import Answering, App, PostedBody, json_body, limit_time, needs, read_body
 from engram.api.problems import responses
 from engram.core.auth.access_keys import QUERY
 
@@ -16,12 +16,12 @@ router = APIRouter(tags=["frontends"], route_class=Route)
 @router.post(
     "/retrieval",
     response_model=RecordsOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve for Dify",
 )
 async def post_retrieval(
-    sent: Annotated[PostedBody[RetrievalIn], Depends(posted(RetrievalIn))], app: App, answering: Answering
+    sent: Annotated[PostedBody[RetrievalIn], Depends(read_body(RetrievalIn))], app: App, answering: Answering
 ) -> Response:
     """`POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
 
@@ -29,9 +29,9 @@ async def post_retrieval(
     cosines of the passages and the question, sorted.
     """
 
-    def written() -> Response:
+    def write_response() -> Response:
         answer = app.serving.query(sent.body.to_query(sent.scope))
         records = RecordsOut.from_service(answer, sent.body.retrieval_setting.score_threshold or 0.0)
         return Response(records.model_dump_json(), media_type="application/json")
 
-    return await answering.do(written)
+    return await answering.do(write_response)

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from engram.api.schemas import CollectionName, Question, Storable, Whole
 from engram.core.text.conditions import Combination, Comparator, Comparison, Condition, Negation, Scalar
-from engram.core.text.numerals import number_of
+from engram.core.text.numerals import parse_number
 from engram.services.answers.answer_reference import AnswerReference
 from engram.services.answers.relevance import relevance_scores
 from engram.services.auth.scope import Scope
@@ -77,7 +77,7 @@ class ConditionIn(BaseModel):
             raise ValueError(f"{operator!r} takes one value")
         if operator in OF_TEXTS and not all(isinstance(value, str) and value for value in values):
             raise ValueError(f"{operator!r} takes a text")
-        if operator in OF_NUMBERS and number_of(values[0]) is None:
+        if operator in OF_NUMBERS and parse_number(values[0]) is None:
             raise ValueError(f"{operator!r} takes a number")
         return self
 
@@ -85,7 +85,7 @@ class ConditionIn(BaseModel):
         """The condition as the query service takes it."""
         comparator = POSITIVE[self.comparison_operator]
         names = self.name if isinstance(self.name, list) else [self.name]
-        values: list[Scalar] = [""] if comparator == "present" else self._compared()
+        values: list[Scalar] = [""] if comparator == "present" else self._list_compared_values()
         positive = Combination(
             "any", tuple(Comparison(name, comparator, value) for name in names for value in values)
         )
@@ -96,16 +96,16 @@ class ConditionIn(BaseModel):
             return []
         return list(self.value) if isinstance(self.value, list) else [self.value]
 
-    def _compared(self) -> list[Scalar]:
+    def _list_compared_values(self) -> list[Scalar]:
         """The values, each also as a number where it is written as one: Dify sends most values as texts."""
         if self.comparison_operator in OF_NUMBERS:
-            return [number for value in self._values() if (number := number_of(value)) is not None]
+            return [number for value in self._values() if (number := parse_number(value)) is not None]
         if POSITIVE[self.comparison_operator] != "equal":
             return self._values()
         numbers = [
             number
             for value in self._values()
-            if isinstance(value, str) and (number := number_of(value)) is not None
+            if isinstance(value, str) and (number := parse_number(value)) is not None
         ]
         return [*self._values(), *numbers]
 

@@ -7,19 +7,19 @@ from fastapi import APIRouter, Depends, Response
 
 from engram.api.answers.rerank_schemas import RerankIn, RerankOut
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, json_body, needs, posted, timed
+from engram.api.dependencies import Answering, App, PostedBody, json_body, limit_time, needs, read_body
 from engram.api.problems import responses
 from engram.core.auth.access_keys import QUERY
 from engram.runtime.container import Application
 
 router = APIRouter(tags=["frontends"], route_class=Route)
-Posted = Annotated[PostedBody[RerankIn], Depends(posted(RerankIn))]
+Posted = Annotated[PostedBody[RerankIn], Depends(read_body(RerankIn))]
 
 
 @router.post(
     "/v1/rerank",
     response_model=RerankOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Rank texts",
 )
@@ -29,22 +29,22 @@ async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
     A text that the collection has as a passage is ranked with everything that the collection has learned. Other
     texts are ranked by the encoder. The known texts share the places that the encoder gives to them together.
     """
-    return await answering.do(partial(_written, sent, app, "1"))
+    return await answering.do(partial(_write_reranking, sent, app, "1"))
 
 
 @router.post(
     "/v2/rerank",
     response_model=RerankOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Rank texts, for version 2 of Cohere's clients",
 )
 async def post_rerank_v2(sent: Posted, app: App, answering: Answering) -> Response:
     """Rank texts for a question, as `POST /v1/rerank` does."""
-    return await answering.do(partial(_written, sent, app, "2"))
+    return await answering.do(partial(_write_reranking, sent, app, "2"))
 
 
-def _written(sent: PostedBody[RerankIn], app: Application, version: str) -> Response:
+def _write_reranking(sent: PostedBody[RerankIn], app: Application, version: str) -> Response:
     reranking = app.rerank.rerank(sent.body.to_query(sent.scope), sent.body.texts)
     reranked = RerankOut.from_service(reranking, sent.body, version)
     return Response(reranked.model_dump_json(), media_type="application/json")

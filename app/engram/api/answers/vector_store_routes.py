@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from engram.api.answers.vector_store_schemas import SearchIn, SearchPageOut, VectorStoreOut, VectorStoresOut
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, Asker, PathScope, json_body, needs, timed
+from engram.api.dependencies import Answering, App, Asker, PathScope, json_body, limit_time, needs
 from engram.api.problems import responses
 from engram.api.schemas import CollectionName
 from engram.core.auth.access_keys import QUERY, READ
@@ -53,7 +53,7 @@ def get_vector_store(scope: PathScope) -> VectorStoreOut:
 @router.post(
     "/{name}/search",
     response_model=SearchPageOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Search a vector store",
 )
@@ -64,8 +64,8 @@ async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, a
     cosines of the passages and the question, sorted. Filters compare fields of the passages' metadata.
     """
 
-    def written() -> Response:
+    def write_response() -> Response:
         page = SearchPageOut.from_service(app.serving.query(body.to_query(scope)), body.threshold)
         return Response(page.model_dump_json(), media_type="application/json")
 
-    return await answering.do(written)
+    return await answering.do(write_response)

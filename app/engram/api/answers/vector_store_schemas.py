@@ -15,7 +15,7 @@ from engram.core.text.conditions import (
     Condition,
     Negation,
     Scalar,
-    equal_to_any,
+    build_equal_to_any,
 )
 from engram.services.answers.relevance import relevance_scores
 from engram.services.auth.scope import Scope
@@ -51,7 +51,7 @@ class ComparisonFilter(BaseModel):
         values: list[Scalar] = list(self.value) if isinstance(self.value, list) else [self.value]
         if self.type in ORDERED:
             return Comparison(self.key, ORDERED[self.type], values[0])
-        equal = equal_to_any(self.key, tuple(values))
+        equal = build_equal_to_any(self.key, tuple(values))
         return equal if self.type in {"eq", "in"} else Negation(equal)
 
 

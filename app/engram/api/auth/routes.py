@@ -42,7 +42,9 @@ async def get_own_access(asker: Asker) -> WhoOut:
 @router.get("/access/quotas", response_model=QuotasOut, responses=responses(401, 503), summary="What may I have?")
 def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
     """Show the quotas of the asker's tenant and their use; days are UTC."""
-    return QuotasOut(tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.used(asker)])
+    return QuotasOut(
+        tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.list_usage(asker)]
+    )
 
 
 @router.post(

@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect
 from engram.api.body_reading import Route
 from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
 from engram.api.corpus.schemas import PassageIn
-from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, needs, opening_at
-from engram.api.jobs.routes import accepted
+from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
+from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.problems import responses
 from engram.api.request_principal import holder
@@ -28,7 +28,7 @@ from engram.context.errors import (
 from engram.core.auth.access_keys import INGEST
 from engram.importing import chunks
 from engram.importing.documents import Conversion
-from engram.importing.folder import written
+from engram.importing.folder import escape_name
 from engram.services.corpus.passage_intake import PassageReception
 
 router = APIRouter(tags=["passages"], route_class=Route)
@@ -96,23 +96,23 @@ async def post_documents(
         raise UnsupportedMediaTypeError(f"Send the file as {BINARY_TYPE}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
-    source = written(name)
+    source = escape_name(name)
     if len(source) > NAME_CHARACTERS:
         raise InvalidRequestError(f"query.name: must not be longer than {NAME_CHARACTERS} characters")
     if overlap >= size:
         raise InvalidRequestError("query.overlap: must be smaller than size")
-    opening = (await opening_at(app, asker, need))(collection)  # refused before the body is read
+    opening = (await build_opener(app, asker, need))(collection)  # refused before the body is read
     app.documents.check()
     data = await _body(request, app.documents.limits.file_bytes)
     reception = app.ingest.receive(replace(opening, encoder=encoder), key, source=source)
     try:
         conversion = await CONVERTING.do(
-            holder(request.scope), _staged, app, reception, source, data, size, overlap
+            holder(request.scope), _stage_passages, app, reception, source, data, size, overlap
         )
     except BaseException:
         await run_in_threadpool(reception.abort)
         raise
-    job = accepted(await run_in_threadpool(reception.finish), reception.collection, response)
+    job = build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
     return DocumentAccepted(
         **job.model_dump(), source=source, passages=len(conversion.passages), notes=list(conversion.notes)
     )
@@ -136,19 +136,21 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-def _staged(app: App, reception: PassageReception, source: str, data: bytes, size: int, overlap: int) -> Conversion:
+def _stage_passages(
+    app: App, reception: PassageReception, source: str, data: bytes, size: int, overlap: int
+) -> Conversion:
     """Convert a document, then stage its passages."""
     conversion = app.documents.convert(source, data, size=size, overlap=overlap)
     reception.digest(json.dumps([source, size, overlap]).encode())
     reception.digest(data)
-    lines, errors = _checked(conversion)
+    lines, errors = _check_passages(conversion)
     for piece in pieces(lines):
         reception.add(piece, errors)
         errors = []
     return conversion
 
 
-def _checked(conversion: Conversion) -> tuple[Lines, Mistakes]:
+def _check_passages(conversion: Conversion) -> tuple[Lines, Mistakes]:
     """The passages by their numbers, and what is wrong with those that cannot be ingested."""
     lines: Lines = []
     errors: Mistakes = []

@@ -23,11 +23,11 @@ from engram.api.dependencies import (
     OptionalKey,
     PathScope,
     QueryScope,
+    build_opener,
     json_body,
     needs,
-    opening_at,
 )
-from engram.api.jobs.routes import accepted
+from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.problems import responses
@@ -86,7 +86,7 @@ async def post_passages(
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
 
-    opening = await opening_at(app, asker, need)
+    opening = await build_opener(app, asker, need)
 
     def receive(name: str | None) -> PassageReception:
         return app.ingest.receive(replace(opening(name or DEFAULT_COLLECTION), encoder=encoder), key)
@@ -98,7 +98,7 @@ async def post_passages(
     else:
         reception = receive(collection)
         await receive_lines(request, reception)
-    return accepted(await run_in_threadpool(reception.finish), reception.collection, response)
+    return build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
 
 
 @router.get(
@@ -195,7 +195,7 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
     """
-    return accepted(app.rekey.request(scope, body.key_building, key), scope.collection.name, response)
+    return build_accepted(app.rekey.request(scope, body.key_building, key), scope.collection.name, response)
 
 
 @router.delete(

@@ -23,7 +23,7 @@ from engram.api.schemas import (
     ResponseModel,
     Storable,
     Text,
-    storable_json,
+    check_storable_json,
 )
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
@@ -77,7 +77,9 @@ class PassageIn(Model):
             try:
                 self.sentences = _SENTENCES.validate_python(lifted, strict=True)
             except ValidationError as error:
-                raise ValueError(f"metadata.sentences must be a list of sentences: {_first(error)}") from error
+                raise ValueError(
+                    f"metadata.sentences must be a list of sentences: {_describe_first_mistake(error)}"
+                ) from error
             self.metadata = {key: value for key, value in self.metadata.items() if key != "sentences"}
         return self
 
@@ -85,7 +87,7 @@ class PassageIn(Model):
     def _bound_metadata(self) -> Self:
         """Bound the metadata without its sentences, which have bounds of their own."""
         try:
-            storable_json(self.metadata)
+            check_storable_json(self.metadata)
         except ValueError as error:
             raise ValueError(f"metadata {error}") from error
         return self
@@ -107,7 +109,7 @@ class PassageIn(Model):
         }
 
 
-def _first(error: ValidationError) -> str:
+def _describe_first_mistake(error: ValidationError) -> str:
     mistake = error.errors(include_url=False)[0]
     return f"{'.'.join(str(at) for at in mistake['loc'])}: {mistake['msg']}"
 

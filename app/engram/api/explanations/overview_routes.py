@@ -35,7 +35,7 @@ def get_learned(
 
     Only verdicts that still count are looked at: what was revoked since is left out of the past as well.
     """
-    return LearnedOut.from_service(scope.collection.name, app.learned.learned(scope, until, limit))
+    return LearnedOut.from_service(scope.collection.name, app.learned.summarise_learning(scope, until, limit))
 
 
 @router.get(
@@ -51,4 +51,4 @@ def get_preview(app: App, at: VerdictAt) -> PreviewOut:
 
     Nothing is revoked; `DELETE /feedback/{feedback_id}` does that.
     """
-    return PreviewOut.from_service(at.scope.collection.name, app.learned.without(at.scope, at.id))
+    return PreviewOut.from_service(at.scope.collection.name, app.learned.preview_revocation(at.scope, at.id))

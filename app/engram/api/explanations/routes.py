@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AfterValidator
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, PostedBody, QueryScope, json_body, needs, posted, timed
+from engram.api.dependencies import App, PostedBody, QueryScope, json_body, limit_time, needs, read_body
 from engram.api.explanations.schemas import CompareIn, CompareOut, SentenceMemoryOut
 from engram.api.problems import responses
-from engram.api.schemas import MAX_ID, storable
+from engram.api.schemas import MAX_ID, check_storable
 from engram.core.auth.access_keys import AUDIT, QUERY
 
 router = APIRouter(tags=["explanations"], route_class=Route)
@@ -30,7 +30,7 @@ def get_sentence_memory(
         str | None,
         # Percent-encoded, the longest one still fits the 64 KiB that uvicorn takes of a request's head.
         Query(max_length=5_000, description="A text to tell how near the memory is to."),
-        AfterValidator(storable),
+        AfterValidator(check_storable),
     ] = None,
     after: Annotated[int, Query(ge=0, le=MAX_ID, description="Sequence of the last verdict seen.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Verdicts per page.")] = 100,
@@ -47,11 +47,11 @@ def get_sentence_memory(
 @router.post(
     "/query/compare",
     response_model=CompareOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Ask under two arms",
 )
-def post_compare(sent: Annotated[PostedBody[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:
+def post_compare(sent: Annotated[PostedBody[CompareIn], Depends(read_body(CompareIn))], app: App) -> CompareOut:
     """Ask one question under two arms, by default without and with memory, whatever the collection is set to.
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.

@@ -5,7 +5,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, OptionalKey, PostedBody, RequiredKey, json_body, needs, posted, timed
+from engram.api.dependencies import (
+    App,
+    OptionalKey,
+    PostedBody,
+    RequiredKey,
+    json_body,
+    limit_time,
+    needs,
+    read_body,
+)
 from engram.api.facts.graph_schemas import (
     AlignIn,
     AlignOut,
@@ -23,12 +32,12 @@ router = APIRouter(tags=["facts"], route_class=Route)
 @router.post(
     "/facts/merge",
     response_model=GraphMergeOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(timed)],
+    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Merge a graph of facts",
 )
 def post_graph_merge(
-    sent: Annotated[PostedBody[GraphMergeIn], Depends(posted(GraphMergeIn))], app: App, key: RequiredKey
+    sent: Annotated[PostedBody[GraphMergeIn], Depends(read_body(GraphMergeIn))], app: App, key: RequiredKey
 ) -> GraphMergeOut:
     """Have the collection's graph say what another one says, once under the Idempotency-Key.
 
@@ -45,12 +54,12 @@ def post_graph_merge(
 @router.post(
     "/facts/revoke",
     response_model=FactRevokeOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(timed)],
+    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Revoke verdicts on facts",
 )
 def post_facts_revoke(
-    sent: Annotated[PostedBody[FactRevokeIn], Depends(posted(FactRevokeIn))], app: App, key: OptionalKey
+    sent: Annotated[PostedBody[FactRevokeIn], Depends(read_body(FactRevokeIn))], app: App, key: OptionalKey
 ) -> FactRevokeOut:
     """Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
 
@@ -67,14 +76,14 @@ def post_facts_revoke(
 @router.post(
     "/entities/align",
     response_model=AlignOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(timed)],
+    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Join names of facts",
 )
-def post_align(sent: Annotated[PostedBody[AlignIn], Depends(posted(AlignIn))], app: App) -> AlignOut:
+def post_align(sent: Annotated[PostedBody[AlignIn], Depends(read_body(AlignIn))], app: App) -> AlignOut:
     """Join names that mean the same, as is done with every new name; what somebody took apart stays so.
 
     For facts that came before, or through a process that could not look.
     """
     body = sent.body
-    return AlignOut.from_service(body.collection, app.align.every(sent.scope, body.graph, preview=body.preview))
+    return AlignOut.from_service(body.collection, app.align.align_all(sent.scope, body.graph, preview=body.preview))

@@ -18,9 +18,9 @@ from engram.api.dependencies import (
     QueryScope,
     RequiredKey,
     json_body,
+    limit_time,
     needs,
-    posted,
-    timed,
+    read_body,
 )
 from engram.api.facts.entity_schemas import (
     CountIn,
@@ -70,7 +70,7 @@ Graph = Annotated[CollectionName | None, Query(description="A graph of its own; 
     summary="State facts",
 )
 async def post_facts(
-    sent: Annotated[PostedBody[FactsIn], Depends(posted(FactsIn))],
+    sent: Annotated[PostedBody[FactsIn], Depends(read_body(FactsIn))],
     app: App,
     key: OptionalKey,
     answering: Answering,
@@ -80,13 +80,16 @@ async def post_facts(
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
     """
     body, scope = sent.body, sent.scope
-    by_model = body.text is not None and app.texts.chosen(body.extraction, allowed=scope.may(LLM)) == BY_LLM
-    work = partial(_stated, sent, app, key)
+    by_model = (
+        body.text is not None
+        and app.texts.choose_extraction(body.extraction, allowed=scope.is_allowed(LLM)) == BY_LLM
+    )
+    work = partial(_state_facts, sent, app, key)
     # Rules take the processor, as questions do; a language model is waited for.
     return await (run_in_threadpool(work) if by_model else answering.do(work))
 
 
-def _stated(sent: PostedBody[FactsIn], app: Application, key: str | None) -> FactsOut:
+def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -> FactsOut:
     body, scope = sent.body, sent.scope
     state = partial(
         app.facts.state,
@@ -98,16 +101,16 @@ def _stated(sent: PostedBody[FactsIn], app: Application, key: str | None) -> Fac
     )
     if body.text is None:
         _take_facts(app, scope, len(body.facts))
-        applied = state([fact.stated() for fact in body.facts])
+        applied = state([fact.to_stated_fact() for fact in body.facts])
         return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts))
     if body.extraction == BY_LLM:
         scope.need(LLM, "A language model that reads facts")
-    known = app.facts.stated_before(
+    known = app.facts.find_earlier_statement(
         scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.request_values()
     )
     if known is not None:  # the model is not asked twice for what counts once
         return FactsOut.from_service(body.collection, [known], app.show.facts(scope, known.facts))
-    by = app.texts.chosen(body.extraction, allowed=scope.may(LLM))
+    by = app.texts.choose_extraction(body.extraction, allowed=scope.is_allowed(LLM))
     read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
     _take_facts(app, scope, len(read.stated))
     applied = state(read.stated)
@@ -123,12 +126,12 @@ def _take_facts(app: Application, scope: Scope, count: int) -> None:
 @router.post(
     "/facts/revise",
     response_model=FactsOut,
-    dependencies=[needs(JUDGE), Depends(json_body), Depends(timed)],
+    dependencies=[needs(JUDGE), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 502, 503),
     summary="Judge facts",
 )
 def post_facts_revise(
-    sent: Annotated[PostedBody[ReviseIn], Depends(posted(ReviseIn))], app: App, key: RequiredKey
+    sent: Annotated[PostedBody[ReviseIn], Depends(read_body(ReviseIn))], app: App, key: RequiredKey
 ) -> FactsOut:
     """Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
 
@@ -147,12 +150,12 @@ def post_facts_revise(
 @router.post(
     "/facts/search",
     response_model=FactSearchOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Search facts",
 )
 def post_facts_search(
-    sent: Annotated[PostedBody[FactSearchIn], Depends(posted(FactSearchIn))], app: App
+    sent: Annotated[PostedBody[FactSearchIn], Depends(read_body(FactSearchIn))], app: App
 ) -> FactSearchOut:
     """Paths of facts from what a question names, their facts, and these as text with citations within a budget.
 
@@ -212,7 +215,7 @@ def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 
 )
 def post_merge(
     entity_id: EntityId,
-    sent: Annotated[PostedBody[MergeIn], Depends(posted(MergeIn))],
+    sent: Annotated[PostedBody[MergeIn], Depends(read_body(MergeIn))],
     app: App,
     key: RequiredKey,
 ) -> FactEntityOut:
@@ -231,7 +234,7 @@ def post_merge(
     summary="Split entities",
 )
 def post_split(
-    entity_id: EntityId, sent: Annotated[PostedBody[SplitIn], Depends(posted(SplitIn))], app: App
+    entity_id: EntityId, sent: Annotated[PostedBody[SplitIn], Depends(read_body(SplitIn))], app: App
 ) -> FactEntityOut:
     """Take apart what was merged into this entity, or this from what it was merged into."""
     app.join.split(sent.scope, entity_id)
@@ -260,7 +263,9 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Declare a predicate",
 )
-def put_predicate(sent: Annotated[PostedBody[PredicateIn], Depends(posted(PredicateIn))], app: App) -> PredicateOut:
+def put_predicate(
+    sent: Annotated[PostedBody[PredicateIn], Depends(read_body(PredicateIn))], app: App
+) -> PredicateOut:
     """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
     body = sent.body
     return PredicateOut.model_validate(
@@ -275,7 +280,7 @@ def put_predicate(sent: Annotated[PostedBody[PredicateIn], Depends(posted(Predic
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Count predicates",
 )
-def post_count(sent: Annotated[PostedBody[CountIn], Depends(posted(CountIn))], app: App) -> PredicatesOut:
+def post_count(sent: Annotated[PostedBody[CountIn], Depends(read_body(CountIn))], app: App) -> PredicatesOut:
     """Learn which predicates are functional from how often a subject has one object at a time."""
     predicates = app.predicates.count(sent.scope, sent.body.graph)
     return PredicatesOut(

@@ -68,7 +68,7 @@ class FactIn(Model):
         default=None, description="How the source says it; by default the fact itself."
     )
 
-    def stated(self) -> StatedFact:
+    def to_stated_fact(self) -> StatedFact:
         """Return the fact for the service."""
         first, last = (None if day is None else day.toordinal() for day in (self.valid_from, self.valid_to))
         triple = Triple(self.subject, self.predicate, self.object, 0, self.kind, first, last, self.confidence)

@@ -81,7 +81,7 @@ def get_jobs(
     )
 
 
-def accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+def build_accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
     """The answer to a request that a job will carry out."""
     status_url = f"/jobs/{job_id}?collection={collection}"
     response.headers["Location"] = status_url

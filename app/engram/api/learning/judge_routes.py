@@ -47,4 +47,4 @@ def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> Ju
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """
     app.quotas.admit(scope.principal, judge)
-    return JudgeOut.from_service(app.judges.set(scope, judge, **body.own()))
+    return JudgeOut.from_service(app.judges.set(scope, judge, **body.to_settings()))

@@ -52,7 +52,7 @@ class JudgeIn(Model):
         description="Whether it counts in full, whoever brings its verdicts.",
     )
 
-    def own(self) -> dict[str, Any]:
+    def to_settings(self) -> dict[str, Any]:
         """Return the settings as the service takes them."""
         return {name: getattr(self, field) for name, field in NAMES.items()}
 

@@ -28,7 +28,7 @@ LEDGER_EXAMPLES: list[JsonValue] = [
 ]
 
 
-def _distinct(scores: list["PulledScoreIn"]) -> list["PulledScoreIn"]:
+def _check_distinct(scores: list["PulledScoreIn"]) -> list["PulledScoreIn"]:
     if len({score.score_id for score in scores}) < len(scores):
         raise ValueError("must have each score once")
     return scores
@@ -55,7 +55,9 @@ class PulledScoresIn(Model):
 
     model_config = ConfigDict(json_schema_extra={"examples": LEDGER_EXAMPLES})
 
-    scores: Annotated[list[PulledScoreIn], Field(min_length=1, max_length=MAX_SCORES), AfterValidator(_distinct)]
+    scores: Annotated[
+        list[PulledScoreIn], Field(min_length=1, max_length=MAX_SCORES), AfterValidator(_check_distinct)
+    ]
 
     def to_ledger(self) -> list[PulledScore]:
         """The scores as the service takes them."""

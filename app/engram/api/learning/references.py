@@ -47,7 +47,7 @@ def _way(reference: Any) -> str:
     return "id"
 
 
-def named(reference: int | SentenceById | SentenceByText) -> NamedSentence:
+def to_named_sentence(reference: int | SentenceById | SentenceByText) -> NamedSentence:
     """The sentence as services take it."""
     if isinstance(reference, SentenceByText):
         return NamedSentence(passage_id=reference.passage_id, text=reference.text, examined=reference.examined)
@@ -89,7 +89,7 @@ def _citation_way(citation: Any) -> str:
     return "id"
 
 
-def cited(citation: int | str | CitedPassage | CitedSentence | QuotedSentence) -> NamedSentence:
+def to_citation(citation: int | str | CitedPassage | CitedSentence | QuotedSentence) -> NamedSentence:
     """The citation as services take it; one of a passage has no sentence."""
     match citation:
         case str():

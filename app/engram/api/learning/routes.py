@@ -19,10 +19,10 @@ from engram.api.dependencies import (
     VerdictAt,
     json_body,
     needs,
-    posted,
-    posted_often,
+    read_body,
+    read_frequent_body,
 )
-from engram.api.jobs.routes import accepted
+from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.learning.schemas import (
     ChangeOut,
@@ -60,7 +60,7 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     summary="Judge an answered query",
 )
 async def post_feedback(
-    sent: Annotated[PostedBody[FeedbackIn], Depends(posted_often(FeedbackIn))],
+    sent: Annotated[PostedBody[FeedbackIn], Depends(read_frequent_body(FeedbackIn))],
     response: Response,
     app: App,
     key: RequiredKey,
@@ -72,18 +72,18 @@ async def post_feedback(
     """
     body = sent.body
     if body.session_id is not None:
-        return await run_in_threadpool(_on_session, app, sent, body.session_id, key, response)
+        return await run_in_threadpool(_judge_session, app, sent, body.session_id, key, response)
     if body.is_rating:
-        return await run_in_threadpool(_rated, app, sent, key, response)
+        return await run_in_threadpool(_rate_answer, app, sent, key, response)
     try:
-        stored = await _stored(app, sent, key)
+        stored = await _store_verdict(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
         scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal, JUDGE)
-        stored = await _stored(app, replace(sent, scope=scope), key)
-    receipt = await run_in_threadpool(_applied, app, stored) if body.wait else Receipt(stored.event, None)
+        stored = await _store_verdict(app, replace(sent, scope=scope), key)
+    receipt = await run_in_threadpool(_apply_verdict, app, stored) if body.wait else Receipt(stored.event, None)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
-    return FeedbackOut(**_out(receipt, body.collection))
+    return FeedbackOut(**_format_receipt(receipt, body.collection))
 
 
 @router.get(
@@ -125,7 +125,7 @@ def list_feedback(
     listed = app.verdict_listing.page(scope, status=status, after=after, before=before, limit=limit, query=query_id)
     more = len(listed) == limit
     return FeedbackPage(
-        feedback=[_listed(summary, scope.collection.name) for summary in listed],
+        feedback=[_format_listed(summary, scope.collection.name) for summary in listed],
         next_after=listed[-1].event.id if more and before is None else None,
         next_before=listed[-1].event.id if more and before is not None else None,
     )
@@ -157,7 +157,10 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     summary="Revoke many verdicts",
 )
 def post_revoke(
-    sent: Annotated[PostedBody[RevokeIn], Depends(posted(RevokeIn))], response: Response, app: App, key: OptionalKey
+    sent: Annotated[PostedBody[RevokeIn], Depends(read_body(RevokeIn))],
+    response: Response,
+    app: App,
+    key: OptionalKey,
 ) -> JobAccepted:
     """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
 
@@ -166,7 +169,7 @@ def post_revoke(
     """
     body = sent.body
     job_id = app.revoke.request(sent.scope, body.judge, body.since, body.before, key)
-    return accepted(job_id, body.collection, response)
+    return build_accepted(job_id, body.collection, response)
 
 
 @router.post(
@@ -176,7 +179,7 @@ def post_revoke(
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Retry parked verdicts",
 )
-def post_retry(sent: Annotated[PostedBody[RetryIn], Depends(posted(RetryIn))], app: App) -> RetryOut:
+def post_retry(sent: Annotated[PostedBody[RetryIn], Depends(read_body(RetryIn))], app: App) -> RetryOut:
     """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
     body = sent.body
     return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))
@@ -195,17 +198,19 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
 
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
-    return FeedbackOut(**_out(app.feedback.retry(scope, feedback_id), scope.collection.name))
+    return FeedbackOut(**_format_receipt(app.feedback.retry(scope, feedback_id), scope.collection.name))
 
 
-def _applied(app: App, stored: Accepted) -> Receipt:
+def _apply_verdict(app: App, stored: Accepted) -> Receipt:
     """Return the receipt of the verdict once its effects can be read."""
-    receipt = app.feedback.applied(stored)
+    receipt = app.feedback.apply_event(stored)
     app.reads.note_write(stored.collection_id)
     return receipt
 
 
-def _on_session(app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str, response: Response) -> FeedbackOut:
+def _judge_session(
+    app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str, response: Response
+) -> FeedbackOut:
     """Judge a session; answered as the verdict on its own question is, with the ids of all."""
     scope = app.access.scope(sent.body.collection, sent.scope.principal)
     _admit(app, scope, sent.body.judge)
@@ -216,13 +221,13 @@ def _on_session(app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str,
         app.reads.note_write(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
-    receipt = _out(receipts[0], sent.body.collection)
+    receipt = _format_receipt(receipts[0], sent.body.collection)
     complete_at = app.teacher.complete_at(scope, state, verdict)
     ids = [one.event.id for one in receipts]
     return FeedbackOut(**receipt, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
 
 
-def _rated(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response) -> FeedbackOut:
+def _rate_answer(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response) -> FeedbackOut:
     """Rate an answer."""
     body = sent.body
     scope = app.access.scope(body.collection, sent.scope.principal, JUDGE)
@@ -232,7 +237,7 @@ def _rated(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response)
         app.reads.note_write(scope.collection.id)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
-    return FeedbackOut(**_out(receipt, body.collection))
+    return FeedbackOut(**_format_receipt(receipt, body.collection))
 
 
 def _admit(app: App, scope: Scope, claimed: str | None) -> None:
@@ -240,9 +245,9 @@ def _admit(app: App, scope: Scope, claimed: str | None) -> None:
     app.quotas.admit(scope.principal, judge)
 
 
-def _listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
+def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
     return ListedFeedbackOut(
-        **_out(Receipt(summary.event, None), collection),
+        **_format_receipt(Receipt(summary.event, None), collection),
         question=summary.question,
         rating=summary.rating,
         reason=summary.reason,
@@ -253,10 +258,10 @@ def _listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
 
 
 def _detail(detail: Detail, collection: str) -> FeedbackDetail:
-    return FeedbackDetail(**_out(detail, collection), verdict=asdict(detail.verdict))
+    return FeedbackDetail(**_format_receipt(detail, collection), verdict=asdict(detail.verdict))
 
 
-async def _stored(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:
+async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:
     if sent.scope.principal is not LOCAL:
         await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)
@@ -265,7 +270,7 @@ async def _stored(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:
     return await asyncio.wrap_future(app.intake.submit(verdict, key, announced=not sent.body.wait))
 
 
-def _out(receipt: Receipt, collection: str) -> dict[str, object]:
+def _format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:
     event = receipt.event
     return {
         "feedback_id": event.id,

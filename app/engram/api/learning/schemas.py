@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from engram.api.learning.references import CitationList, SentenceList, cited, named
+from engram.api.learning.references import CitationList, SentenceList, to_citation, to_named_sentence
 from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.retrieval.expansion_schemas import ExpansionIn
 from engram.api.schemas import (
@@ -21,7 +21,7 @@ from engram.api.schemas import (
     Text,
 )
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.filter.ratings import meaning
+from engram.core.filter.ratings import find_meaning
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import IncomingRating, Verdict
 
@@ -205,7 +205,7 @@ class FeedbackIn(Model):
         beside = sorted(self.model_fields_set - RATED)
         if beside:
             raise ValueError(f"rating does not go with {beside[0]}")
-        meaning(self.rating or "withdrawn", self.reason, has_citations=bool(self.cited))
+        find_meaning(self.rating or "withdrawn", self.reason, has_citations=bool(self.cited))
         return self
 
     @property
@@ -223,9 +223,9 @@ class FeedbackIn(Model):
         return Verdict(
             query_id=self.query_id or NO_QUERY,
             scope=scope,
-            supporting=[named(reference) for reference in self.supporting],
-            rejected=[named(reference) for reference in self.rejected],
-            missed=[named(reference) for reference in self.missed],
+            supporting=[to_named_sentence(reference) for reference in self.supporting],
+            rejected=[to_named_sentence(reference) for reference in self.rejected],
+            missed=[to_named_sentence(reference) for reference in self.missed],
             partial=not self.claims_all,
             retrieval_success=self.retrieval_success,
             generation_success=self.generation_success,
@@ -234,7 +234,7 @@ class FeedbackIn(Model):
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
             judge=self.judge,
             confidence=self.confidence,
-            rating=IncomingRating(self.rating or "withdrawn", [cited(one) for one in self.cited], self.reason)
+            rating=IncomingRating(self.rating or "withdrawn", [to_citation(one) for one in self.cited], self.reason)
             if self.is_rating
             else None,
         )

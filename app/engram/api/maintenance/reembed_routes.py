@@ -5,7 +5,7 @@ from pydantic import ConfigDict, Field
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, OptionalKey, PathScope, json_body, needs
-from engram.api.jobs.routes import accepted
+from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.problems import responses
 from engram.api.schemas import Model, Text
@@ -41,7 +41,7 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
     ones stay: the same request for the encoder before goes back to them.
     """
-    return accepted(app.reembed.request(scope, body.model, key), scope.collection.name, response)
+    return build_accepted(app.reembed.request(scope, body.model, key), scope.collection.name, response)
 
 
 @router.delete(
@@ -54,4 +54,4 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
 )
 def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
     """Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then."""
-    return accepted(app.reembed.request_drop(scope, key), scope.collection.name, response)
+    return build_accepted(app.reembed.request_drop(scope, key), scope.collection.name, response)

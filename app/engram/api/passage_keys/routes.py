@@ -49,7 +49,7 @@ def get_key(
 )
 def get_keys(scope: PathScope, app: App) -> KeysOut:
     """The serving generation of the collection's keys, and what waits for the next evolution."""
-    return _out(app.evolve.standing(scope))
+    return _format_standing(app.evolve.load_standing(scope))
 
 
 @router.post(
@@ -66,7 +66,7 @@ def post_evolve(scope: PathScope, app: App) -> EvolveOut:
     return EvolveOut(
         collection=scope.collection.name,
         changed=generation is not None,
-        serving=app.evolve.standing(scope).generation if generation is None else generation.number,
+        serving=app.evolve.load_standing(scope).generation if generation is None else generation.number,
         generation=None if generation is None else GenerationOut.model_validate(generation),
     )
 
@@ -106,8 +106,8 @@ def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
     """
     standing = app.evolve.roll_back(scope, body.generation)
     app.reads.note_write(scope.collection.id)
-    return _out(standing)
+    return _format_standing(standing)
 
 
-def _out(standing: KeyStanding) -> KeysOut:
+def _format_standing(standing: KeyStanding) -> KeysOut:
     return KeysOut(collection=standing.collection, generation=standing.generation, **asdict(standing.progress))

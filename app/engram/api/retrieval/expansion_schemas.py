@@ -27,7 +27,7 @@ EXPAND_EXAMPLES: list[JsonValue] = [
 ]
 
 
-def _distinct(methods: list[Method]) -> list[Method]:
+def _check_distinct(methods: list[Method]) -> list[Method]:
     if len(set(methods)) < len(methods):
         raise ValueError("must not repeat a method")
     return methods
@@ -43,7 +43,7 @@ class ExpandIn(Model):
     methods: Annotated[
         list[Method],
         Field(min_length=1, max_length=10, json_schema_extra={"uniqueItems": True}),
-        AfterValidator(_distinct),
+        AfterValidator(_check_distinct),
     ] = Field(
         description=(
             "'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a "

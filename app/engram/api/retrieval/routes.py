@@ -19,9 +19,9 @@ from engram.api.dependencies import (
     QueryAt,
     QueryScope,
     json_body,
+    limit_time,
     needs,
-    posted,
-    timed,
+    read_body,
 )
 from engram.api.problem_document import Problem
 from engram.api.problems import content, responses
@@ -54,24 +54,24 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
 async def post_query(
-    sent: Annotated[PostedBody[QueryIn], Depends(posted(QueryIn))],
+    sent: Annotated[PostedBody[QueryIn], Depends(read_body(QueryIn))],
     app: App,
     answering: Answering,
     parent: ParentTrace,
 ) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
-    return await _in_turn(app, answering, [sent.body], partial(_answered, app, sent, parent))
+    return await _answer_in_turn(app, answering, [sent.body], partial(_answer_query, app, sent, parent))
 
 
 @router.post(
     "/queries:batch",
     response_model=BatchOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 413, 415, 422, 503),
     summary="Retrieve passages for several questions",
 )
@@ -82,7 +82,7 @@ async def post_queries(
 
     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
     """
-    return await _in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need, parent))
+    return await _answer_in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need, parent))
 
 
 def _batch(body: BatchIn, app: Application, asker: Principal, need: str, parent: str | None) -> BatchOut:
@@ -105,26 +105,26 @@ def _answer(app: Application, asker: Principal, need: str, query: QueryIn, paren
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")
-    return _answered(app, PostedBody(query, app.access.lazily(query.collection, asker, need)), parent)
+    return _answer_query(app, PostedBody(query, app.access.lazily(query.collection, asker, need)), parent)
 
 
-def _answered(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
+def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
     if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope, parent)))
 
 
-async def _in_turn(
+async def _answer_in_turn(
     app: Application, answering: RequestThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
 ) -> Response:
     """Answer queries in turn, as JSON; those that mostly wait for a language model take no turn."""
 
-    def written() -> Response:  # where it was made: on the event loop all others would wait for it
+    def write_response() -> Response:  # where it was made: on the event loop all others would wait for it
         deadline.check()  # the client may have left while it waited for its turn
         return Response(answer().model_dump_json(by_alias=True), media_type="application/json")
 
     asks_model = app.settings.llm_time_extraction or any(query.stop_rule == "llm" for query in queries)
-    return await (run_in_threadpool(written) if asks_model else answering.do(written))
+    return await (run_in_threadpool(write_response) if asks_model else answering.do(write_response))
 
 
 @router.get(
@@ -138,7 +138,7 @@ def get_queries(
     app: App, scope: QueryScope, trace_id: Annotated[TraceId, Query(description="As `POST /query` took it.")]
 ) -> TracedQueriesOut:
     """The first thousand queries of the trace that you may see; none if no query has this trace id."""
-    traced = app.ask.traced(scope, trace_id)
+    traced = app.ask.list_trace_queries(scope, trace_id)
     return TracedQueriesOut(
         collection=scope.collection.name,
         trace_id=trace_id,
@@ -170,12 +170,12 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 @router.post(
     "/answer",
     response_model=AnswerOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )
 def post_answer(
-    sent: Annotated[PostedBody[AnswerIn], Depends(posted(AnswerIn))], app: App, parent: ParentTrace
+    sent: Annotated[PostedBody[AnswerIn], Depends(read_body(AnswerIn))], app: App, parent: ParentTrace
 ) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
     answer = app.answer.answer(sent.body.to_query(sent.scope, parent))

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Depends, Response, status
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, OptionalKey, PathScope, json_body, needs
-from engram.api.jobs.routes import accepted
+from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.problems import responses
 from engram.api.revocation.schemas import ReplayIn
@@ -28,6 +28,6 @@ def post_replay(body: ReplayIn, response: Response, app: App, scope: PathScope, 
     live. The collection itself is left alone.
     """
     if body.into is not None:
-        app.access.opening(body.into, scope.principal, ADMIN)
+        app.access.prepare_opening(body.into, scope.principal, ADMIN)
     job_id = app.past.request(scope, body.until, body.into, key)
-    return accepted(job_id, scope.collection.name, response)
+    return build_accepted(job_id, scope.collection.name, response)

@@ -20,8 +20,8 @@ from engram.api.dependencies import (
     SessionAt,
     json_body,
     needs,
-    posted,
-    posted_to_session,
+    read_body,
+    read_session_body,
 )
 from engram.api.problems import responses
 from engram.api.sessions.schemas import (
@@ -79,7 +79,7 @@ _ENDED: dict[int | str, dict[str, Any]] = {
     summary="Start a session",
 )
 def post_session(
-    sent: Annotated[PostedBody[SessionIn], Depends(posted(SessionIn))],
+    sent: Annotated[PostedBody[SessionIn], Depends(read_body(SessionIn))],
     response: Response,
     app: App,
     key: OptionalKey,
@@ -92,7 +92,7 @@ def post_session(
     if sent.scope.principal is not LOCAL:
         app.quotas.take(sent.scope.principal, "sessions")
     session = app.sessions.start(sent.scope, sent.body.to_session(), key)
-    return _answered(app, sent.scope, session, response, wait=sent.body.wait)
+    return _answer_session(app, sent.scope, session, response, wait=sent.body.wait)
 
 
 @router.get(
@@ -160,7 +160,7 @@ def get_events(
     summary="Run one more round",
 )
 def post_round(
-    sent: Annotated[PostedToSession[RoundIn], Depends(posted_to_session(RoundIn))], response: Response, app: App
+    sent: Annotated[PostedToSession[RoundIn], Depends(read_session_body(RoundIn))], response: Response, app: App
 ) -> SessionAccepted | SessionOut:
     """Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
     would.
@@ -168,7 +168,7 @@ def post_round(
     One that runs, was cancelled or has spent its budget is a conflict.
     """
     app.sessions.go_on(sent.scope, sent.id, sent.body.question, sent.body.named)
-    return _answered(app, sent.scope, sent.id, response, wait=sent.body.wait)
+    return _answer_session(app, sent.scope, sent.id, response, wait=sent.body.wait)
 
 
 @router.delete(
@@ -183,7 +183,7 @@ def delete_session(app: App, at: SessionAt) -> SessionOut:
     return SessionOut.from_service(app.sessions.cancel(at.scope, at.id))
 
 
-def _answered(
+def _answer_session(
     app: App, scope: Scope, session: UUID, response: Response, *, wait: bool
 ) -> SessionAccepted | SessionOut:
     view = app.sessions.wait(scope, session) if wait else None

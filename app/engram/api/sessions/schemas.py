@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.learning.references import SentenceList, named
+from engram.api.learning.references import SentenceList, to_named_sentence
 from engram.api.retrieval.schemas import ArmIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
@@ -173,7 +173,7 @@ class RoundIn(Model):
     @property
     def named(self) -> list[NamedSentence]:
         """The sentences as the service takes them."""
-        return [named(reference) for reference in self.evidence]
+        return [to_named_sentence(reference) for reference in self.evidence]
 
 
 class CostOut(ResponseModel):

@@ -30,7 +30,7 @@ ANYWHERE = "*"
 """Stands for every collection of the tenant, those that are yet to come included."""
 
 
-def made_of(random: bytes) -> str:
+def build_key(random: bytes) -> str:
     """The key that these random bytes make.
 
     Raises:
@@ -43,7 +43,7 @@ def made_of(random: bytes) -> str:
 
 
 def is_key(text: str) -> bool:
-    """Whether the text is a key as ``made_of`` makes them, its checksum included."""
+    """Whether the text is a key as ``build_key`` makes them, its checksum included."""
     if not KEY.fullmatch(text):
         return False
     body = text[len(PREFIX) : -CHECK_CHARACTERS]
@@ -94,24 +94,25 @@ class Grants:
         """Return the grants as they are stored and shown."""
         return {name: list(scopes) for name, scopes in self.scopes}
 
-    def on(self, collection: str) -> frozenset[str]:
+    def list_scopes(self, collection: str) -> frozenset[str]:
         """Return the scopes allowed on a collection, those allowed anywhere included."""
         allowed = {s for name, scopes in self.scopes if name in (ANYWHERE, collection) for s in scopes}
         return frozenset(SCOPES if ADMIN in allowed else allowed)
 
-    def anywhere(self) -> frozenset[str]:
+    def list_all_scopes(self) -> frozenset[str]:
         """Return the scopes allowed on at least one collection."""
-        return frozenset(scope for name, _ in self.scopes for scope in self.on(name))
+        return frozenset(scope for name, _ in self.scopes for scope in self.list_scopes(name))
 
     def collections(self, scope: str) -> frozenset[str] | None:
         """The collections on which the scope is allowed; None: all."""
-        named = frozenset(name for name, _ in self.scopes if scope in self.on(name))
+        named = frozenset(name for name, _ in self.scopes if scope in self.list_scopes(name))
         return None if ANYWHERE in named else named
 
     def covers(self, required: "Grants") -> bool:
         """Whether all that ``required`` allow is allowed."""
         return all(
-            (self.on(ANYWHERE) if name == ANYWHERE else self.on(name)) >= set(required.on(name))
+            (self.list_scopes(ANYWHERE) if name == ANYWHERE else self.list_scopes(name))
+            >= set(required.list_scopes(name))
             for name, _ in required.scopes
         )
 

@@ -37,20 +37,20 @@ class GainBudget:
     day: str = ""
     kept: tuple[tuple[str, float], ...] = ()
 
-    def on(self, day: str) -> "GainBudget":
+    def start_day(self, day: str) -> "GainBudget":
         """Return the budget for a verdict of ``day``.
 
         A new day starts afresh; a late verdict counts to the last day.
         """
         return GainBudget(day) if day > self.day else self
 
-    def remaining(self, judge: str) -> float:
+    def find_remaining_share(self, judge: str) -> float:
         """The share that this judge left so far."""
         return next((share for name, share in self.kept if name == judge), 1.0)
 
-    def after(self, judge: str, gain: float) -> "GainBudget":
+    def spend(self, judge: str, gain: float) -> "GainBudget":
         """With one more verdict of the judge."""
-        share = self.remaining(judge) * (1.0 - gain)
+        share = self.find_remaining_share(judge) * (1.0 - gain)
         remaining = [of for of in self.kept if of[0] != judge]
         return GainBudget(self.day, tuple(sorted([*remaining, (judge, share)])) if remaining else ((judge, share),))
 
@@ -59,7 +59,7 @@ UNTOUCHED = GainBudget()
 """Of a memory that no verdict moved."""
 
 
-def most_gain(remaining_share: float, share: float) -> float:
+def compute_largest_gain(remaining_share: float, share: float) -> float:
     """The largest gain that keeps what a judge closes of the distance to its verdicts within ``share``.
 
     Args:
@@ -75,8 +75,8 @@ def most_gain(remaining_share: float, share: float) -> float:
     return gain if gain > LEAST_GAIN else 0.0
 
 
-def most_gains(remaining_shares: Floats, shares: Floats) -> Floats:
-    """``most_gain`` of each, (n,), to the bit.
+def compute_largest_gains(remaining_shares: Floats, shares: Floats) -> Floats:
+    """``compute_largest_gain`` of each, (n,), to the bit.
 
     Raises:
         ValueError: a value is out of its range.
@@ -87,7 +87,7 @@ def most_gains(remaining_shares: Floats, shares: Floats) -> Floats:
     return np.where(gains > LEAST_GAIN, gains, 0.0)
 
 
-def contested(statements: Said, judge: str, target: int) -> bool:
+def is_contested(statements: Said, judge: str, target: int) -> bool:
     """Whether a verdict goes against what other judges said of the same sentence for the same question.
 
     It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
@@ -105,7 +105,7 @@ def contested(statements: Said, judge: str, target: int) -> bool:
     return first != judge and word != target
 
 
-def allowed_gain(
+def compute_allowed_gain(
     budget: GainBudget, statements: Said, judge: str, target: int, *, share: float, contested_share: float
 ) -> float:
     """The largest gain that a judge's caps leave a verdict.
@@ -116,11 +116,11 @@ def allowed_gain(
         share, contested_share: the judge's caps, in [0, 1]; the second holds, if it is the lower one, for a verdict
             that goes against what others said.
     """
-    cap = min(share, contested_share) if contested(statements, judge, target) else share
-    return most_gain(budget.remaining(judge), cap)
+    cap = min(share, contested_share) if is_contested(statements, judge, target) else share
+    return compute_largest_gain(budget.find_remaining_share(judge), cap)
 
 
-def with_word(statements: Said, judge: str, target: int) -> Said:
+def add_statement(statements: Said, judge: str, target: int) -> Said:
     """Return the statements with this judge's latest one; a new judge's is left out."""
     if judge == NEWCOMERS or (len(statements) == 1 and statements[0] == (judge, target)):
         return statements
@@ -137,7 +137,7 @@ def comparisons(cap: int | None, *, contested: bool) -> int | None:
     return 0 if contested else cap
 
 
-def counted(caps: Sequence[int | None], before: int = 0) -> list[bool]:
+def select_counting(caps: Sequence[int | None], before: int = 0) -> list[bool]:
     """Tell which of a judge's comparisons of one day count towards the ranking, within each one's cap.
 
     Args:

@@ -30,7 +30,7 @@ class FilterConstants:
     standing: float = 1.0
     newcomers: float = 1.0
 
-    def of_new(self, standing: JudgeStanding) -> Self:
+    def adapt_to_standing(self, standing: JudgeStanding) -> Self:
         """Return the constants of a judge without standing.
 
         New judges share their caps and teach the ranking nothing.

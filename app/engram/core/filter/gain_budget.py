@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import Floats, most_gains
+from engram.core.filter.caps import Floats, compute_largest_gains
 
 Ids = NDArray[np.int64]
 NEVER = -1
@@ -58,30 +58,30 @@ class GainBudgets:
         self._verdict_slots = at[len(known) :]
         self._states = verdicts.states
 
-    def most(self, wave: Ids) -> Floats:
+    def compute_largest_gains(self, wave: Ids) -> Floats:
         """The largest gains that caps leave these verdicts, each of another state."""
-        return most_gains(self._left_by(wave), self._caps[wave])
+        return compute_largest_gains(self._find_remaining_shares(wave), self._caps[wave])
 
     def pull(self, wave: Ids, gains: Floats) -> None:
         """Have these verdicts, each of another state, pull by these gains."""
-        slots, days = self._verdict_slots[wave], self._days_by(wave)
-        self._left[slots] = self._left_by(wave) * (1.0 - gains)
+        slots, days = self._verdict_slots[wave], self._find_days(wave)
+        self._left[slots] = self._find_remaining_shares(wave) * (1.0 - gains)
         self._slot_days[slots] = days
         self._days[self._states[wave]] = days
 
-    def _days_by(self, wave: Ids) -> Ids:
+    def _find_days(self, wave: Ids) -> Ids:
         """Return the days of the wave's states; a late verdict counts to the state's last day."""
         return np.maximum(self._days[self._states[wave]], self._verdict_days[wave])
 
-    def _left_by(self, wave: Ids) -> Floats:
+    def _find_remaining_shares(self, wave: Ids) -> Floats:
         slots = self._verdict_slots[wave]
-        return np.where(self._slot_days[slots] == self._days_by(wave), self._left[slots], 1.0)
+        return np.where(self._slot_days[slots] == self._find_days(wave), self._left[slots], 1.0)
 
     def days(self, states: Ids) -> list[str]:
         """The last day of each of these states."""
         return [self._day_names[day] for day in self._days[states].tolist()]
 
-    def shares_left(self, states: Ids) -> list[dict[str, float]]:
+    def list_remaining_shares(self, states: Ids) -> list[dict[str, float]]:
         """Return for each state the share that each judge left on its day."""
         counts = self._slot_days == self._days[self._slot_states]
         found: list[dict[str, float]] = [{} for _ in range(len(self._days))]

@@ -17,8 +17,8 @@ from engram.core.ranking.passage_scores import (
     FIRST_LOOK,
     PLAIN,
     HopReach,
+    add_second_look,
     passage_features,
-    with_second_look,
 )
 from engram.core.ranking.propagation import Candidates, sentence_scores
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-def similarity_after(before: float, gain: float, residual: float) -> float:
+def compute_similarity_after(before: float, gain: float, residual: float) -> float:
     """Cosine of memory and question once a verdict has moved the memory along the question (GAM-RAG, Eq. 12).
 
     Of a unit vector m with m·q = c, the moved one, m + K r q, has length sqrt(1 + 2 K r c + (K r)²).
@@ -41,7 +41,7 @@ def similarity_after(before: float, gain: float, residual: float) -> float:
     return (before + step) / length if length > 0 else 0.0
 
 
-def with_memories(candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]]) -> Candidates:
+def replace_memories(candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]]) -> Candidates:
     """The candidates with these memories.
 
     Args:
@@ -65,14 +65,14 @@ def with_memories(candidates: Candidates, states: Mapping[tuple[int, str], tuple
     )
 
 
-def scores_with(
+def compute_scores(
     candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]], *, learned_only: bool
 ) -> Floats:
     """Scores of Eq. 6, (n,), as they were with these memories; activations are left as they are."""
-    return sentence_scores(with_memories(candidates, states), learned_only=learned_only)
+    return sentence_scores(replace_memories(candidates, states), learned_only=learned_only)
 
 
-def features_with(
+def compute_features(
     features: Floats, passages: Ids, hops: Sequence[HopReach], pool: CandidatePool | None, first: Floats
 ) -> Floats:
     """Features, (n, k), as they were if the hops had reached sentences in this order and with these scores.
@@ -103,10 +103,10 @@ def features_with(
     )
     changed = np.empty_like(sorted_features)
     changed[order] = sorted_features
-    return with_second_look(changed, pool, first)
+    return add_second_look(changed, pool, first)
 
 
-def means_without(prior: Prior, total: WeightEvidence, terms: Sequence[WeightEvidence]) -> Floats:
+def compute_means_without(prior: Prior, total: WeightEvidence, terms: Sequence[WeightEvidence]) -> Floats:
     """The mean weights, (m, k), after all evidence but one term each; the sum is additive, so this is exact."""
     if not terms:
         return np.zeros((0, len(prior.mean)))

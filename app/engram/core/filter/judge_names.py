@@ -12,7 +12,7 @@ PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ._@+:/-]*$"
 _NAME = re.compile(PATTERN.replace("$", r"\Z"))
 
 
-def normalised(name: str) -> str:
+def normalise_name(name: str) -> str:
     """The one spelling of a judge's name: lower case, single spaces, none around it.
 
     Raises:

@@ -106,7 +106,7 @@ def update_memories(
         raise ValueError("perplexities, targets and observation noise must be (n,)")
     predictions = (memory * directions).sum(axis=1) / _lengths(memory)
     residuals = targets - predictions
-    gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
+    gains, noise = _cap_gains(kalman_gain(perplexities, observation_noise), process_noise, most)
     updated = memory + (gains * residuals)[:, None] * directions
     updated /= _lengths(updated)[:, None]
     if most is not None and not most.all():
@@ -143,7 +143,7 @@ def update_supports(
     Its direction is the question itself, so the prediction is the support and Eq. 16 holds exactly:
     s' = (1 - K) s + K y, which stays in [0, 1]. ``most`` is as in ``update_memories``.
     """
-    gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
+    gains, noise = _cap_gains(kalman_gain(perplexities, observation_noise), process_noise, most)
     residuals = targets - supports
     return SupportUpdate(
         supports=supports + gains * residuals,
@@ -153,7 +153,7 @@ def update_supports(
     )
 
 
-def _capped(gains: Floats, process_noise: Floats | float, most: Floats | None) -> tuple[Floats, Floats]:
+def _cap_gains(gains: Floats, process_noise: Floats | float, most: Floats | None) -> tuple[Floats, Floats]:
     """The gains within their caps, and of the process noise the share that is left of each gain.
 
     A verdict that may not move a memory is not to make it less sure either.

@@ -113,7 +113,7 @@ class LoggedVerdict:
         """Whether it claims to name all the evidence that there is."""
         return not self.partial and self.retrieval_success is not False
 
-    def generated(self, threshold: float) -> bool:
+    def is_answer_right(self, threshold: float) -> bool:
         """Whether the answer was right: by the verdict's word, else by its score, which reaches ``threshold``."""
         if self.generation_success is not None:
             return self.generation_success

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import Said, contested, with_word
+from engram.core.filter.caps import Said, add_statement, is_contested
 from engram.core.filter.gain_budget import GainBudgets, Ids, Verdicts
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 from engram.core.filter.state_rows import MemoryRows, SupportRows
@@ -54,7 +54,7 @@ class Observations:
     def __len__(self) -> int:
         return len(self.states)
 
-    def selected(self, rows: Ids) -> "Observations":
+    def select(self, rows: Ids) -> "Observations":
         """The observations at these places."""
         return replace(
             self,
@@ -106,13 +106,13 @@ def hear(
         judges, targets: judge and y of each judgement.
     """
     opposed = np.zeros(len(places), dtype=np.bool_)
-    alone = {(judge, target): with_word((), judge, target) for judge in set(judges) for target in (0, 1)}
+    alone = {(judge, target): add_statement((), judge, target) for judge in set(judges) for target in (0, 1)}
     for row, (place, judge, target) in enumerate(zip(places, judges, targets, strict=True)):
         before = statements[place]
         if before and before == alone[judge, target]:
             continue  # the judge repeats itself, and nobody else spoke
-        opposed[row] = contested(before, judge, target)
-        statements[place] = with_word(before, judge, target)
+        opposed[row] = is_contested(before, judge, target)
+        statements[place] = add_statement(before, judge, target)
     return opposed
 
 
@@ -128,7 +128,7 @@ def move_memories(
         ValueError: a value is out of its range.
     """
     if not len(observations):
-        return MemoryRows.from_rows([]), AuditRows.none()
+        return MemoryRows.from_rows([]), AuditRows.build_empty()
     states, budgets = observations.states, observations.budgets(memories)
     vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
     along = kalman.units(np.stack(directions.vectors))
@@ -155,7 +155,7 @@ def move_memories(
         perplexities=perplexities[rows],
         update_counts=memories.update_counts[rows] + np.bincount(states)[rows],
         days=budgets.days(rows),
-        kept=budgets.shares_left(rows),
+        kept=budgets.list_remaining_shares(rows),
     ), audit
 
 
@@ -168,7 +168,7 @@ def move_supports(
         statements: of each support, after all observations.
     """
     if not len(observations):
-        return SupportRows.from_rows([]), AuditRows.none()
+        return SupportRows.from_rows([]), AuditRows.build_empty()
     states, budgets = observations.states, observations.budgets(supports)
     values, perplexities = supports.supports.copy(), supports.perplexities.copy()
     answered, sufficiency = supports.answered.copy(), supports.sufficiency.copy()
@@ -182,7 +182,7 @@ def move_supports(
             values[at], prior.perplexities, prior.targets, prior.noise, prior.process_noise, most=prior.most
         )
         values[at] = after.supports
-        answered[at], sufficiency[at] = sufficiency_memory.updated_sufficiency(
+        answered[at], sufficiency[at] = sufficiency_memory.update_sufficiency(
             answered[at],
             sufficiency[at],
             targets=prior.targets,
@@ -204,7 +204,7 @@ def move_supports(
         update_counts=supports.update_counts[rows] + np.bincount(states)[rows],
         complete=complete[rows],
         days=budgets.days(rows),
-        kept=budgets.shares_left(rows),
+        kept=budgets.list_remaining_shares(rows),
         said=[statements[state] for state in rows.tolist()],
         answered=answered[rows],
         sufficiency=sufficiency[rows],
@@ -244,7 +244,13 @@ def _move(
         before[wave] = perplexities[states]
         effect = update(
             wave,
-            _Prior(before[wave], targets[wave], observations.noise[wave], process_noise[wave], budgets.most(wave)),
+            _Prior(
+                before[wave],
+                targets[wave],
+                observations.noise[wave],
+                process_noise[wave],
+                budgets.compute_largest_gains(wave),
+            ),
         )
         budgets.pull(wave, effect.gains)
         perplexities[states] = after[wave] = effect.perplexities

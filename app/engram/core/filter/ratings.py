@@ -43,12 +43,12 @@ class RatingMeaning:
     retrieval_success: bool | None = None
     generation_success: bool | None = None
 
-    def at(self, rank: int) -> float:
+    def compute_examination(self, rank: int) -> float:
         """Probability that a rating without citations speaks of the passage of a rank, from 1, in [0, 1]."""
         return self.first / rank if rank <= FIRST else 0.0
 
 
-def meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> RatingMeaning:
+def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> RatingMeaning:
     """Effect of a combination; the table in docs/feedback.md has a line for each.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import Said, contested, with_word
+from engram.core.filter.caps import Said, add_statement, is_contested
 from engram.core.filter.observations import Directions, Observations, hear, move_memories, move_supports
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
@@ -97,12 +97,12 @@ def memories(
         for step in batch:
             sentence = step.recorded.sentence_id
             if sentence not in paths:
-                paths[sentence] = _SentencePaths.begun(sentence, bases)
+                paths[sentence] = _SentencePaths.start(sentence, bases)
             if step.event.id in without:
                 paths[sentence].fork(step.event.id)
         _move_memories(paths, batch)
         for sentence in [sentence for sentence in paths if sentence != unfinished]:
-            yield from paths.pop(sentence).replayed()
+            yield from paths.pop(sentence).list_moved()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class _SentencePaths:
     corrected: dict[str, list[Audit]]
 
     @classmethod
-    def begun(cls, sentence: int, bases: Bases) -> "_SentencePaths":
+    def start(cls, sentence: int, bases: Bases) -> "_SentencePaths":
         channels = [channel for channel in CHANNELS if (sentence, channel) in bases]
         own: dict[tuple[Way, str], SentenceMemory] = {
             (None, channel): SentenceMemory(sentence, channel, bases[sentence, channel]) for channel in channels
@@ -142,7 +142,7 @@ class _SentencePaths:
             {(event, question): words for (way, question), words in self.statements.items() if way is None}
         )
 
-    def replayed(self) -> Iterator[Replayed[SentenceMemory]]:
+    def list_moved(self) -> Iterator[Replayed[SentenceMemory]]:
         """The memories that any event moved."""
         for (way, channel), memory in self.memories.items():
             if memory.update_count:
@@ -241,15 +241,15 @@ def _support_key(step: ReplayStep) -> tuple[int, int]:
     return step.event.question_id, step.recorded.sentence_id
 
 
-def against(words: Iterable[SentenceJudgement]) -> set[int]:
+def find_opposing_events(words: Iterable[SentenceJudgement]) -> set[int]:
     """The events that go against what other judges said, by words in order of question, sentence and sequence."""
     found: set[int] = set()
     for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
         statements: Said = ()
         for word in of_state:
-            if contested(statements, word.judge, word.target):
+            if is_contested(statements, word.judge, word.target):
                 found.add(word.event_id)
-            statements = with_word(statements, word.judge, word.target)
+            statements = add_statement(statements, word.judge, word.target)
     return found
 
 

@@ -107,7 +107,7 @@ class SupportRows:
         )
 
     @classmethod
-    def begun(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
+    def build_empty(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
         """Rows of (question, sentence) ``keys`` of which nothing was said yet."""
         count = len(keys)
         ids = np.array(keys, dtype=np.int64).reshape(-1, 2)
@@ -125,7 +125,7 @@ class SupportRows:
             sufficiency=np.zeros(count),
         )
 
-    def merged(self, other: "SupportRows") -> "SupportRows":
+    def merge(self, other: "SupportRows") -> "SupportRows":
         """Rows of both, by question and sentence."""
         arrays = {name: np.append(getattr(self, name), getattr(other, name)) for name in _SUPPORT_ARRAYS}
         lists = {name: [*getattr(self, name), *getattr(other, name)] for name in _SUPPORT_LISTS}

@@ -116,7 +116,7 @@ class Audit:
     process_noise: float
 
     @classmethod
-    def of_observation(
+    def from_observation(
         cls,
         observation: SentenceObservation,
         channel: str,
@@ -170,7 +170,7 @@ class AuditRows:
     process_noise: Floats
 
     @classmethod
-    def none(cls) -> "AuditRows":
+    def build_empty(cls) -> "AuditRows":
         """No row."""
         ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
         return cls(ids, ids, ids, ids, numbers, numbers, numbers, numbers, numbers, numbers)
@@ -192,10 +192,10 @@ class AuditRows:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence["AuditRows"]) -> "AuditRows":
+    def concatenate(cls, parts: Sequence["AuditRows"]) -> "AuditRows":
         """All rows of the parts, one part after the other."""
         if not parts:
-            return cls.none()
+            return cls.build_empty()
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
     def __len__(self) -> int:
@@ -226,7 +226,7 @@ def question_hash(question: str) -> bytes:
     return hashlib.sha256((words.strip(MARKS) or words).encode()).digest()
 
 
-def seen_noise(observation_noise: float, examined: float) -> float:
+def compute_seen_noise(observation_noise: float, examined: float) -> float:
     """R of what a judge says of a sentence that it looked at with this probability only, in (0, 1].
 
     Raises:

@@ -107,7 +107,7 @@ def move(observed: BatchObservations, memories: MemoryRows) -> MovedStates:
     """
     moved_memories, memory_audit = move_memories(memories, observed.remembered, observed.directions)
     moved_supports, support_audit = move_supports(observed.supports, observed.recalled, observed.statements)
-    audit = AuditRows.joined([memory_audit, support_audit])
+    audit = AuditRows.concatenate([memory_audit, support_audit])
     return MovedStates(moved_memories, moved_supports, audit, observed.contested)
 
 
@@ -138,7 +138,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
 
     questions = [events[at].question_id for at in at_event.tolist()]
     keys = list(zip(questions, sentences, strict=True))
-    supports = supports.merged(SupportRows.begun(sorted(set(keys) - _places(supports).keys())))
+    supports = supports.merge(SupportRows.build_empty(sorted(set(keys) - _places(supports).keys())))
     place_of = _places(supports)
     states, spoken_statements = [place_of[key] for key in keys], [*supports.said]
     judges = [events[at].judge for at in at_event.tolist()]
@@ -154,11 +154,15 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
     )
     contested = {events[at].id for at in at_event[recalled.opposed].tolist()}
     return BatchObservations(
-        *_of_memories(statements, recalled, places), supports, recalled, spoken_statements, frozenset(contested)
+        *_build_memory_observations(statements, recalled, places),
+        supports,
+        recalled,
+        spoken_statements,
+        frozenset(contested),
     )
 
 
-def _of_memories(
+def _build_memory_observations(
     statements: Sequence[EventStatement], judged: Observations, places: Sequence[Mapping[int, int]]
 ) -> tuple[Observations, Directions]:
     """The observations of memories by what events judge.
@@ -183,9 +187,7 @@ def _of_memories(
         channels.append(np.full(len(moving), AUDITED.index(channel)))
         rows.append(row[moving])
     moving_rows = np.concatenate(rows_judged)
-    observed = replace(
-        judged.selected(moving_rows), states=np.concatenate(states), channels=np.concatenate(channels)
-    )
+    observed = replace(judged.select(moving_rows), states=np.concatenate(states), channels=np.concatenate(channels))
     return observed, Directions(directions, np.concatenate(rows))
 
 

@@ -21,7 +21,7 @@ PARTIAL = 0.25
 """Weight of a verdict that names some evidence, beside one that claims to name all of it."""
 
 
-def updated_sufficiency(
+def update_sufficiency(
     answered: Floats,
     sufficiency: Floats,
     *,

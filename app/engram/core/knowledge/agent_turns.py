@@ -93,7 +93,7 @@ def read_turn(text: str, offered: Collection[Act] = ACTS) -> AgentTurn:
     tags = _TAG.findall(text)
     matched = _TURN.fullmatch(text)
     if matched is None or len(tags) != 4:
-        raise FormatError(_what_is_wrong(text, tags))
+        raise FormatError(_describe_mistake(text, tags))
     act, said = _ACT_OF[matched["tag"]], " ".join(matched["said"].split())
     if act not in offered:
         offered_tags = ", ".join(f"<{TAGS[one]}>" for one in offered)
@@ -106,7 +106,7 @@ def read_turn(text: str, offered: Collection[Act] = ACTS) -> AgentTurn:
     return AgentTurn(act, said, " ".join(matched["thought"].split()), cites)
 
 
-def written(turn: AgentTurn) -> str:
+def format_turn(turn: AgentTurn) -> str:
     """The text that ``read_turn`` reads as this turn."""
     cited = f" [{', '.join(map(str, turn.cites))}]" if turn.cites else ""
     tag = TAGS[turn.act]
@@ -130,7 +130,7 @@ def reward(f1: float, valid: bool, weight: float = FORMAT_WEIGHT) -> float:
     return f1 + weight * valid
 
 
-def _what_is_wrong(text: str, tags: Sequence[str]) -> str:
+def _describe_mistake(text: str, tags: Sequence[str]) -> str:
     acts = [tag for tag in tags if tag.strip("</>") in _ACT_OF and not tag.startswith("</")]
     if not acts:
         return f"there is no action: one of {', '.join(f'<{tag}>' for tag in _ACT_OF)} has to follow the thought"

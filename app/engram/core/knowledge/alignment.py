@@ -137,7 +137,7 @@ _ONE_EACH = frozenset(
 )  # fmt: skip
 
 
-def kind_of(predicates: Iterable[str]) -> str | None:
+def find_kind(predicates: Iterable[str]) -> str | None:
     """Return the kind of a thing by the predicates of its facts; None if they give none or several."""
     known_predicates = set(predicates)
     kinds = {"person": _PERSONS, "work": _WORKS, "place": _PLACES}
@@ -173,27 +173,27 @@ def agree(one: str, other: str) -> bool:
     first, second = _words(one), _words(other)
     if _numerals(first) != _numerals(second):
         return False
-    first, second = _without_numerals(first), _without_numerals(second)
+    first, second = _drop_numerals(first), _drop_numerals(second)
     if not first or not second:
         return one == other
-    if not _short_form(first[0], second[0]):
+    if not _is_short_form(first[0], second[0]):
         return False
     if len(first) > 1 and len(second) > 1 and first[-1] != second[-1]:
         return False
     shared = set(first) & set(second)
     odd, others = ([word for word in words if word not in shared] for words in (first, second))
     fewer, more = sorted((odd, others), key=len)
-    return bool(shared) and all(any(_short_form(word, longer) for longer in more) for word in fewer)
+    return bool(shared) and all(any(_is_short_form(word, longer) for longer in more) for word in fewer)
 
 
-def one_thing(one: str, other: str, *, person: bool) -> bool:
+def can_be_same_thing(one: str, other: str, *, person: bool) -> bool:
     """Whether names that ``agree`` may be taken for one thing's in a graph of anything, not of ten pages.
 
     They have several words, and tell the same in brackets, behind a comma and by "Jr."; only a person's name is
     still the same without a middle name ("Rayen District" is not "Rayen Rural District"), and an initial is no
     first name.
     """
-    if _told_apart(one) != _told_apart(other):
+    if _split_qualifiers(one) != _split_qualifiers(other):
         return False
     first, second = _words(one), _words(other)
     if not first or not second:
@@ -204,7 +204,7 @@ def one_thing(one: str, other: str, *, person: bool) -> bool:
     return person and several and (first[0] == second[0] or min(len(first[0]), len(second[0])) > 1)
 
 
-def _told_apart(name: str) -> tuple[str, str, frozenset[str]]:
+def _split_qualifiers(name: str) -> tuple[str, str, frozenset[str]]:
     """Return the parts of a name in brackets and behind a comma, and its generation ("junior")."""
     brackets = _QUALIFIER.search(name)
     bare = _QUALIFIER.sub("", name)
@@ -218,11 +218,11 @@ def ends(name: str) -> tuple[str, str]:
     Names of several words that ``agree`` have the same last one; of one word and several, that is the first one of
     the longer. What has no words is its own first and last.
     """
-    words = _without_numerals(_words(name))
+    words = _drop_numerals(_words(name))
     return (words[0], words[-1]) if words else (name, name)
 
 
-def _short_form(one: str, other: str) -> bool:
+def _is_short_form(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
@@ -243,7 +243,7 @@ def _numerals(words: Sequence[str]) -> set[str]:
     return {number for number in numbers if number is not None}
 
 
-def _without_numerals(words: Sequence[str]) -> list[str]:
+def _drop_numerals(words: Sequence[str]) -> list[str]:
     return [word for place, word in enumerate(words) if _number(word, first=place == 0) is None]
 
 

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget, allowed_gain, with_word
+from engram.core.filter.caps import UNTOUCHED, GainBudget, add_statement, compute_allowed_gain
 from engram.core.filter.caps import Said as Words
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.kalman import update_supports
@@ -268,7 +268,7 @@ def _step(rows: Sequence[tuple[_Standing, FactStatement, int]], process_noise: f
         np.array([float(y) for _, _, y in rows]),
         np.array(noises),
         process_noise,
-        most=np.array([_most(standing, word, y) for standing, word, y in rows]),
+        most=np.array([_compute_largest_gain(standing, word, y) for standing, word, y in rows]),
     )
     columns = (update.supports, update.perplexities, update.gains, update.residuals)
     moves = []
@@ -280,8 +280,8 @@ def _step(rows: Sequence[tuple[_Standing, FactStatement, int]], process_noise: f
         if word.kind == SOURCE:
             standing.sources.add((word.who, y))
         else:
-            standing.pulled = standing.pulled.on(word.day).after(word.who, gain)
-            standing.words = with_word(standing.words, word.who, y)
+            standing.pulled = standing.pulled.start_day(word.day).spend(word.who, gain)
+            standing.words = add_statement(standing.words, word.who, y)
         fact.belief, fact.perplexity, fact.observations = belief, perplexity, fact.observations + 1
         moves.append(
             BeliefMove(fact.fact_id, word.sequence, y, noise, gain, residual, was, perplexity, belief),
@@ -289,12 +289,12 @@ def _step(rows: Sequence[tuple[_Standing, FactStatement, int]], process_noise: f
     return moves
 
 
-def _most(standing: _Standing, word: FactStatement, target: int) -> float:
+def _compute_largest_gain(standing: _Standing, word: FactStatement, target: int) -> float:
     """The largest gain that is allowed: nothing for a source that repeats itself, a judge's caps for a judge."""
     if word.kind == SOURCE:
         return 0.0 if (word.who, target) in standing.sources else 1.0
-    return allowed_gain(
-        standing.pulled.on(word.day),
+    return compute_allowed_gain(
+        standing.pulled.start_day(word.day),
         standing.words,
         word.who,
         target,

@@ -58,7 +58,7 @@ class Web:
             self._at.setdefault(here, {}).setdefault(asked, []).append((number, there, share, closed))
             self._count[here] = self._count.get(here, 0) + 1
 
-    def onwards(self, entity: int) -> Mapping[frozenset[int], Sequence[tuple[int, int, float, bool]]]:
+    def find_edges(self, entity: int) -> Mapping[frozenset[int], Sequence[tuple[int, int, float, bool]]]:
         """Return an entity's edges: (id, other end, rest of the path, closed), by the terms that they match."""
         return self._at.get(entity, {})
 
@@ -105,7 +105,7 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
         nodes, before = path.nodes, path.edges
         crowd = 1.0 if path.end in starts else min(1.0, (CROWD / max(1, web.crowd(path.end))) ** 0.5)
         worth = path.worth * STEP * crowd
-        for said, links in web.onwards(path.end).items():
+        for said, links in web.find_edges(path.end).items():
             answered = path.asked | said if said else path.asked
             plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
             of_start += [
@@ -144,7 +144,7 @@ _Longer = tuple[float, tuple[int, ...], int, int, float, bool, float, frozenset[
 """A path that is one edge longer, as it is ordered: of its start no other has the same edges."""
 
 
-def interleaved(paths: Iterable[Path]) -> list[Path]:
+def interleave_paths(paths: Iterable[Path]) -> list[Path]:
     """The best path of each start, then the second best of each, and so on: a comparison needs both its sides."""
     seen: dict[int, int] = {}
     ranked = []

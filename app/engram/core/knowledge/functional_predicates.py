@@ -79,19 +79,19 @@ class OneAtATime:
         return OneAtATime(single, several)
 
 
-def observed(holdings: Sequence[ObjectPeriod]) -> OneAtATime:
+def observe_holdings(holdings: Sequence[ObjectPeriod]) -> OneAtATime:
     """Return the trial of one subject's objects of one predicate; none if there are no objects."""
     if not holdings:
         return OneAtATime()
     weight = 1.0 if len({holding.source for holding in holdings}) > 1 else ONCE
-    return OneAtATime(several=weight) if competing(holdings) else OneAtATime(single=weight)
+    return OneAtATime(several=weight) if group_competing(holdings) else OneAtATime(single=weight)
 
 
 def learn(objects_by_predicate: Iterable[tuple[str, Sequence[ObjectPeriod]]]) -> dict[str, OneAtATime]:
     """The belief of each predicate; ``objects_by_predicate`` has an entry per subject and predicate."""
     beliefs: dict[str, OneAtATime] = {}
     for predicate, holdings in objects_by_predicate:
-        beliefs[predicate] = beliefs.get(predicate, OneAtATime()) + observed(holdings)
+        beliefs[predicate] = beliefs.get(predicate, OneAtATime()) + observe_holdings(holdings)
     return beliefs
 
 
@@ -104,7 +104,7 @@ def is_functional(
     return predicate in beliefs and beliefs[predicate].is_functional
 
 
-def competing(holdings: Sequence[ObjectPeriod]) -> list[list[int]]:
+def group_competing(holdings: Sequence[ObjectPeriod]) -> list[list[int]]:
     """Groups of places in ``holdings`` that cannot all hold, were the predicate functional.
 
     Two compete if their objects differ and they share more than ``SLACK_DAYS``; what competes with a third through

@@ -63,7 +63,7 @@ class Saturation:
     best: float = 0.0
     stale: int = 0
 
-    def after(self, gain: float, margin: float) -> "Saturation":
+    def update(self, gain: float, margin: float) -> "Saturation":
         """The state after a batch whose highest gain (Eq. 9) is ``gain``.
 
         Args:
@@ -73,7 +73,7 @@ class Saturation:
         return Saturation(max(self.best, gain), self.stale + 1 if behind else 0)
 
 
-def expanded(query: Floats, units: Floats) -> NDArray[np.float32]:
+def expand_query(query: Floats, units: Floats) -> NDArray[np.float32]:
     """The expanded query q' = {q} ∪ c(q) as one vector: question and expansions weigh the same.
 
     Args:
@@ -99,10 +99,14 @@ def gains(query: Floats, bases: Floats, units: Floats, strength: float) -> NDArr
         cos(q, k + λ e) - cos(q, k), (n, m).
     """
     keys, added, asked = (np.ascontiguousarray(values, dtype=np.float64) for values in (bases, units, query))
-    near = _inner(keys, asked)
-    along = np.stack([_inner(keys, unit) for unit in added], axis=1)  # one by one: (n, m, d) would not fit
+    near = _compute_inner_products(keys, asked)
+    along = np.stack(
+        [_compute_inner_products(keys, unit) for unit in added], axis=1
+    )  # one by one: (n, m, d) would not fit
     lengths = np.sqrt(1.0 + strength**2 + 2.0 * strength * along)
-    return np.asarray((near[:, None] + strength * _inner(added, asked)[None, :]) / lengths - near[:, None])
+    return np.asarray(
+        (near[:, None] + strength * _compute_inner_products(added, asked)[None, :]) / lengths - near[:, None]
+    )
 
 
 def attribution(gain: Floats) -> NDArray[np.float64]:
@@ -124,7 +128,7 @@ def compose(base: Floats, units: Floats, scores: Floats, strength: float) -> NDA
     """The evolved key: the base and λ times the direction in which its best units point (Eq. 8).
 
     Units count with their share of the scores. What is added has length λ < 1 whatever their number, so the key
-    turns by at most arcsin λ, and moves by at most sqrt(2 - 2 sqrt(1 - λ²)): ``displacement_bound``.
+    turns by at most arcsin λ, and moves by at most sqrt(2 - 2 sqrt(1 - λ²)): ``compute_displacement_bound``.
 
     Args:
         base: unit length, (d,).
@@ -137,13 +141,13 @@ def compose(base: Floats, units: Floats, scores: Floats, strength: float) -> NDA
     """
     weights = np.asarray(scores, dtype=np.float64)
     direction = ((weights / weights.sum())[:, None] * np.asarray(units, dtype=np.float64)).sum(axis=0)
-    length = float(np.sqrt(_inner(direction, direction)))
+    length = float(np.sqrt(_compute_inner_products(direction, direction)))
     if length < 1e-9:
         return np.asarray(base, dtype=np.float32)
     return _unit(np.asarray(base, dtype=np.float64) + strength * direction / length).astype(np.float32)
 
 
-def displacement_bound(strength: float) -> float:
+def compute_displacement_bound(strength: float) -> float:
     """Return the largest distance of an evolved key from its base, between unit vectors."""
     return float(np.sqrt(2.0 - 2.0 * np.sqrt(1.0 - strength**2)))
 
@@ -172,9 +176,9 @@ def compose_terms(
     return {term: increment for term, increment in added.items() if increment > 0}
 
 
-def _inner(one: Floats, other: Floats) -> NDArray[np.float64]:
+def _compute_inner_products(one: Floats, other: Floats) -> NDArray[np.float64]:
     return np.asarray((one * other).sum(axis=-1), dtype=np.float64)
 
 
 def _unit(vector: Floats) -> Floats:
-    return vector / np.sqrt(_inner(vector, vector))
+    return vector / np.sqrt(_compute_inner_products(vector, vector))

@@ -22,7 +22,7 @@ TITLE_OCCURRENCES = 2
 """How often more a term of the title counts."""
 
 
-def leading(sentences: Sequence[str], count: int) -> str:
+def join_leading(sentences: Sequence[str], count: int) -> str:
     """The first ``count`` sentences, cut after ``LEADING_WORDS`` words; empty if there are none."""
     return " ".join(" ".join(sentences[:count]).split()[:LEADING_WORDS])
 

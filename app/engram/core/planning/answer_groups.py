@@ -28,7 +28,7 @@ def group_answers(answers: Sequence[str]) -> list[list[int]]:
         key: [other for other in distinct if names[key] and names[other] and _is_short_for(key, other)]
         for key in distinct
     }
-    joined = {key: _longest(key, longer) for key in distinct}
+    joined = {key: _find_longest(key, longer) for key in distinct}
     groups: dict[_Key, list[int]] = {}
     for place, key in enumerate(keys):
         groups.setdefault(joined[key], []).append(place)
@@ -53,20 +53,20 @@ def _is_name(answer: str) -> bool:
 def _is_short_for(short: _Key, long: _Key) -> bool:
     if short == long or not short or len(short) > len(long):
         return False
-    ends_it = _same_words(short, long[len(long) - len(short) :])
-    begins_it = len(short) >= _SHORTEST_BEGINNING and _same_words(short, long[: len(short)])
-    first_and_last = len(short) == _SHORTEST_BEGINNING < len(long) and _same_words(short, (long[0], long[-1]))
+    ends_it = _has_same_words(short, long[len(long) - len(short) :])
+    begins_it = len(short) >= _SHORTEST_BEGINNING and _has_same_words(short, long[: len(short)])
+    first_and_last = len(short) == _SHORTEST_BEGINNING < len(long) and _has_same_words(short, (long[0], long[-1]))
     return ends_it or begins_it or first_and_last
 
 
-def _same_words(short: _Key, long: _Key) -> bool:
+def _has_same_words(short: _Key, long: _Key) -> bool:
     """Tell whether words are the same, or an initial stands for one."""
     return all(
         one == other or (len(one) == 1 and other.startswith(one)) for one, other in zip(short, long, strict=True)
     )
 
 
-def _longest(key: _Key, longer: dict[_Key, list[_Key]]) -> _Key:
+def _find_longest(key: _Key, longer: dict[_Key, list[_Key]]) -> _Key:
     """The longest name that a name is short for; the name itself where those names differ."""
     candidates = sorted(longer[key], key=lambda name: (len(name), len("".join(name))))
     if not candidates:

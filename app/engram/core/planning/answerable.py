@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.core.planning.answer_kinds import has_answer_kind
-from engram.core.planning.binding import BindingSentence, is_about, saying, stems
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares, passed_through
+from engram.core.planning.binding import BindingSentence, is_about, list_relation_words, stems
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares, count_intermediate_unknowns
 from engram.core.ranking.coverage import content_words
 
 LEAST = 0.5
@@ -34,11 +34,13 @@ class ReadSentence:
     terms: Collection[str]
 
 
-def missing_names(question: str, names: Iterable[str], texts: Iterable[str]) -> list[str]:
+def list_missing_names(question: str, names: Iterable[str], texts: Iterable[str]) -> list[str]:
     """List the names of the question that no text contains, plural endings aside."""
-    text_words = f" {' '.join(_plain(' '.join(texts)))} "
+    text_words = f" {' '.join(_split_plain_words(' '.join(texts)))} "
     return [
-        name for name in names if not _is_kind(name, question) and f" {' '.join(_plain(name))} " not in text_words
+        name
+        for name in names
+        if not _is_kind(name, question) and f" {' '.join(_split_plain_words(name))} " not in text_words
     ]
 
 
@@ -51,7 +53,7 @@ def is_stated(
     """
     head = _HEAD.match(question)
     if head is not None and content_words(head[1]) and head[1].lower() not in _NO_HEAD:
-        relation_stems = saying(head[1].lower()) or stems(head[1])
+        relation_stems = list_relation_words(head[1].lower()) or stems(head[1])
         if not any(relation_stems & stems(f"{one.title or ''} {one.text}") for one in read):
             return False
     if len(triples) != 1 or compares(triples) or triples[0].unknown != ANSWER or triples[0].known not in names:
@@ -82,7 +84,7 @@ def has_answer(
         sufficiency: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
     """
     sentences = [one.told for one in read]
-    if missing_names(question, names, [f"{one.title or ''} {one.text}" for one in sentences]):
+    if list_missing_names(question, names, [f"{one.title or ''} {one.text}" for one in sentences]):
         return False
     if not is_stated(question, triples, names, sentences):
         return False
@@ -100,7 +102,7 @@ def question_share(
     question word asks for. Words that are scattered over several passages tell nothing. Where the question compares
     things or goes through an unknown, its evidence is scattered, so all passages count as one.
     """
-    scattered = compares(triples) or passed_through(triples) > 0
+    scattered = compares(triples) or count_intermediate_unknowns(triples) > 0
     passages: dict[int, list[Collection[str]]] = {}
     for one in read:
         passages.setdefault(0 if scattered else one.passage_id, []).append(one.terms)
@@ -122,7 +124,7 @@ def _is_kind(name: str, question: str) -> bool:
     return re.search(rf"\b[Aa]n? {re.escape(name)}\b|\b{re.escape(name)} [a-z]", question) is not None
 
 
-def _plain(text: str) -> list[str]:
+def _split_plain_words(text: str) -> list[str]:
     return [
         word[:-1] if len(word) > 3 and word.endswith("s") else word for word in re.findall(r"\w+", text.casefold())
     ]

@@ -93,13 +93,13 @@ def bind(
         known: what the other end of the triple is, in words.
         bound_names: names that are no value: those of the question, and what other unknowns are.
     """
-    relation_words = saying(triple.relation, triple.kind)
-    barred = {_plain(name) for name in (*bound_names, known)}
+    relation_words = list_relation_words(triple.relation, triple.kind)
+    barred = {_normalise_words(name) for name in (*bound_names, known)}
     best: Binding | None = None
     for sentence in sentences:
         if not is_about(sentence, known):
             continue
-        nearest = _nearest(sentence, relation_words, barred, kinds=triple.relation in OF_KIND)
+        nearest = _find_nearest_name(sentence, relation_words, barred, kinds=triple.relation in OF_KIND)
         if nearest is not None and (best is None or nearest[1] > best.strength):
             best = Binding(triple.unknown, nearest[0], sentence.sentence_id, nearest[1])
     return best
@@ -135,7 +135,7 @@ def describes(name: str, text: str) -> bool:
     return bool(places) and places == kinds
 
 
-def saying(relation: str, kind: str | None = None) -> frozenset[str]:
+def list_relation_words(relation: str, kind: str | None = None) -> frozenset[str]:
     """Words, in their stems, by which sentences say a relation."""
     listed = _SAID.get(relation, "")
     for part in relation.split():
@@ -153,15 +153,15 @@ def stems(text: str) -> frozenset[str]:
 
 def is_about(sentence: BindingSentence, known: str) -> bool:
     """Whether the sentence names what is known, or its passage is titled so."""
-    plain_name = _plain(known)
+    plain_name = _normalise_words(known)
     if not plain_name:
         return False
-    title = _plain(re.sub(r"\s*\([^()]*\)$", "", sentence.title or ""))
-    bare = _plain(re.sub(r"\s*\([^()]*\)$", "", known))
-    return f" {bare} " in f" {_plain(sentence.text)} " or title in (plain_name, bare)
+    title = _normalise_words(re.sub(r"\s*\([^()]*\)$", "", sentence.title or ""))
+    bare = _normalise_words(re.sub(r"\s*\([^()]*\)$", "", known))
+    return f" {bare} " in f" {_normalise_words(sentence.text)} " or title in (plain_name, bare)
 
 
-def _nearest(
+def _find_nearest_name(
     sentence: BindingSentence, relation_words: Collection[str], barred: Collection[str], *, kinds: bool = False
 ) -> tuple[str, float] | None:
     """The name nearest to a word that says the relation, and how near, in (0, 1].
@@ -188,7 +188,7 @@ def _nearest(
                     if best is None or strength > best[1]:
                         best = (name, strength)
     title = sentence.title
-    if best is None and cues and title is not None and _plain(title) not in barred:
+    if best is None and cues and title is not None and _normalise_words(title) not in barred:
         return (title, 1.0 / (2 * _AFTER))
     return best
 
@@ -198,7 +198,7 @@ def _places(tokens: Sequence[str], phrase: Sequence[str]) -> list[int]:
     return [at for at in range(len(tokens) - size + 1) if list(tokens[at : at + size]) == list(phrase)]
 
 
-def _plain(text: str) -> str:
+def _normalise_words(text: str) -> str:
     return " ".join(words(text))
 
 

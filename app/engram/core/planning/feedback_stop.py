@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engram.core.planning.curation import words
 from engram.core.ranking.ranking_weights import Floats
-from engram.core.ranking.sufficiency import stack_standardised, standardising
+from engram.core.ranking.sufficiency import compute_standardisation, standardise_corpora
 
 FEATURES = ("bias", "entities", "relevance")
 AT_LEAST = 0.5
@@ -68,7 +68,7 @@ class Network:
         return np.exp(-np.logaddexp(0.0, -linear))
 
 
-def named(names: Sequence[str], pool: Sequence[str]) -> float:
+def compute_named_share(names: Sequence[str], pool: Sequence[str]) -> float:
     """Share of the question's names that sentences of the pool name, in [0, 1]; 1 for a question without any."""
     plain_names = {" ".join(words(name)) for name in names} - {""}
     plain_texts = [f" {' '.join(words(text))} " for text in pool]
@@ -103,8 +103,8 @@ def fit_network(
     """
     if units < 1:
         raise ValueError("a network has at least one hidden unit")
-    rows, enough, share = stack_standardised(corpora)
-    to_standard = standardising(rows, share)
+    rows, enough, share = standardise_corpora(corpora)
+    to_standard = compute_standardisation(rows, share)
     standard, free = rows @ to_standard, np.array([0.0, 1.0, 1.0])
     parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(FEATURES) + 1) + 1)
     penalty = ridge * np.concatenate([np.tile(free, units), np.ones(units), [0.0]])

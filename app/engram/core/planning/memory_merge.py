@@ -23,8 +23,8 @@ def merge_notes(before: Sequence[Note], branches: Sequence[Sequence[Note]]) -> l
         before: notes that every branch started from.
         branches: notes of each branch at its end.
     """
-    started = _by_identity(before)
-    rewritten = [_by_identity(notes) for notes in branches]
+    started = _group_by_identity(before)
+    rewritten = [_group_by_identity(notes) for notes in branches]
     dropped = {key for key in started for notes in rewritten if key not in notes}
     merged = {key: note for key, note in started.items() if key not in dropped}
     for notes in rewritten:
@@ -37,7 +37,7 @@ def merge_notes(before: Sequence[Note], branches: Sequence[Sequence[Note]]) -> l
     return list(merged.values())
 
 
-def _by_identity(notes: Sequence[Note]) -> dict[_Identity, Note]:
+def _group_by_identity(notes: Sequence[Note]) -> dict[_Identity, Note]:
     """Notes by their words, the first of each."""
     notes_by_identity: dict[_Identity, Note] = {}
     for note in notes:

@@ -113,7 +113,7 @@ def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
     Args:
         names: in the question, as it writes them, longest first where one holds another.
     """
-    text, spelled = _masked(question, names)
+    text, spelled = _mask_names(question, names)
     found: list[QuestionTriple] = []
 
     def spell(part: str) -> str:
@@ -132,7 +132,7 @@ def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
         return " ".join(f"{body[: match.start()]} {unknown} {body[match.end() :]}".split())
 
     while len(found) < MOST_TRIPLES:
-        hit = _innermost(text)
+        hit = _find_innermost(text)
         if hit is None or _is_whole(text, hit[1]):
             break
         text = put(*hit)
@@ -163,17 +163,19 @@ def _read_triples(text: str, triple_count: int, spell: Callable[[str], str]) -> 
     return sorted(asked_triples, key=lambda triple: triple.object == ANSWER)
 
 
-def passed_through(triples_found: Sequence[QuestionTriple]) -> int:
+def count_intermediate_unknowns(triples_found: Sequence[QuestionTriple]) -> int:
     """Count the unnamed intermediate things of a question: unknowns of its triples other than the answer."""
     return len({one.unknown for one in triples_found if _UNKNOWN.fullmatch(one.unknown)} - {ANSWER})
 
 
 def compares(triples_found: Sequence[QuestionTriple]) -> bool:
     """Whether a question asks the same of several things, each of which it names."""
-    return passed_through(triples_found) == 0 and sum(one.unknown == ANSWER for one in triples_found) > 1
+    return (
+        count_intermediate_unknowns(triples_found) == 0 and sum(one.unknown == ANSWER for one in triples_found) > 1
+    )
 
 
-def filled(text: str, bindings: Mapping[str, str]) -> str:
+def fill_unknowns(text: str, bindings: Mapping[str, str]) -> str:
     """The text with each unknown that is bound replaced by its value."""
     return _UNKNOWN.sub(lambda one: bindings.get(one[0], one[0]), text)
 
@@ -183,7 +185,7 @@ def open_unknowns(text: str) -> list[str]:
     return [one for one in _UNKNOWN.findall(text) if one != ANSWER]
 
 
-def _masked(question: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
+def _mask_names(question: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The question in lower case with ⟦n⟧ for its n-th name, and what stands for what."""
     spelled: dict[str, str] = {}
     text = question.translate(_OWN)
@@ -197,7 +199,7 @@ def _masked(question: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
     return " ".join(text.lower().split()).rstrip("?. "), spelled
 
 
-def _innermost(text: str) -> tuple[str, re.Match[str]] | None:
+def _find_innermost(text: str) -> tuple[str, re.Match[str]] | None:
     """The description that ends first, and of those the shortest: others may be made of it."""
     hits = [(kind, match) for kind, pattern in _PATTERNS for match in [pattern.search(text)] if match is not None]
     return min(hits, key=lambda hit: (hit[1].end(), len(hit[1][0])), default=None)

@@ -24,7 +24,7 @@ HIGHEST_RATING = 10.0
 """Best rating of a judge who has no gold to go by; the tree search needs a reward in [0, 1]."""
 
 
-def worth(grade: str) -> float:
+def compute_grade_value(grade: str) -> float:
     """Return the value of a grade, in [0, 1].
 
     Raises:
@@ -71,7 +71,7 @@ def objective(steps: Sequence[float], outcome: float, weight: float = OUTCOME_WE
     return (math.fsum(steps) / len(steps) if steps else 0.0) + weight * outcome
 
 
-def rated(rating: float) -> float:
+def convert_rating(rating: float) -> float:
     """A judge's rating from 0 to 10 as a reward in [0, 1].
 
     Raises:
@@ -130,4 +130,4 @@ def outcome_reward_by_gold(answer_f1: float, held: float, weight: float = 0.5) -
 def _mean(grades: Mapping[str, str], criteria: Sequence[str]) -> float:
     if set(grades) != set(criteria):
         raise ValueError(f"what is graded is {', '.join(criteria)}, not {', '.join(sorted(grades)) or 'nothing'}")
-    return math.fsum(worth(grades[criterion]) for criterion in criteria) / len(criteria)
+    return math.fsum(compute_grade_value(grades[criterion]) for criterion in criteria) / len(criteria)

@@ -45,7 +45,7 @@ def _log_odds(probability: float) -> float:
     return min(max(math.log(probability) - math.log1p(-probability), -MOST), MOST)
 
 
-def observed(
+def observe_verdict(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], prior: Prior, noise: float, *, known: bool = True
 ) -> WeightObservation | None:
     """Return a verdict's observation of the pools after its rounds; None if it has none.

@@ -85,7 +85,7 @@ class Cost:
         return Cost(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
-def spent(budget: Budget, cost: Cost) -> StopReason | None:
+def find_exhausted_limit(budget: Budget, cost: Cost) -> StopReason | None:
     """Return the first exhausted limit, in the order of ``Budget``; None while the session may go on.
 
     A budget of no LLM calls or tokens is none: it leaves the session to rules, and stops nothing.
@@ -145,13 +145,13 @@ class Note:
     cites: tuple[int, ...]
     round: int
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the note as JSON."""
         return {"kind": self.kind, "text": self.text, "cites": list(self.cites), "round": self.round}
 
 
-def loaded_note(stored: Mapping[str, Any]) -> Note:
-    """The note that ``Note.stored`` gave."""
+def load_note(stored: Mapping[str, Any]) -> Note:
+    """The note that ``Note.to_json`` gave."""
     return Note(stored["kind"], stored["text"], tuple(stored["cites"]), stored["round"])
 
 

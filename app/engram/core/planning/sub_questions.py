@@ -70,14 +70,14 @@ def is_well_formed(text: str, names: Collection[str]) -> bool:
     ) or _is_question(re.findall(r"⟦⟧|[^\s,]+|,", masked))
 
 
-def tidied(text: str, carried: Mapping[str, str], values: Collection[str]) -> str:
+def tidy_text(text: str, carried: Mapping[str, str], values: Collection[str]) -> str:
     """Move a noun that a name carries back to its name, and set commas right.
 
     "the composer of the Nibelung" becomes "the composer of the Nibelung operas", and "did Richard Wagner operas
     study" becomes "did Richard Wagner study".
 
     Args:
-        carried: name -> noun, see ``carried_nouns``.
+        carried: name -> noun, see ``find_carried_nouns``.
         values: which stand where a description with such a name stood.
     """
     for name, noun in carried.items():
@@ -87,14 +87,14 @@ def tidied(text: str, carried: Mapping[str, str], values: Collection[str]) -> st
     return " ".join(text.replace(" ,", ",").split())
 
 
-def whole_names(question: str, names: Sequence[str]) -> list[str]:
+def select_whole_names(question: str, names: Sequence[str]) -> list[str]:
     """Leave out names that are a part of a word, as "English" of "English-like"."""
     return [
         name for name in names if not re.search(rf"(?<!\w){re.escape(name)}-|-{re.escape(name)}(?!\w)", question)
     ]
 
 
-def carried_nouns(question: str, names: Sequence[str]) -> dict[str, str]:
+def find_carried_nouns(question: str, names: Sequence[str]) -> dict[str, str]:
     """Name -> the noun directly after it that belongs to it, as in "the Nibelung operas"."""
     nouns = {}
     for name in names:

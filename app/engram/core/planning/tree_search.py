@@ -228,13 +228,13 @@ def ends(tree: Tree[StateT]) -> list[TreeNode[StateT]]:
     return sorted((node for node in tree.nodes if node.ended), key=lambda node: (-node.mean, node.id))
 
 
-def best_path(tree: Tree[StateT]) -> list[int]:
+def find_best_path(tree: Tree[StateT]) -> list[int]:
     """Ids from the root to the best end; of a tree without one, the root alone."""
     end_nodes = ends(tree)
     return path(tree, end_nodes[0].id) if end_nodes else [ROOT]
 
 
-def bound(node: TreeNode[StateT], parent: TreeNode[StateT], exploration: float) -> float:
+def compute_confidence_bound(node: TreeNode[StateT], parent: TreeNode[StateT], exploration: float) -> float:
     """Upper confidence bound: mean reward + c sqrt(ln N / n), pending rollouts counted in N and n as worth nothing.
 
     Infinite for a node that no rollout is or was at.
@@ -314,7 +314,7 @@ def _descend(
 ) -> TreeNode[StateT]:
     """The most promising child of those ``among``."""
     children = [tree.nodes[child] for child in at.children if child in among]
-    bounds = [bound(child, at, exploration) for child in children]
+    bounds = [compute_confidence_bound(child, at, exploration) for child in children]
     most = max(bounds)
     return draw.choice([child for child, of in zip(children, bounds, strict=True) if of == most])
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from engram.core.planning.binding import BindingSentence, binds
 from engram.core.planning.curation import words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, filled, open_unknowns
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns
 
 ANSWERED = 0.5
 """Share of a triple's words that one sentence has to have for the answer to count as covered."""
@@ -51,7 +51,7 @@ def triple_coverage(
     parts: dict[tuple[str, ...], bool] = {}
     missing = []
     for triple in triples:
-        known = filled(triple.known, values)
+        known = fill_unknowns(triple.known, values)
         is_known = not open_unknowns(known)
         named = is_known and any(f" {' '.join(words(known))} " in run for run in runs)
         if triple.unknown == ANSWER:
@@ -70,4 +70,4 @@ def triple_coverage(
 
 def gap_query(triple: QuestionTriple, values: Mapping[str, str]) -> str:
     """Return the keywords that look for what is missing of a triple: its known end and its relation."""
-    return " ".join(f"{filled(triple.known, values)} {filled(triple.relation, values)}".split())
+    return " ".join(f"{fill_unknowns(triple.known, values)} {fill_unknowns(triple.relation, values)}".split())

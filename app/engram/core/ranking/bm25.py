@@ -18,7 +18,7 @@ B = 0.75
 """How far a passage's length counts against it: 0 not at all, 1 in proportion."""
 
 
-def expanded(question: Mapping[str, float], units: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def expand_query(question: Mapping[str, float], units: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The terms of an expanded query, each with its weight: question and expansions weigh the same.
 
     The question's terms keep their weights. All units together weigh as much as the question, each the same share

@@ -58,7 +58,7 @@ class CandidatePool:
     places: Places
     links: Floats
 
-    def ordered(self, order: Places) -> "CandidatePool":
+    def reorder(self, order: Places) -> "CandidatePool":
         """Return the pool with its candidates in the given order of places, (n,)."""
         to = np.empty(len(order), dtype=np.intp)
         to[order] = np.arange(len(order))
@@ -129,7 +129,7 @@ def gaps(question: Floats, sentences: Floats) -> Floats:
     return found
 
 
-def standing(scores: Floats) -> Floats:
+def compute_evidence_probabilities(scores: Floats) -> Floats:
     """Probability that each of the passages is evidence, (n,): the logistic of how far it is above the fifth.
 
     With fewer than five the last stands for it. The score is a log-odds already (see ``belief``).
@@ -194,7 +194,7 @@ def look(pool: CandidatePool, standing: Floats) -> Floats:
     return np.column_stack([best, standing])
 
 
-def completed(pool: CandidatePool, standing: Floats, weights: Sequence[float] | Floats) -> NDArray[np.int64]:
+def find_completed(pool: CandidatePool, standing: Floats, weights: Sequence[float] | Floats) -> NDArray[np.int64]:
     """The member that each candidate completes, (n,), as its place in ``places``; -1 for one that completes none.
 
     It is the one to which the candidate adds most by these weights of the links, (len(LINKS),), if that is above 0.

@@ -101,7 +101,7 @@ def is_duplicate(first: str, second: str) -> bool:
         if added:
             continue
         pair = [*one[1][slice(*left)], *other[1][slice(*right)]]
-        if any(_states(word) for word in pair) or _opposed(one[0][slice(*left)], other[0][slice(*right)]):
+        if any(_states(word) for word in pair) or _is_opposite(one[0][slice(*left)], other[0][slice(*right)]):
             return False
         changed += max(left[1] - left[0], right[1] - right[0])
     if changed == 0:
@@ -109,7 +109,7 @@ def is_duplicate(first: str, second: str) -> bool:
     return words >= FEWEST_WORDS and changed <= max(1, words // WORDS_PER_CHANGE)
 
 
-def alike(passages: NDArray[np.int64], terms: NDArray[np.int64]) -> list[tuple[int, int]]:
+def find_similar_pairs(passages: NDArray[np.int64], terms: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Pairs of passages that share so many terms that their texts have to be compared, each in id order.
 
     Terms are counted in ``BUCKETS``, so two passages of thousands of terms may be a pair by chance.
@@ -135,7 +135,7 @@ def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: M
 
     Args:
         ordered: passages, best first.
-        pairs: passages whose texts have to be compared, see ``alike``.
+        pairs: passages whose texts have to be compared, see ``find_similar_pairs``.
         texts: passage -> title and text.
     """
     place = {passage: at for at, passage in enumerate(ordered)}
@@ -153,7 +153,7 @@ def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: M
     return found
 
 
-def merged(reach: HopReach, standing: Mapping[int, int]) -> HopReach:
+def merge_duplicates(reach: HopReach, standing: Mapping[int, int]) -> HopReach:
     """Return a hop's result with sentences of duplicates assigned to the passage that stands for them.
 
     Equal sentences of duplicates count once, so a copy moves no other passage down.
@@ -273,7 +273,7 @@ def _states(word: str) -> bool:
     return word.casefold() in _CONTRASTS or any(unicodedata.category(one) == "Lo" for one in word)
 
 
-def _opposed(one: Sequence[str], other: Sequence[str]) -> bool:
+def _is_opposite(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether a changed word is another one with a prefix that turns it round."""
     words = [*one, *other]
     return any(word in {prefix + base for prefix in _NEGATIONS} for word in words for base in words if word != base)

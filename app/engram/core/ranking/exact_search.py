@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def nearest(keys: NDArray[np.float32], vector: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+def find_nearest(keys: NDArray[np.float32], vector: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """The ``count`` rows of ``keys``, (n, d), whose inner product with ``vector``, (d,), is greatest, best first.
 
     By one processor, whatever NumPy was built with: several would wait for each other longer than one takes.

@@ -128,7 +128,7 @@ def names_title(features: NDArray[np.floating]) -> bool:
     return not features[untitled].any()
 
 
-def with_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
+def add_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
     """All features, (n, len(FEATURES)), of candidates with these of the first look.
 
     Args:
@@ -137,7 +137,9 @@ def with_second_look(first: Floats, pool: CandidatePool | None, weights: Floats)
     """
     if pool is None:
         return np.column_stack([first, np.zeros((len(first), len(complementarity.LOOK)))])
-    return np.column_stack([first, complementarity.look(pool, complementarity.standing(first @ weights))])
+    return np.column_stack(
+        [first, complementarity.look(pool, complementarity.compute_evidence_probabilities(first @ weights))]
+    )
 
 
 def _hop_features(passages: Ids, similarity: Floats, hop: HopReach) -> Floats:
@@ -159,6 +161,6 @@ def _hop_features(passages: Ids, similarity: Floats, hop: HopReach) -> Floats:
     return block
 
 
-def best(scores: Mapping[int, float], limit: int) -> list[tuple[int, float]]:
+def select_best(scores: Mapping[int, float], limit: int) -> list[tuple[int, float]]:
     """The ``limit`` highest scores, best first; equal scores in id order."""
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]

@@ -88,7 +88,7 @@ def sentence_scores(candidates: Candidates, *, learned_only: bool = False) -> Fl
     return normalise_l1(sentence_weights(candidates, learned_only=learned_only) * candidates.activation)
 
 
-def strongest(scores: Floats, ids: Ids, limit: int) -> NDArray[np.intp]:
+def select_strongest(scores: Floats, ids: Ids, limit: int) -> NDArray[np.intp]:
     """Positions of the ``limit`` largest scores, best first; equal scores in id order."""
     return np.lexsort((ids, -scores))[:limit]
 
@@ -101,7 +101,7 @@ def passage_bonuses(scores: Floats, passage_ids: Ids) -> dict[int, float]:
     return bonuses
 
 
-def next_entities(
+def select_next_entities(
     sentence_score: Mapping[int, float],
     links: Sequence[tuple[int, int]],
     limit: int,

@@ -65,7 +65,7 @@ def lifts(priors: Mapping[int, float]) -> dict[int, float]:
     return {sentence: share * prior for sentence, prior in priors.items()}
 
 
-def ungated_support(support: float, perplexity: float) -> float:
+def compute_ungated_support(support: float, perplexity: float) -> float:
     """A support as if it were certain: the share of verdicts that supported, whatever their number.
 
     A support starts at 0 with perplexity 1, and each verdict y moves it by the gain, s' = (1 - K) s + K y, which

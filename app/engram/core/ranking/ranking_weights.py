@@ -82,7 +82,7 @@ class WeightEvidence:
         return WeightEvidence(self.information + other.information, self.precision + other.precision)
 
 
-def no_evidence(size: int) -> WeightEvidence:
+def build_empty_evidence(size: int) -> WeightEvidence:
     """The sum over no verdict at all."""
     return WeightEvidence(np.zeros(size), np.zeros((size, size)))
 
@@ -125,7 +125,7 @@ class CandidateComparison:
             raise ValueError("an examination probability must lie in (0, 1]")
 
 
-def compared(
+def compare_candidates(
     ranked: Sequence[int],
     features: NDArray[np.float32],
     named: Iterable[tuple[int, int]],

@@ -30,7 +30,7 @@ class PastEvidence:
     sufficiency: float
 
 
-def remembered(evidence: Iterable[PastEvidence], leading: Collection[int]) -> float:
+def compute_remembered_sufficiency(evidence: Iterable[PastEvidence], leading: Collection[int]) -> float:
     """Least probability that an answer is sufficient, in [0, 1]; 0 if nothing is known.
 
     Args:

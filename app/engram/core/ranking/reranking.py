@@ -65,7 +65,7 @@ class RerankedScores:
         """Part of each candidate's score that comes from the reranker, (n,)."""
         return self.trust * self.log_odds
 
-    def ordered(self, order: NDArray[np.intp]) -> "RerankedScores":
+    def reorder(self, order: NDArray[np.intp]) -> "RerankedScores":
         """Scores of the candidates in another order."""
         return RerankedScores(self.prior, self.features[order], self.trust)
 

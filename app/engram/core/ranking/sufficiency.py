@@ -149,7 +149,9 @@ def _mass(scores: Floats) -> float:
     return min(max(best - rest, -MOST), MOST)
 
 
-def covered(words: Sequence[Mapping[int, float]], every: Mapping[int, float], absent: float = 0.0) -> float:
+def compute_word_coverage(
+    words: Sequence[Mapping[int, float]], every: Mapping[int, float], absent: float = 0.0
+) -> float:
     """Return the share of the question's words, by weight, in the first passages, in [0, 1]; 1 if it has none.
 
     Args:
@@ -232,8 +234,8 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
     Raises:
         ValueError: all answers were enough or none was, or the search does not converge.
     """
-    rows, enough, share = stack_standardised(corpora)
-    to_standard = standardising(rows, share)
+    rows, enough, share = standardise_corpora(corpora)
+    to_standard = compute_standardisation(rows, share)
     standard = rows @ to_standard
     penalty = np.full(rows.shape[1], ridge)
     penalty[0] = TOLERANCE
@@ -255,7 +257,7 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
     raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
 
 
-def loosened(prior: Prior, bias: float, slope: float) -> Prior:
+def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:
     """The prior less sure of how often answers are enough and of how much its own word counts than of their order.
 
     Other corpora tell which answer is likelier enough better than how likely it is: families of data sets differ in
@@ -278,7 +280,7 @@ def loosened(prior: Prior, bias: float, slope: float) -> Prior:
     return Prior(prior.mean, (precision + precision.T) / 2.0)
 
 
-def stack_standardised(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
+def standardise_corpora(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
     """Rows of several corpora, (n, k), whether each was enough, (n,), and what each counts, (n,), which sums to 1.
 
     Raises:
@@ -294,7 +296,7 @@ def stack_standardised(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> t
     return rows, enough, share
 
 
-def standardising(rows: Floats, share: Floats) -> Floats:
+def compute_standardisation(rows: Floats, share: Floats) -> Floats:
     """T, (k, k), of which rows T have mean 0 and variance 1 in every column but the first, which is 1."""
     mean = share @ rows
     spread = np.sqrt(share @ (rows - mean) ** 2)

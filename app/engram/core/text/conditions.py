@@ -52,7 +52,7 @@ class Combination:
 Condition = Comparison | Negation | Combination
 
 
-def equal_to_any(field: str, values: tuple[Scalar, ...]) -> Condition:
+def build_equal_to_any(field: str, values: tuple[Scalar, ...]) -> Condition:
     """The condition that a field equals one of the values.
 
     Raises:

@@ -26,12 +26,12 @@ def uuid7(milliseconds: int, entropy: bytes) -> UUID:
     return UUID(int=milliseconds << 80 | VERSION | first << 64 | VARIANT | second)
 
 
-def first_at(moment: datetime) -> UUID:
+def compute_first_id(moment: datetime) -> UUID:
     """Return the smallest identifier of the moment: earlier ones are below it, and no later one is."""
     return UUID(int=_milliseconds(moment) << 80)
 
 
-def moment_of(identifier: UUID) -> datetime:
+def read_moment(identifier: UUID) -> datetime:
     """Return when an identifier of version 7 was drawn, to the millisecond."""
     return datetime.fromtimestamp((identifier.int >> 80) / 1000.0, UTC)
 

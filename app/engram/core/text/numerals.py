@@ -6,7 +6,7 @@ import re
 NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-def number_of(value: str | float | bool) -> int | float | None:
+def parse_number(value: str | float | bool) -> int | float | None:
     """The number that a value is or writes; None if it is none, or not a finite one."""
     if isinstance(value, bool):
         return None

@@ -19,6 +19,6 @@ BATCH_ROWS = 20_000
 """Sentences and names that are written at once, or those of one passage."""
 
 
-def fitting(sizes: Iterable[int], most: int) -> int:
+def count_fitting(sizes: Iterable[int], most: int) -> int:
     """Count the leading sizes that add up to at most ``most``; the first one always fits."""
     return sum(index == 0 or total <= most for index, total in enumerate(accumulate(sizes)))

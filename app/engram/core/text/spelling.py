@@ -13,7 +13,7 @@ _MARKED = "\u0530"
 _SOUNDS = (("ph", "f"), ("ck", "k"), ("y", "i"))
 
 
-def spelling(name: str) -> str:
+def normalise_spelling(name: str) -> str:
     """The key under which names meet that differ in accents, doubled consonants, punctuation or spaces only.
 
     "Muhammad Ali" and "Muhamad Ali", "Spider-Man" and "Spiderman", "Tchaikovsky" and "Tchaikovski" meet. Numbers,
@@ -25,11 +25,11 @@ def spelling(name: str) -> str:
     Returns:
         The key; a name without letters and digits is its own.
     """
-    words = _WORD.findall(_unmarked(name.replace("&", " and ")))
+    words = _WORD.findall(_drop_marks(name.replace("&", " and ")))
     return "".join(_word(word) for word in words) or name
 
 
-def _unmarked(name: str) -> str:
+def _drop_marks(name: str) -> str:
     kept: list[str] = []
     for mark in unicodedata.normalize("NFD", name):
         if unicodedata.combining(mark) and kept and kept[-1] < _MARKED:

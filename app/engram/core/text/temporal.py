@@ -136,7 +136,7 @@ def find_time_expressions(text: str) -> tuple[TimeExpression, ...]:
                 found.append(TimeExpression(text[first : last.last], point.start, last.end))
                 index += 1
                 continue
-        found.append(_directed(text, point, prefix))
+        found.append(_direct_point(text, point, prefix))
     return tuple(found)
 
 
@@ -175,11 +175,11 @@ def agreement(asked_times: Sequence[TimeExpression], starts: Days, ends: Days) -
         apart = np.fmax(np.nan_to_num(starts - end, nan=-1.0), np.nan_to_num(start - ends, nan=-1.0))
         apart = np.maximum(apart + 1.0, 0.0)
         off = np.fmin(np.abs(starts - start), np.abs(ends - end))
-        best = np.fmax(best, (_near(apart) + np.nan_to_num(_near(off))) / 2.0)
+        best = np.fmax(best, (_compute_nearness(apart) + np.nan_to_num(_compute_nearness(off))) / 2.0)
     return np.where(np.isnan(starts) & np.isnan(ends), 0.0, best)
 
 
-def _near(days: Days) -> Days:
+def _compute_nearness(days: Days) -> Days:
     """1 for no days, 1/2 for ``HALF_AGREEMENT``, and on towards 0."""
     return 1.0 / (1.0 + days / HALF_AGREEMENT)
 
@@ -260,7 +260,7 @@ def _is_year(text: str, match: re.Match[str], previous: int) -> bool:
     return number >= 1800 and not is_plural and not (is_round and before.rstrip()[-1:].isalnum())
 
 
-def _directed(text: str, point: _Point, prefix: re.Match[str] | None) -> TimeExpression:
+def _direct_point(text: str, point: _Point, prefix: re.Match[str] | None) -> TimeExpression:
     """The interval of a point that is not the start of a range, as the words around it open or bound it."""
     onwards = _ONWARDS.match(text, point.last)
     if onwards is not None:

@@ -113,7 +113,7 @@ _spawner = _Spawner()
 def _become(user: User, needed: Sequence[str]) -> None:
     """Give up root for good; keep one capability if ``needed`` paths cannot be reached without it."""
     libc = ctypes.CDLL(None, use_errno=True)
-    permitted = _permitted_capabilities()
+    permitted = _read_permitted_capabilities()
     if _ON_LINUX:
         libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
     os.setgroups([])
@@ -135,7 +135,7 @@ def _become(user: User, needed: Sequence[str]) -> None:
         libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability_kept, 0, 0)
 
 
-def _permitted_capabilities() -> int:
+def _read_permitted_capabilities() -> int:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -9,7 +9,7 @@ from engram.context.errors import ConfigurationError
 from engram.providers.embedded.child_process import User
 
 
-def bundled(package: str, *parts: str) -> Path:
+def find_bundled(package: str, *parts: str) -> Path:
     """Path inside an installed package, found without importing it: importing starts or patches things.
 
     Raises ConfigurationError if the package is not installed or has no such file on this platform.

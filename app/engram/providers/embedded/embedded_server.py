@@ -65,7 +65,7 @@ class EmbeddedServer(ABC):
         """Process id of the server, whoever started it; None if none is known to run."""
         if self._process is not None:
             return self._process.pid if self._process.poll() is None else None
-        if not self.attached or not self.alive():
+        if not self.attached or not self.is_alive():
             return None
         with contextlib.suppress(OSError, ValueError):
             return int((self.data_directory / "server.lock").read_text())
@@ -119,7 +119,7 @@ class EmbeddedServer(ABC):
             raise
         return self.url
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the server that ``start`` attached to or started still runs; it may not answer yet."""
         if self._process is not None:
             return self._process.poll() is None
@@ -191,13 +191,13 @@ class EmbeddedServer(ABC):
         self._wait_until_ready(deadline)
 
     def _wait_until_ready(self, deadline: float) -> None:
-        while not self._ready():
+        while not self._is_ready():
             status = self._process.poll() if self._process else None
             if status is not None:
                 raise UnavailableError(f"{self.name} ended with status {status} while starting.{self._log_tail()}")
             self._pause(deadline)
 
-    def _ready(self) -> bool:
+    def _is_ready(self) -> bool:
         """Whether a server that was just started answers; completes what it needs on its first start."""
         return self._answers()
 

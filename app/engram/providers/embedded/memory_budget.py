@@ -23,6 +23,6 @@ def machine_bytes(limits: Sequence[Path] = LIMITS) -> int:
     return min(found)
 
 
-def kept_mb(machine: int) -> int:
+def compute_cache_mb(machine: int) -> int:
     """Megabytes of pages that Postgres keeps on a machine of so many bytes, unless it is told."""
     return min(max(machine // SHARE // MEGABYTE, LEAST_MB), MOST_MB)

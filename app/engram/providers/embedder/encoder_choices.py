@@ -23,7 +23,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engram.context.errors import ConfigurationError
-from engram.providers.embedder.prefixes import MOST_DIMENSION, Prefixes, known_prefixes
+from engram.providers.embedder.prefixes import MOST_DIMENSION, Prefixes, find_known_prefixes
 
 
 class EncoderChoice(BaseModel):
@@ -62,12 +62,12 @@ class EncoderChoice(BaseModel):
 
     def prefixes(self, model: str) -> Prefixes:
         """The stated prefixes, and for a server's model the known ones where none is stated."""
-        return chosen_prefixes(
-            self.query_prefix, self.passage_prefix, known_prefixes(model) if self.url else Prefixes()
+        return choose_prefixes(
+            self.query_prefix, self.passage_prefix, find_known_prefixes(model) if self.url else Prefixes()
         )
 
 
-def chosen_prefixes(question: str | None, passage: str | None, known: Prefixes) -> Prefixes:
+def choose_prefixes(question: str | None, passage: str | None, known: Prefixes) -> Prefixes:
     """The prefixes that are set, and the known ones in place of those that are not."""
     return Prefixes(known.question if question is None else question, known.passage if passage is None else passage)
 

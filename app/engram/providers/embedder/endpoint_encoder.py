@@ -134,7 +134,7 @@ class EndpointEmbedder:
         Raises:
             EmbeddingUnavailableError: the server was never reached.
         """
-        self._identified()
+        self._require_probes()
         return self._fingerprint
 
     @property
@@ -144,7 +144,7 @@ class EndpointEmbedder:
         Raises:
             EmbeddingUnavailableError: the server was never reached.
         """
-        return int(self._identified().shape[1])
+        return int(self._require_probes().shape[1])
 
     def identify(self) -> None:
         """Have the server embed the probes, and look up which encoder it is; nothing if that is known.
@@ -206,7 +206,7 @@ class EndpointEmbedder:
         """Close the connections."""
         self._endpoint.close()
 
-    def _identified(self) -> Vectors:
+    def _require_probes(self) -> Vectors:
         if self._probes is None:
             raise self._failed or EmbeddingUnavailableError(f"The embedding server {self.url} was not reached yet.")
         return self._probes
@@ -241,7 +241,7 @@ class EndpointEmbedder:
             while start < len(texts):
                 batch = self._batch(texts, start)
                 until = time.monotonic() + self._settings.timeout_seconds
-                pieces.append(self._batched([prefix + text for text in batch], prefix, until))
+                pieces.append(self._embed_batch([prefix + text for text in batch], prefix, until))
                 start += len(batch)
         except EngramError:
             self._probed_at = 0.0  # what comes back after a failure may be another model
@@ -257,50 +257,54 @@ class EndpointEmbedder:
             end += 1
         return texts[start:end]
 
-    def _batched(self, texts: Sequence[str], prefix: str, until: float) -> Vectors:
+    def _embed_batch(self, texts: Sequence[str], prefix: str, until: float) -> Vectors:
         """Vectors of one batch; in halves where the server takes no batch, or no text, of this length."""
         try:
-            return self._checked(texts, until)
+            return self._embed_checked(texts, until)
         except RefusedError as error:
             if len(texts) > 1:
                 half = (len(texts) + 1) // 2
                 vectors = np.concatenate(
-                    [self._batched(part, prefix, until) for part in (texts[:half], texts[half:])]
+                    [self._embed_batch(part, prefix, until) for part in (texts[:half], texts[half:])]
                 )
                 if len(texts) == self._batch_size:
                     self._batch_size = half
                 return vectors
             if len(texts[0]) - len(prefix) < LEAST_SPLIT:
                 raise EmbeddingError(f"{error}.") from error
-            return self._halved(texts[0][len(prefix) :], prefix, until)
+            return self._embed_halves(texts[0][len(prefix) :], prefix, until)
 
-    def _halved(self, text: str, prefix: str, until: float) -> Vectors:
+    def _embed_halves(self, text: str, prefix: str, until: float) -> Vectors:
         """The mean of the vectors of a text's halves, weighted by their lengths, (1, d)."""
         middle, shared = len(text) // 2, int(len(text) * OVERLAP / 2)
         parts = (text[: middle + shared], text[middle - shared :])
-        vectors = np.concatenate([self._batched([prefix + part], prefix, until) for part in parts])
+        vectors = np.concatenate([self._embed_batch([prefix + part], prefix, until) for part in parts])
         weights = np.array([len(part) for part in parts], dtype=np.float32)
         return unit_length((vectors * weights[:, None]).sum(axis=0, keepdims=True), None)
 
-    def _checked(self, texts: Sequence[str], until: float) -> Vectors:
+    def _embed_checked(self, texts: Sequence[str], until: float) -> Vectors:
         """Vectors of one request, with a probe among its texts where one is due."""
-        known = self._identified()
+        known = self._require_probes()
         is_due = time.monotonic() > self._probed_at + PROBE_SECONDS
         probe = [self._settings.prefixes.passage + PROBES[0]] if is_due else []
         raw = self._request([*texts, *probe], until)
         if self._settings.dimension is None and raw.shape[1] != known.shape[1]:
-            raise self._changed(f"gives {raw.shape[1]} numbers for a text instead of {known.shape[1]}")
+            raise self._build_changed_error(f"gives {raw.shape[1]} numbers for a text instead of {known.shape[1]}")
         vectors = self._unit(raw)
         if vectors.shape[1] != known.shape[1]:
-            raise self._changed(f"gives {raw.shape[1]} numbers for a text, and {known.shape[1]} are needed")
+            raise self._build_changed_error(
+                f"gives {raw.shape[1]} numbers for a text, and {known.shape[1]} are needed"
+            )
         if is_due:
             cosine = float(vectors[-1] @ known[0])
             if cosine < SAME_COSINE:
-                raise self._changed(f"makes other vectors of the same text than before (cosine {cosine:.3f})")
+                raise self._build_changed_error(
+                    f"makes other vectors of the same text than before (cosine {cosine:.3f})"
+                )
             self._probed_at = time.monotonic()
         return vectors[: len(texts)]
 
-    def _changed(self, difference: str) -> EmbeddingSpaceMismatchError:
+    def _build_changed_error(self, difference: str) -> EmbeddingSpaceMismatchError:
         return EmbeddingSpaceMismatchError(
             f"The embedding server {self.url} runs another model under the name {self._settings.model!r}: it "
             f"{difference}. Serve the former model, or restart Engram and move its collections "
@@ -311,7 +315,7 @@ class EndpointEmbedder:
         try:
             return unit_length(raw, self._settings.dimension)
         except ValueError as error:
-            raise self._unusable(str(error)) from error
+            raise self._build_unusable_error(str(error)) from error
 
     def _request(self, texts: Sequence[str], until: float) -> Vectors:
         """The server's vectors as they are, (n, d).
@@ -326,16 +330,16 @@ class EndpointEmbedder:
                 "embeddings", content, seconds=remaining, attempts=self._settings.max_attempts
             )
         except UnusableResponseError as error:
-            raise self._unusable(str(error)) from error
+            raise self._build_unusable_error(str(error)) from error
         except UnavailableError as error:
             hint = f" {SLOW}" if len(texts) > 1 and "in time" in error.detail else ""
             raise EmbeddingUnavailableError(error.detail + hint) from error
         try:
             return _vectors(reply, len(texts))
         except ValueError as error:
-            raise self._unusable(str(error)) from error
+            raise self._build_unusable_error(str(error)) from error
 
-    def _unusable(self, reason: str) -> EmbeddingError:
+    def _build_unusable_error(self, reason: str) -> EmbeddingError:
         return EmbeddingError(f"The embedding server {self.url} answered with something unusable: {reason}.")
 
 

@@ -9,7 +9,7 @@ ZERO = 128
 """The number that stands for a weight of 0."""
 
 
-def rounded(weights: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+def round_weights(weights: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Weights, (n, k), as whole numbers, (n, b, BLOCK), and the scale of each block, (n, b), b = ceil(k / BLOCK).
 
     A weight is (number - ZERO) * scale, off by half a scale at most, which is the block's largest over 127. This is

@@ -102,7 +102,7 @@ def read_folder(path: Path, model: str | None = None) -> ModelFolder:
         transformer=transformer,
         fingerprint=_fingerprint(paths),
         modules=names,
-        pooling=_pooling(paths[names.index("Pooling")]) if "Pooling" in names else (),
+        pooling=_read_pooling(paths[names.index("Pooling")]) if "Pooling" in names else (),
         window=_window(transformer, config, sentence_config),
         pad_token=config.get("pad_token_id") or 0,
         lower_case=bool(sentence_config.get("do_lower_case")),
@@ -110,7 +110,7 @@ def read_folder(path: Path, model: str | None = None) -> ModelFolder:
     )
 
 
-def _pooling(path: Path) -> tuple[str, ...]:
+def _read_pooling(path: Path) -> tuple[str, ...]:
     config = _read_json(path / "config.json")
     if "pooling_mode" in config:
         mode = config["pooling_mode"]

@@ -44,16 +44,16 @@ def onnx_encoder(
             f"{folder.model} cannot be expressed in ONNX (modules {', '.join(folder.modules)}; pooling "
             f"{', '.join(folder.pooling) or 'none'}): set the embedding runtime to 'torch'."
         )
-    shape = written_shape(folder)
+    shape = find_written_shape(folder)
     if shape is None and precision != "float32":
         raise ConfigurationError(
             f"{folder.model} is not of BERT's kind, which alone is read in eight bits: set the embedding precision "
             "to 'float32'."
         )
     if shape is None:
-        session = _exported_session(exported_graph(folder, cache_directory), threads)
+        session = _open_exported_session(export_graph(folder, cache_directory), threads)
     else:
-        session = _written_session(folder, shape, threads, precision)
+        session = _open_written_session(folder, shape, threads, precision)
 
     def encode(token_ids: NDArray[np.int64], attention_mask: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = {"input_ids": token_ids, "attention_mask": attention_mask}
@@ -63,18 +63,18 @@ def onnx_encoder(
     return encode
 
 
-def written_shape(folder: ModelFolder) -> bert_graph.Shape | None:
+def find_written_shape(folder: ModelFolder) -> bert_graph.Shape | None:
     """Shape of the graph that is written without torch; None if the folder is of another kind.
 
     Raises ``ConfigurationError`` for weights that cannot be read.
     """
-    shape = bert_graph.shape_of(folder.config)
+    shape = bert_graph.read_shape(folder.config)
     files = sorted(folder.transformer.glob("*.safetensors"))
     if shape is None or len(files) != 1:
         return None
     try:
         with safe_open(files[0], framework="np") as weights:
-            return shape if bert_graph.writable(shape, frozenset(weights.keys())) else None
+            return shape if bert_graph.can_write(shape, frozenset(weights.keys())) else None
     except (SafetensorError, OSError) as error:
         raise ConfigurationError(f"{files[0]} cannot be read: {error}") from error
 
@@ -88,13 +88,13 @@ def dynamic_fingerprint(folder: ModelFolder) -> str | None:
     ranges = known_ranges(folder.fingerprint)
     if ranges is None or folder.modules not in READABLE_MODULES or folder.pooling not in READABLE_POOLING:
         return None
-    if written_shape(folder) is None:
+    if find_written_shape(folder) is None:
         return None
     recipe = f"{folder.fingerprint}\ndynamic-int8 {int8_graph.VERSION}\n{ranges.digest}\n{folder.pooling[0]}"
     return hashlib.sha256(recipe.encode()).hexdigest()
 
 
-def _written_session(
+def _open_written_session(
     folder: ModelFolder, shape: bert_graph.Shape, threads: int, precision: Precision
 ) -> onnxruntime.InferenceSession:
     (file,) = folder.transformer.glob("*.safetensors")
@@ -128,7 +128,7 @@ def _written_graph(
     return int8_graph.write(shape, weights, folder.pooling[0], ranges, signed_weights=has_dot_products())
 
 
-def _exported_session(graph: Path, threads: int) -> onnxruntime.InferenceSession:
+def _open_exported_session(graph: Path, threads: int) -> onnxruntime.InferenceSession:
     try:
         return onnxruntime.InferenceSession(str(graph), _options(threads), providers=PROVIDERS)
     except Exception as error:  # as above
@@ -148,7 +148,7 @@ def _options(threads: int) -> onnxruntime.SessionOptions:
     return options
 
 
-def exported_graph(folder: ModelFolder, cache_directory: Path) -> Path:
+def export_graph(folder: ModelFolder, cache_directory: Path) -> Path:
     """Path of the model's ONNX graph, exported on first use by another process.
 
     Another process, so that the torch that an export needs is never loaded into the one that serves.

@@ -48,7 +48,7 @@ class Prefixes:
 NO_PREFIXES = Prefixes()
 
 
-def known_prefixes(model: str) -> Prefixes:
+def find_known_prefixes(model: str) -> Prefixes:
     """The prefixes that the publisher of a model states, by its name; none for an unknown one."""
     name = model.lower().replace("_", "-")
     for part, question, passage in _KNOWN:

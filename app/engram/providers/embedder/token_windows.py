@@ -48,7 +48,7 @@ def window_spans(length: int, size: int, overlap: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, length)) for start in starts]
 
 
-def sampled(spans: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+def sample_spans(spans: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
     """At most ``most`` >= 2 of the ranges, evenly spaced, the first and the last among them."""
     if len(spans) <= most:
         return spans
@@ -107,7 +107,7 @@ class WindowedEmbedder:
         # Files may carry both: the default model's pads every text to 128 tokens and cuts there.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self._prefix, self._suffix = _special_tokens(self._tokenizer)
+        self._prefix, self._suffix = _find_special_tokens(self._tokenizer)
         self._size = folder.window - len(self._prefix) - len(self._suffix)
         self._tokens_read = 0
         self._lock = threading.Lock()
@@ -140,7 +140,7 @@ class WindowedEmbedder:
         owners: list[int] = []
         overlap = int(self._size * OVERLAP)
         for owner, tokens in enumerate(self._tokenize(texts)):
-            for start, end in sampled(window_spans(len(tokens), self._size, overlap), MAX_WINDOWS):
+            for start, end in sample_spans(window_spans(len(tokens), self._size, overlap), MAX_WINDOWS):
                 ids = [*self._prefix, *tokens[start:end], *self._suffix] or [self._pad_token]
                 windows.append(np.array(ids, dtype=np.int32))
                 token_counts.append(max(1, end - start))
@@ -172,7 +172,7 @@ class WindowedEmbedder:
         return self._encode(token_ids, attention_mask)
 
 
-def _special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+def _find_special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """Ids that the tokenizer puts before and after a text, such as [CLS] and [SEP]."""
     encoding = tokenizer.encode("a")
     content = [index for index, special in enumerate(encoding.special_tokens_mask) if not special]

@@ -11,15 +11,15 @@ MARKS = 30
 _PILE = re.compile(rf"[\W\uff9e\uff9f]{{{MARKS + 1},}}")
 
 
-def normalised(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+def normalise_characters(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """``unicodedata.normalize``, of each pile of marks the first ``MARKS``.
 
     Marks are brought into order one by one, past all that stand before them: 500,000 of them take ten minutes.
     """
-    return text if text.isascii() else unicodedata.normalize(form, _PILE.sub(_thinned, text))
+    return text if text.isascii() else unicodedata.normalize(form, _PILE.sub(_thin_marks, text))
 
 
-def _thinned(pile: re.Match[str]) -> str:
+def _thin_marks(pile: re.Match[str]) -> str:
     kept: list[str] = []
     marks = 0
     for character in pile[0]:

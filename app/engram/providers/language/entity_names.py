@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from engram.providers.language.characters import normalised
+from engram.providers.language.characters import normalise_characters
 
 MAX_NAME_CHARACTERS = 200
 """Nothing longer is a name, as written or as a key; nor would it fit an index page."""
@@ -29,8 +29,8 @@ def normalise_entity(surface: str) -> str:
 
 
 def _key(surface: str) -> str:
-    key = _folded(surface)
-    while (again := _folded(key)) != key:  # case-folding can undo NFKC; of what is stable every part is
+    key = _fold_text(surface)
+    while (again := _fold_text(key)) != key:  # case-folding can undo NFKC; of what is stable every part is
         key = again
     loose = {mark for pair in _BRACKETS.items() for mark in pair if (pair[0] in key) != (pair[1] in key)}
     first, last = 0, len(key)
@@ -44,8 +44,8 @@ def _key(surface: str) -> str:
 _kept_key = lru_cache(maxsize=16_384)(_key)
 
 
-def _folded(text: str) -> str:
-    return " ".join(normalised("NFKC", text).casefold().split())
+def _fold_text(text: str) -> str:
+    return " ".join(normalise_characters("NFKC", text).casefold().split())
 
 
 def _trim(key: str, start: int, end: int, loose: set[str]) -> tuple[int, int]:
@@ -75,7 +75,7 @@ def _trim(key: str, start: int, end: int, loose: set[str]) -> tuple[int, int]:
     return start, end
 
 
-def distinct_entities(surfaces: Iterable[str], most: int) -> tuple[str, ...]:
+def select_distinct_entities(surfaces: Iterable[str], most: int) -> tuple[str, ...]:
     """The first surface form of each name, in order of appearance; the first ``most`` names."""
     by_key: dict[str, str] = {}
     for surface in surfaces:

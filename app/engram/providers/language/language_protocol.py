@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engram.core.text.temporal import time_constraint
-from engram.providers.language.entity_names import distinct_entities, normalise_entity, title_entities
+from engram.providers.language.entity_names import normalise_entity, select_distinct_entities, title_entities
 
 NAMES_PER_SENTENCE = 500
 """Names in one sentence, its passage's title first. What names more is a list; ordinary text has up to 70."""
@@ -55,19 +55,19 @@ class Language(Protocol):
         """Names and time constraint of a question."""
 
 
-def passages_of(
+def group_by_passage(
     passages: Sequence[PassageText], split: Iterable[Sequence[str]], names: Iterable[Sequence[str]]
 ) -> list[list[SentenceAnalysis]]:
     """Put together what was found: ``names`` has one entry per sentence, over all passages in order."""
     remaining = iter(names)
     analyses: list[list[SentenceAnalysis]] = []
     for passage, sentences in zip(passages, split, strict=True):
-        titles = distinct_entities(title_entities(passage.title), NAMES_PER_SENTENCE)
+        titles = select_distinct_entities(title_entities(passage.title), NAMES_PER_SENTENCE)
         known: set[str] = set()
         analyses.append([])
         for sentence in sentences:
             constraint = time_constraint(sentence)
-            entities = distinct_entities((*titles, *next(remaining)), NAMES_PER_SENTENCE)
+            entities = select_distinct_entities((*titles, *next(remaining)), NAMES_PER_SENTENCE)
             if len(known) >= NAMES_PER_PASSAGE:
                 entities = tuple(name for name in entities if normalise_entity(name) in known)
             known.update(map(normalise_entity, entities))

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import Stemmer
 
-from engram.providers.language.characters import normalised
+from engram.providers.language.characters import normalise_characters
 from engram.providers.language.name_words import FUNCTION_WORDS
 
 ANALYSER = 1
@@ -29,7 +29,7 @@ def terms(text: str) -> list[str]:
 
     Case and diacritics do not count: "Café" and "cafes" give the same term.
     """
-    words = _WORD.findall(_folded(text))
+    words = _WORD.findall(_fold_text(text))
     content_words = [word[:MAX_TERM_CHARACTERS] for word in words if word not in FUNCTION_WORDS]
     stems: list[str] = _stemmer().stemWords(content_words)
     return stems
@@ -41,7 +41,7 @@ def surface_words(texts: Iterable[str]) -> dict[str, str]:
     A term that no single word gives is absent: one that was cut, or one of a script in which words go on where
     ``\\w`` ends.
     """
-    words = Counter(word for text in texts for word in _WORD.findall(normalised("NFC", text)))
+    words = Counter(word for text in texts for word in _WORD.findall(normalise_characters("NFC", text)))
     written: dict[str, Counter[str]] = {}
     for word, times in words.items():
         word_terms = terms(word) if len(word) <= MAX_TERM_CHARACTERS else []
@@ -50,11 +50,11 @@ def surface_words(texts: Iterable[str]) -> dict[str, str]:
     return {term: counter.most_common(1)[0][0] for term, counter in written.items()}
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     if text.isascii():
         return text.lower()
-    decomposed = normalised("NFKD", text.casefold())
-    return normalised("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    decomposed = normalise_characters("NFKD", text.casefold())
+    return normalise_characters("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
 
 
 def _stemmer() -> "Stemmer.Stemmer":

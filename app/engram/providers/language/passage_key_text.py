@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram.core.passage_keys.key_text import LEADING_SENTENCES, KeyBuilding, keywords, leading
+from engram.core.passage_keys.key_text import LEADING_SENTENCES, KeyBuilding, join_leading, keywords
 from engram.providers.language.lexical_terms import surface_words, terms
 
 
@@ -23,9 +23,9 @@ def key_text(building: KeyBuilding, title: str | None, text: str, sentences: Seq
         case "full":
             return full
         case "title":
-            return title or leading(sentences, 1) or full
+            return title or join_leading(sentences, 1) or full
         case "abstract":
-            first = leading(sentences, LEADING_SENTENCES)
+            first = join_leading(sentences, LEADING_SENTENCES)
             return f"{title}. {first}" if title and first else first or full
         case "keywords":
             written = surface_words([full])

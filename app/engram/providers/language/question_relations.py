@@ -65,7 +65,7 @@ def relation_terms(predicate: str, kind: str) -> frozenset[str]:
     return frozenset(terms(predicate)) | (frozenset({"date"}) if kind == "date" else frozenset())
 
 
-def asked_terms(words: Iterable[str]) -> Sequence[frozenset[str]]:
+def find_asked_terms(words: Iterable[str]) -> Sequence[frozenset[str]]:
     """For each thing that a question's words ask for, the terms that relations say it by.
 
     Words that ask for the same count once.

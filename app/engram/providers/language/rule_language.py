@@ -12,13 +12,13 @@ from threading import Lock
 from typing import Any
 
 from engram.core.text.temporal import time_constraint
-from engram.providers.language.entity_names import UNSPACED, distinct_entities
+from engram.providers.language.entity_names import UNSPACED, select_distinct_entities
 from engram.providers.language.language_protocol import (
     NAMES_PER_QUESTION,
     PassageText,
     QuestionAnalysis,
     SentenceAnalysis,
-    passages_of,
+    group_by_passage,
 )
 from engram.providers.language.name_words import (
     ADJECTIVE_SUFFIXES,
@@ -70,20 +70,20 @@ class RuleLanguage:
     def __init__(self, blank: Callable[[], Any]) -> None:
         """``blank`` makes a ``spacy.blank("en")`` that belongs to this object."""
         self._blank = blank
-        self._nlp = self._tokenizing()
+        self._nlp = self._build_tokenizer()
         self._lock = Lock()
 
     def analyse_passages(self, passages: Sequence[PassageText]) -> list[list[SentenceAnalysis]]:
         """Sentences of each passage with their names and times."""
         split = [p.sentences if p.sentences is not None else split_sentences(p.text) for p in passages]
         names = self._names([sentence for sentences in split for sentence in sentences], _NAME)
-        return passages_of(passages, split, names)
+        return group_by_passage(passages, split, names)
 
     def analyse_question(self, text: str) -> QuestionAnalysis:
         """Names and time constraint of a question, in about 0.06 ms."""
         (names,) = self._names([text], _QUALIFIED_NAME)
         constraint = time_constraint(text)
-        entities = distinct_entities(names, NAMES_PER_QUESTION)
+        entities = select_distinct_entities(names, NAMES_PER_QUESTION)
         return QuestionAnalysis(entities, constraint.text if constraint else None)
 
     def _names(self, texts: Sequence[str], pattern: re.Pattern[str]) -> Iterator[list[str]]:
@@ -92,10 +92,10 @@ class RuleLanguage:
             with self._lock:
                 names = [_names(doc, pattern) for doc in self._nlp.pipe(batch)]
                 if len(self._nlp.vocab.strings) > _VOCABULARY_LIMIT:
-                    self._nlp = self._tokenizing()
+                    self._nlp = self._build_tokenizer()
             yield from names
 
-    def _tokenizing(self) -> Any:
+    def _build_tokenizer(self) -> Any:
         nlp = self._blank()
         nlp.max_length = sys.maxsize  # the limit guards parsers; a tokenizer has no need of it
         nlp.tokenizer.infix_finditer = _INFIX.finditer
@@ -138,7 +138,7 @@ def _token_class(token: str) -> str:
     if token[0].isdigit() and (token == lower or _NUMBER.fullmatch(token)):
         return "Y" if _YEAR.fullmatch(token) else "N" if _NUMBER.fullmatch(token) else "x"
     if token == lower:
-        return _lower_case_class(token)
+        return _classify_lower_case(token)
     if lower in CALENDAR_WORDS:
         return "M"
     if lower in FUNCTION_WORDS:
@@ -148,7 +148,7 @@ def _token_class(token: str) -> str:
     return "L" if sum(map(str.isalpha, token)) == 1 else "C"
 
 
-def _lower_case_class(token: str) -> str:
+def _classify_lower_case(token: str) -> str:
     if token in _MARKS:
         return _MARKS[token]
     if token in NAME_PARTICLES:

@@ -13,14 +13,14 @@ import structlog
 
 from engram.context.errors import ConfigurationError
 from engram.core.text.temporal import time_constraint
-from engram.providers.language.entity_names import UNSPACED, distinct_entities
+from engram.providers.language.entity_names import UNSPACED, select_distinct_entities
 from engram.providers.language.language_protocol import (
     NAMES_PER_QUESTION,
     Language,
     PassageText,
     QuestionAnalysis,
     SentenceAnalysis,
-    passages_of,
+    group_by_passage,
 )
 from engram.providers.language.rule_language import RuleLanguage
 from engram.providers.language.sentence_splitter import split_sentences
@@ -101,7 +101,7 @@ class SpacyLanguage:
             split = [self._units(passage) for passage in batch]
             analysed = iter(self._sentences([unit for units in split for unit in units]))
             read = [[sentence for _ in units for sentence in next(analysed)] for units in split]
-            analyses += passages_of(
+            analyses += group_by_passage(
                 batch,
                 [[text for text, _ in sentences] for sentences in read],
                 [names for sentences in read for _, names in sentences],
@@ -113,7 +113,7 @@ class SpacyLanguage:
         (sentences,) = self._sentences([(text, True)])
         constraint = time_constraint(text)
         names = [name for _, names in sentences for name in names]
-        entities = distinct_entities(names, NAMES_PER_QUESTION)
+        entities = select_distinct_entities(names, NAMES_PER_QUESTION)
         return QuestionAnalysis(entities, constraint.text if constraint else None)
 
     def _units(self, passage: PassageText) -> list[tuple[str, bool]]:
@@ -131,12 +131,12 @@ class SpacyLanguage:
         # The zone forgets the batch's new words, which spaCy would keep for ever; it serves one thread.
         with self._lock, self._nlp.memory_zone():
             return [
-                [(text, [name.text for name in _names(doc)])] if whole else _named_sentences(doc, text)
+                [(text, [name.text for name in _names(doc)])] if whole else _find_named_sentences(doc, text)
                 for doc, (text, whole) in self._nlp.pipe(read, as_tuples=True)
             ]
 
 
-def _named_sentences(doc: Any, text: str) -> list[tuple[str, list[str]]]:
+def _find_named_sentences(doc: Any, text: str) -> list[tuple[str, list[str]]]:
     """The sentences of ``text`` with the names within each; read once, as spaCy goes through all for each."""
     names = deque(_names(doc))
     sentences: list[tuple[str, list[str]]] = []

@@ -9,16 +9,16 @@ from engram.providers.llm.replies import UnusableReplyError
 _OPENING = f"<{THOUGHT}>"
 
 
-def raw_turn(llm: Llm, messages: list[Message]) -> str:
+def ask_raw_turn(llm: Llm, messages: list[Message]) -> str:
     """The text that the model replies with, without what surrounds its turn; it may be no turn at all.
 
     Raises:
         LlmError: the endpoint failed.
     """
-    return llm.ask("agent", messages, _without_surroundings, form=agent_prompts.FORM)
+    return llm.ask("agent", messages, _cut_surroundings, form=agent_prompts.FORM)
 
 
-def next_turn(llm: Llm, observation: AgentObservation, *, insert_only: bool = False) -> AgentTurn:
+def ask_turn(llm: Llm, observation: AgentObservation, *, insert_only: bool = False) -> AgentTurn:
     """The turn that the model takes.
 
     Raises:
@@ -27,7 +27,7 @@ def next_turn(llm: Llm, observation: AgentObservation, *, insert_only: bool = Fa
 
     def read(reply: str) -> AgentTurn:
         try:
-            return read_turn(_without_surroundings(reply), observation.offered)
+            return read_turn(_cut_surroundings(reply), observation.offered)
         except FormatError as error:
             raise UnusableReplyError(str(error)) from error
 
@@ -35,7 +35,7 @@ def next_turn(llm: Llm, observation: AgentObservation, *, insert_only: bool = Fa
     return llm.ask("agent", messages, read, form=agent_prompts.FORM)
 
 
-def _without_surroundings(reply: str) -> str:
+def _cut_surroundings(reply: str) -> str:
     """Cut a reply to its last thought and what follows, without what comes before and behind the last tag.
 
     A trained policy is rewarded for a turn and nothing beside it, so the environment reads strictly. A served model

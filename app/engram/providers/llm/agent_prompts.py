@@ -5,7 +5,7 @@ be served in the other. ``VERSION`` names them: rounds of sessions keep it.
 """
 
 from engram.core.knowledge.agent_turns import ACTS, TAGS, THOUGHT, Act, AgentObservation
-from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, Message, cut, quote
+from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, Message, cut_quote, quote
 
 VERSION = "2026.1"
 FORM = "the thought and the one action in the tags"
@@ -62,7 +62,7 @@ def system(*, insert_only: bool = False, memory: str = GRAPH) -> str:
     return "\n".join([_TASK.replace(GRAPH, memory), *acts, "", _QUOTED, "", _REPLY])
 
 
-def shown(observation: AgentObservation) -> str:
+def format_observation(observation: AgentObservation) -> str:
     """Return the prompt of a turn."""
     memory = [f"Progress: {_progress(observation)}"]
     if observation.note:
@@ -70,11 +70,11 @@ def shown(observation: AgentObservation) -> str:
     if observation.found is not None:
         memory.append(f"Search results:\n{_lines(observation.found)}")
     memory.append(f"Memory:\n{_lines(observation.memory)}")
-    parts = [_tagged("question", cut(observation.question)), _tagged(MEMORY, "\n".join(memory))]
+    parts = [_wrap_in_tag("question", cut_quote(observation.question)), _wrap_in_tag(MEMORY, "\n".join(memory))]
     if observation.document is not None:
         title = "" if observation.title is None else f"{quote(observation.title)}\n"
         text = quote(observation.document)[:MAX_DOCUMENT_CHARACTERS]
-        parts.append(_tagged(DOCUMENT, title + text))
+        parts.append(_wrap_in_tag(DOCUMENT, title + text))
     return "\n\n".join(parts)
 
 
@@ -82,7 +82,7 @@ def messages(observation: AgentObservation, *, insert_only: bool = False, memory
     """One turn as a conversation: all that it needs is in it, so nothing said before has to be repeated."""
     return [
         {"role": "system", "content": system(insert_only=insert_only, memory=memory)},
-        {"role": "user", "content": shown(observation)},
+        {"role": "user", "content": format_observation(observation)},
     ]
 
 
@@ -96,5 +96,5 @@ def _lines(text: str) -> str:
     return "\n".join(quote(line) for line in text.splitlines()) or "(empty)"
 
 
-def _tagged(tag: str, text: str) -> str:
+def _wrap_in_tag(tag: str, text: str) -> str:
     return f"<{tag}>\n{text}\n</{tag}>"

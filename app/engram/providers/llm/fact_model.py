@@ -58,7 +58,7 @@ def facts_by_model(
     relations = llm.extract_relations(title, [(at, one.text) for at, one in enumerate(sentences)], entities)
     texts = [sentence.text for sentence in sentences]
     triples = [
-        triple_of(relation, texts[relation.sentence], first + relation.sentence)
+        convert_relation(relation, texts[relation.sentence], first + relation.sentence)
         for relation in relations
         if relation.sentence is not None and _is_borne(relation, title, texts, relation.sentence)
     ]
@@ -78,7 +78,7 @@ def pieces(sentences: Sequence[SentenceAnalysis]) -> list[tuple[int, Sequence[Se
     return [*found, (first, sentences[first:])] if sentences else []
 
 
-def triple_of(relation: Relation, sentence: str, ordinal: int) -> Triple:
+def convert_relation(relation: Relation, sentence: str, ordinal: int) -> Triple:
     """A relation as a fact, with the days that the sentence which says it speaks of."""
     kind = _kind(relation.object)
     days = (None, None) if kind == "date" else _days(sentence, relation.object)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AliasChoices, Field
 
 from engram.core.planning.curation import words
-from engram.providers.llm.replies import Line, Number, Reply, UnusableReplyError, distinct, read
+from engram.providers.llm.replies import Line, Number, Reply, UnusableReplyError, read, select_distinct
 
 MOST_ENTITIES = 200
 """Names of one text; what a list has beyond them is left out."""
@@ -77,7 +77,7 @@ def read_entities(text: str, source: str) -> list[str]:
     A weak model lists the prompt's examples too.
     """
     source_words = set(words(source))
-    names = distinct(read(EntitiesReply, text).entities)
+    names = select_distinct(read(EntitiesReply, text).entities)
     return [name for name in names if set(words(name)) <= source_words][:MOST_ENTITIES]
 
 
@@ -123,13 +123,13 @@ def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correctio
     added = [
         Relation(fact.subject, _predicate(fact.relation), fact.object, None)
         for fact in reply.add[:MOST_RELATIONS]
-        if _names_one(fact.subject, fact.object, correction_words)
+        if _contains_end(fact.subject, fact.object, correction_words)
         and {*words(fact.subject), *words(fact.object)} <= known
     ]
     removed = [
         number - 1
         for number in dict.fromkeys(reply.remove)
-        if _names_one(facts[number - 1][0], facts[number - 1][2], correction_words)
+        if _contains_end(facts[number - 1][0], facts[number - 1][2], correction_words)
     ]
     return FactCorrection(
         tuple(removed),
@@ -137,7 +137,7 @@ def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correctio
     )
 
 
-def _names_one(subject: str, object_name: str, text_words: set[str]) -> bool:
+def _contains_end(subject: str, object_name: str, text_words: set[str]) -> bool:
     """Tell whether a text has all words of one end of a fact."""
     return any(set(words(end)) <= text_words for end in (subject, object_name))
 

@@ -19,7 +19,7 @@ from engram.core.passage_keys.expansion import WordedMethod
 from engram.providers.llm import fact_replies, prompts, replies, token_meter
 from engram.providers.llm.fact_replies import FactCorrection, Relation
 from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Reply, UnusableReplyError, Usage
-from engram.providers.llm.reply_json import texts_in, without_thoughts
+from engram.providers.llm.reply_json import collect_texts, drop_thoughts
 from engram.providers.llm.response_format import EndpointOptions
 from engram.telemetry import metrics, stages
 
@@ -55,7 +55,7 @@ class CallMeter(Protocol):
         """Count what a call took."""
         ...
 
-    def seconds_left(self) -> float:
+    def measure_remaining_seconds(self) -> float:
         """Return the time that is left for calls and all else, in seconds; infinite if nothing bounds it."""
         ...
 
@@ -92,8 +92,8 @@ class Llm:
         ``prices`` are those of a million tokens, of prompts and of completions: what metrics tell of costs.
         """
         self._prices = prices
-        self._base_url = _checked_base_url(base_url)
-        self._api_key = _checked_api_key(api_key)
+        self._base_url = _check_base_url(base_url)
+        self._api_key = _check_api_key(api_key)
         self._model = model
         self._timeout_seconds = timeout_seconds
         self._max_attempts = max_attempts
@@ -125,7 +125,7 @@ class Llm:
         """Close the pooled connections."""
         self._client.close()
 
-    def metered(self, meter: CallMeter) -> "Llm":
+    def attach_meter(self, meter: CallMeter) -> "Llm":
         """Return a client whose calls ``meter`` also counts and may refuse; closing it closes both."""
         metered = copy.copy(self)
         metered._meter = meter
@@ -245,7 +245,7 @@ class Llm:
             lambda reply: fact_replies.read_entities(reply, source),
             fact_replies.EntitiesReply,
         )
-        return replies.distinct([*([title.strip()] if title else []), *found])
+        return replies.select_distinct([*([title.strip()] if title else []), *found])
 
     def extract_relations(
         self, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]
@@ -311,11 +311,11 @@ class Llm:
         token_meter.check()
         if self._meter is not None:
             self._meter.check()
-        ends = time.monotonic() + self._seconds_left() * CALL_SHARE
+        ends = time.monotonic() + self._measure_remaining_seconds() * CALL_SHARE
         while True:
             sent = self._options.options(use, schema)
             status, body = self._send({"model": self._model, "messages": messages, **sent}, ends)
-            refused = replies.refused_options(sent, status, body)
+            refused = replies.find_refused_options(sent, status, body)
             if not refused:
                 break
             _log.info("llm_options_refused", model=self._model, options=sorted(refused))
@@ -335,11 +335,13 @@ class Llm:
         token_meter.add(usage.prompt_tokens + usage.completion_tokens)
         return text
 
-    def _seconds_left(self) -> float:
+    def _measure_remaining_seconds(self) -> float:
         """Return the time that the request and the meter leave, in seconds, at least 0."""
         ends = deadline.end()
         remaining = inf if ends is None else ends - time.monotonic()
-        return max(0.0, remaining if self._meter is None else min(remaining, self._meter.seconds_left()))
+        return max(
+            0.0, remaining if self._meter is None else min(remaining, self._meter.measure_remaining_seconds())
+        )
 
     def _send(self, request: Mapping[str, Any], ends: float) -> tuple[int, bytes]:
         """Try until there is a response that another try would not better, or ``ends`` (monotonic seconds)."""
@@ -409,7 +411,7 @@ def _read(
     """Read a reply, and refuse one that copies what the prompt has for an example, as small models do."""
     result = read(reply)
     if schema is not None and not schema.grounded:
-        copied = texts_in(without_thoughts(reply)) & _example_texts(messages[0]["content"])
+        copied = collect_texts(drop_thoughts(reply)) & _example_texts(messages[0]["content"])
         if copied:
             raise UnusableReplyError(f"it copies the form's own words, {min(copied)!r}")
     return result
@@ -417,10 +419,10 @@ def _read(
 
 @lru_cache(maxsize=64)
 def _example_texts(system: str) -> frozenset[str]:
-    return texts_in(system)
+    return collect_texts(system)
 
 
-def _checked_base_url(base_url: str) -> str:
+def _check_base_url(base_url: str) -> str:
     """Refuse what would fail at the first call, and credentials in the address, which logs would show."""
     try:
         url = httpx.URL(base_url.strip())
@@ -433,7 +435,7 @@ def _checked_base_url(base_url: str) -> str:
     return str(url).rstrip("/")
 
 
-def _checked_api_key(api_key: str | None) -> str | None:
+def _check_api_key(api_key: str | None) -> str | None:
     """Refuse a key that no header can carry; the HTTP library's own message would quote it."""
     key = (api_key or "").strip()
     if not (key.isascii() and key.isprintable()):

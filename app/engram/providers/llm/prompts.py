@@ -137,72 +137,76 @@ def number_sentences(sentences: Iterable[tuple[int, str]]) -> NumberedEvidence:
 
 def time_constraint(text: str) -> list[Message]:
     """Ask what limits ``text`` in time."""
-    return conversation(_TIME, {"text": cut(text)})
+    return conversation(_TIME, {"text": cut_quote(text)})
 
 
 def sufficiency(question: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask whether the evidence answers the question."""
-    return conversation(_SUFFICIENCY, {"evidence": evidence.block, "question": cut(question)})
+    return conversation(_SUFFICIENCY, {"evidence": evidence.block, "question": cut_quote(question)})
 
 
 def support(question: str, evidence: NumberedEvidence, answer: str | None) -> list[Message]:
     """Ask which sentences carry the answer; ``answer`` is the one proposed, if any."""
-    parts = {"evidence": evidence.block, "question": cut(question)}
+    parts = {"evidence": evidence.block, "question": cut_quote(question)}
     if answer is not None:
-        parts["proposed_answer"] = cut(answer)
+        parts["proposed_answer"] = cut_quote(answer)
     return conversation(_SUPPORT, parts)
 
 
 def draft_answer(question: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask for an answer from the evidence alone."""
-    return conversation(_ANSWER, {"evidence": evidence.block, "question": cut(question)})
+    return conversation(_ANSWER, {"evidence": evidence.block, "question": cut_quote(question)})
 
 
 def restatement(question: str, earlier: Sequence[tuple[str, str]]) -> list[Message]:
     """Ask for the question in words that need no conversation before it; of a long one its end is shown."""
     lines = "\n".join(f"{role}: {quote(text)[:MAX_QUOTE_CHARACTERS]}" for role, text in earlier)
-    return conversation(_RESTATE, {"conversation": lines[-MAX_EVIDENCE_CHARACTERS:], "question": cut(question)})
+    return conversation(
+        _RESTATE, {"conversation": lines[-MAX_EVIDENCE_CHARACTERS:], "question": cut_quote(question)}
+    )
 
 
 def grade(question: str, accepted: Sequence[str], answer: str) -> list[Message]:
     """Ask whether an answer is right, by those that are accepted."""
     lines = "\n".join(quote(one) for one in accepted)[:MAX_QUOTE_CHARACTERS]
-    return conversation(_GRADE, {"question": cut(question), "accepted": lines, "candidate": cut(answer)})
+    return conversation(
+        _GRADE, {"question": cut_quote(question), "accepted": lines, "candidate": cut_quote(answer)}
+    )
 
 
 def expansion(method: WordedMethod, question: str) -> list[Message]:
     """Ask for texts that widen the question."""
-    return conversation(guarded(WORDINGS[method]), {"question": cut(question)})
+    return conversation(guard_wording(WORDINGS[method]), {"question": cut_quote(question)})
 
 
 def refinement(question: str, draft: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask for a better question than ``draft``, which found the evidence, to the same end as ``question``."""
-    parts = {"evidence": evidence.block, "question": cut(question), "draft": cut(draft)}
-    return conversation(guarded(REFINEMENT), parts)
+    parts = {"evidence": evidence.block, "question": cut_quote(question), "draft": cut_quote(draft)}
+    return conversation(guard_wording(REFINEMENT), parts)
 
 
 def entities(title: str | None, evidence: NumberedEvidence) -> list[Message]:
     """Ask for the names in a text."""
     system = f"{fact_prompts.ENTITIES}\n\n{_QUOTED} {_NUMBERED}\n\n{fact_prompts.ENTITIES_REPLY}"
-    return conversation(system, {**_titled(title), "evidence": evidence.block})
+    return conversation(system, {**_format_title(title), "evidence": evidence.block})
 
 
 def relations(title: str | None, evidence: NumberedEvidence, names: Sequence[str]) -> list[Message]:
     """Ask what a text says of the names in it."""
     quoted = f"{_QUOTED} {_NUMBERED} {fact_prompts.QUOTED_NAMES}"
     system = f"{fact_prompts.RELATIONS}\n\n{quoted}\n\n{fact_prompts.RELATIONS_REPLY}"
-    parts = {**_titled(title), "evidence": evidence.block, "names": "\n".join(quote(name) for name in names)}
+    parts = {**_format_title(title), "evidence": evidence.block, "names": "\n".join(quote(name) for name in names)}
     return conversation(system, parts)
 
 
 def maintenance(facts: NumberedEvidence, correction: str) -> list[Message]:
     """Ask what a correction changes in numbered facts."""
     system = f"{fact_prompts.MAINTENANCE}\n\n{_QUOTED}\n\n{fact_prompts.MAINTENANCE_REPLY}"
-    return conversation(system, {"facts": facts.block, "correction": cut(correction)})
+    return conversation(system, {"facts": facts.block, "correction": cut_quote(correction)})
 
 
-def _titled(title: str | None) -> dict[str, str]:
-    return {} if title is None else {"title": cut(title)}
+def _format_title(title: str | None) -> dict[str, str]:
+    return {} if title is None else {"title": cut_quote(title)}
 
 
 def ask_again(messages: Sequence[Message], reply: str, problem: str, form: str = JSON_FORM) -> list[Message]:
@@ -220,11 +224,11 @@ def conversation(system: str, parts: Mapping[str, str]) -> list[Message]:
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
-def guarded(wording: Wording) -> str:
+def guard_wording(wording: Wording) -> str:
     return f"{wording.task}\n\n{_QUOTED}\n\n{wording.reply}"
 
 
-def cut(text: str) -> str:
+def cut_quote(text: str) -> str:
     return quote(text)[:MAX_QUOTE_CHARACTERS]
 
 

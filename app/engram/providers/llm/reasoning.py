@@ -9,7 +9,7 @@ from engram.core.planning.rewards import Grade
 from engram.providers.llm import replies, tree_prompts, tree_replies
 from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.llm_client import Llm
-from engram.providers.llm.prompts import Message, conversation, cut, guarded, number_sentences
+from engram.providers.llm.prompts import Message, conversation, cut_quote, guard_wording, number_sentences
 from engram.providers.llm.replies import DraftAnswer
 from engram.providers.llm.session_model import Sentences
 from engram.providers.llm.session_prompts import lines
@@ -21,10 +21,10 @@ def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Senten
     if not sentences:
         return DerivedFinding("", ())
     evidence = number_sentences(sentences)
-    parts = {"evidence": evidence.block, "notes": lines(notes), "question": cut(question)}
+    parts = {"evidence": evidence.block, "notes": lines(notes), "question": cut_quote(question)}
     return llm.ask(
         "consolidate",
-        _worded(tree_prompts.CONSOLIDATE, parts),
+        _build_messages(tree_prompts.CONSOLIDATE, parts),
         lambda reply: tree_replies.read_finding(reply, evidence.ids),
         tree_replies.FindingReply,
     )
@@ -35,10 +35,10 @@ def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> Refine
     if not sentences:
         return Refined("unsupported", "", ())
     evidence = number_sentences(sentences)
-    parts = {"evidence": evidence.block, "proposed_answer": cut(answer), "question": cut(question)}
+    parts = {"evidence": evidence.block, "proposed_answer": cut_quote(answer), "question": cut_quote(question)}
     return llm.ask(
         "refine_answer",
-        _worded(tree_prompts.REFINE, parts),
+        _build_messages(tree_prompts.REFINE, parts),
         lambda reply: tree_replies.read_refined(reply, evidence.ids),
         tree_replies.RefinedReply,
     )
@@ -46,8 +46,8 @@ def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> Refine
 
 def redirect(llm: Llm, question: str, notes: Sequence[str]) -> str:
     """Ask the same question in other words."""
-    parts = {"notes": lines(notes), "question": cut(question)}
-    messages = _worded(tree_prompts.REDIRECT, parts)
+    parts = {"notes": lines(notes), "question": cut_quote(question)}
+    messages = _build_messages(tree_prompts.REDIRECT, parts)
     return llm.ask("redirect", messages, tree_replies.read_reworded, tree_replies.RewordedReply)
 
 
@@ -56,20 +56,20 @@ def rate(llm: Llm, question: str, answer: str, steps: Sequence[str], sentences: 
     parts = {
         "evidence": number_sentences(sentences).block,
         "steps": lines(steps),
-        "proposed_answer": cut(answer),
-        "question": cut(question),
+        "proposed_answer": cut_quote(answer),
+        "question": cut_quote(question),
     }
-    messages = _worded(tree_prompts.RATE, parts)
+    messages = _build_messages(tree_prompts.RATE, parts)
     return llm.ask("rate", messages, tree_replies.read_rating, tree_replies.RatingReply)
 
 
 def synthesise(llm: Llm, question: str, candidates: Sequence[str], sentences: Sentences) -> DraftAnswer:
     """One answer from several candidates, each with what led to it."""
     evidence = number_sentences(sentences)
-    parts = {"evidence": evidence.block, "candidates": lines(candidates), "question": cut(question)}
+    parts = {"evidence": evidence.block, "candidates": lines(candidates), "question": cut_quote(question)}
     return llm.ask(
         "synthesise",
-        _worded(tree_prompts.SYNTHESISE, parts),
+        _build_messages(tree_prompts.SYNTHESISE, parts),
         lambda reply: replies.read_draft_answer(reply, evidence.ids),
         replies.AnswerReply,
     )
@@ -82,11 +82,11 @@ def grade_step(
     parts = {
         "evidence": number_sentences(kept).block,
         "steps_before": lines(before),
-        "step_question": cut(step),
-        "step_answer": cut(answer),
-        "question": cut(question),
+        "step_question": cut_quote(step),
+        "step_answer": cut_quote(answer),
+        "question": cut_quote(question),
     }
-    messages = _worded(tree_prompts.GRADE_STEP, parts)
+    messages = _build_messages(tree_prompts.GRADE_STEP, parts)
     return llm.ask("grade_step", messages, tree_replies.read_step_grades, tree_replies.StepGradesReply)
 
 
@@ -94,16 +94,16 @@ def grade_outcome(
     llm: Llm, question: str, steps: Sequence[str], answer: str, accepted: Sequence[str] = ()
 ) -> dict[str, Grade]:
     """Grades of a finished path, by criterion (State-Aware RAG, Eq. 4); agreement only with accepted answers."""
-    parts = {"steps": lines(steps), "proposed_answer": cut(answer), "question": cut(question)}
+    parts = {"steps": lines(steps), "proposed_answer": cut_quote(answer), "question": cut_quote(question)}
     if accepted:
         parts["accepted"] = lines(accepted)
     return llm.ask(
         "grade_outcome",
-        _worded(tree_prompts.GRADE_OUTCOME, parts),
+        _build_messages(tree_prompts.GRADE_OUTCOME, parts),
         lambda reply: tree_replies.read_outcome_grades(reply, accepted=bool(accepted)),
         tree_replies.OutcomeGradesReply,
     )
 
 
-def _worded(wording: Wording, parts: dict[str, str]) -> list[Message]:
-    return conversation(guarded(wording), parts)
+def _build_messages(wording: Wording, parts: dict[str, str]) -> list[Message]:
+    return conversation(guard_wording(wording), parts)

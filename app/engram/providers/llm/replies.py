@@ -85,7 +85,7 @@ class Usage:
         )
 
 
-def _plain(text: str) -> str:
+def _clean_text(text: str) -> str:
     # Postgres stores no NUL, and JSON can carry one.
     return text.replace("\x00", "").strip()
 
@@ -111,12 +111,12 @@ def as_amount(value: Any) -> Any:
     return value
 
 
-def lower_case(value: Any) -> Any:
+def convert_to_lower_case(value: Any) -> Any:
     """Read a word of a fixed list whatever its case."""
     return value.strip(" .").casefold() if isinstance(value, str) else value
 
 
-_Text = Annotated[str, AfterValidator(_plain)]
+_Text = Annotated[str, AfterValidator(_clean_text)]
 Flag = Annotated[bool, BeforeValidator(_as_flag)]
 Number = Annotated[int, BeforeValidator(_as_number)]
 Amount = Annotated[float, BeforeValidator(as_amount)]
@@ -178,7 +178,7 @@ class GradeReply(Reply):
     lenient: Flag
 
 
-Line = Annotated[str, AfterValidator(lambda text: " ".join(_plain(text).split()))]
+Line = Annotated[str, AfterValidator(lambda text: " ".join(_clean_text(text).split()))]
 _Term = Annotated[Line, Field(max_length=200)]
 QuestionText = Annotated[Line, Field(max_length=2_000)]
 
@@ -306,7 +306,7 @@ def describe_failure(status: int, body: bytes, secret: str | None) -> str:
     return f"The LLM endpoint answered with status {status}" + (f": {words}" if words else "")
 
 
-def refused_options(sent: Iterable[str], status: int, body: bytes) -> frozenset[str]:
+def find_refused_options(sent: Iterable[str], status: int, body: bytes) -> frozenset[str]:
     """Return those options of ``sent`` that the endpoint says it does not support."""
     if status not in {400, 422}:
         return frozenset()
@@ -394,7 +394,7 @@ def read_expansion(method: WordedMethod, text: str) -> list[str]:
         case "hyde":
             return [read(PassageReply, text).passage]
         case "decomposition":
-            parts = distinct(read(PartsReply, text).parts)
+            parts = select_distinct(read(PartsReply, text).parts)
             if len(parts) < 2:
                 raise UnusableReplyError("parts: at least two different questions are needed")
             return parts[:_MOST_PARTS]
@@ -403,12 +403,12 @@ def read_expansion(method: WordedMethod, text: str) -> list[str]:
         case "contrastive":
             reply = read(ContrastReply, text)
             unwanted = {term.casefold() for term in reply.unwanted}
-            wanted = [term for term in distinct(reply.wanted) if term.casefold() not in unwanted]
+            wanted = [term for term in select_distinct(reply.wanted) if term.casefold() not in unwanted]
             if not wanted:
                 raise UnusableReplyError("wanted: at least one term is needed that is not unwanted")
             return [", ".join(wanted[:_MOST_TERMS])]
         case "synonyms":
-            terms = distinct(read(TermsReply, text).terms)
+            terms = select_distinct(read(TermsReply, text).terms)
             if not terms:
                 raise UnusableReplyError("terms: at least one is needed")
             return [", ".join(terms[:_MOST_TERMS])]
@@ -420,15 +420,15 @@ def _facets(facets: Sequence[_Facet]) -> list[str]:
     """One line per facet: its name and its terms; a facet without either says nothing."""
     lines = []
     for facet in facets:
-        terms = ", ".join(distinct(facet.terms)[:_MOST_TERMS])
+        terms = ", ".join(select_distinct(facet.terms)[:_MOST_TERMS])
         if facet.name and terms:
             lines.append(f"{facet.name}: {terms}")
     if not lines:
         raise UnusableReplyError("facets: at least one with a name and terms is needed")
-    return distinct(lines)[:_MOST_FACETS]
+    return select_distinct(lines)[:_MOST_FACETS]
 
 
-def distinct(texts: Iterable[str]) -> list[str]:
+def select_distinct(texts: Iterable[str]) -> list[str]:
     """Return the non-empty texts, each once, whatever its case."""
     first: dict[str, str] = {}
     for text in texts:
@@ -457,7 +457,7 @@ def read(schema: type[_ReplyT], text: str) -> _ReplyT:
         # As JSON again, because its reader refuses lone surrogates, which no database stores.
         return schema.model_validate_json(json.dumps(value))
     except ValidationError as error:
-        raise _unusable(error) from error
+        raise _build_unusable_error(error) from error
 
 
 def _field_names(schema: type[Reply]) -> frozenset[str]:
@@ -473,10 +473,10 @@ def _validate(schema: type[_EnvelopeT], body: bytes) -> _EnvelopeT:
     try:
         return schema.model_validate_json(body)
     except ValidationError as error:
-        raise _unusable(error) from error
+        raise _build_unusable_error(error) from error
 
 
-def _unusable(error: ValidationError) -> UnusableReplyError:
+def _build_unusable_error(error: ValidationError) -> UnusableReplyError:
     # Places and rules only: the input may be anything, and this text travels into error responses.
     problems = error.errors(include_input=False, include_url=False, include_context=False)
     shown = [

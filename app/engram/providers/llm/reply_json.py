@@ -25,7 +25,7 @@ class NoJsonError(ValueError):
     """The reply holds no JSON value, or several that differ; the message says which."""
 
 
-def without_thoughts(text: str) -> str:
+def drop_thoughts(text: str) -> str:
     """Drop what a reasoning model thinks aloud before its reply.
 
     Chat templates of some servers write the opening tag themselves, so a closing tag alone ends a thought too.
@@ -55,8 +55,8 @@ def find_object(text: str, fields: frozenset[str], list_field: str | None = None
     Raises:
         NoJsonError: there is none, it is cut off, or there are several that differ.
     """
-    values = _decoded(without_thoughts(text)[:MAX_REPLY_CHARACTERS])
-    objects = [_unwrapped(value, fields) for value in values if _holds_object(value)]
+    values = _decode_values(drop_thoughts(text)[:MAX_REPLY_CHARACTERS])
+    objects = [_unwrap_object(value, fields) for value in values if _holds_object(value)]
     matching = [value for value in objects if fields & value.keys()]
     if not matching and list_field is not None and len(values) == 1 and isinstance(values[0], list):
         return {list_field: values[0]}
@@ -69,14 +69,14 @@ def find_object(text: str, fields: frozenset[str], list_field: str | None = None
     return matching[0]
 
 
-def texts_in(text: str) -> frozenset[str]:
+def collect_texts(text: str) -> frozenset[str]:
     """Collect the texts of several words in a text's JSON, in lower case, without those of field "reasoning".
 
     Raises:
         NoJsonError: some JSON is malformed or cut off.
     """
     return frozenset(
-        found.casefold() for value in _decoded(text) for found in _texts(value) if " " in found.strip()
+        found.casefold() for value in _decode_values(text) for found in _texts(value) if " " in found.strip()
     )
 
 
@@ -92,7 +92,7 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(one)
 
 
-def _decoded(text: str) -> list[Any]:
+def _decode_values(text: str) -> list[Any]:
     """Decode the JSON values that stand side by side in a text."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     values: list[Any] = []
@@ -120,7 +120,7 @@ def _holds_object(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict))
 
 
-def _unwrapped(value: Any, fields: frozenset[str]) -> dict[str, Any]:
+def _unwrap_object(value: Any, fields: frozenset[str]) -> dict[str, Any]:
     """Take an object out of a list of one, or out of an object of one key that is none of the fields."""
     inner: dict[str, Any] = value[0] if isinstance(value, list) else value
     if len(inner) == 1:

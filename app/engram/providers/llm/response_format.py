@@ -53,25 +53,25 @@ class EndpointOptions:
 
 def reply_schema(reply: type[Reply]) -> dict[str, Any]:
     """JSON Schema of a reply in the subset of OpenAI's strict mode: every property required, no others."""
-    schema: dict[str, Any] = _strict(reply.model_json_schema(by_alias=False))
+    schema: dict[str, Any] = _restrict_schema(reply.model_json_schema(by_alias=False))
     if reply.reasoned:
         schema["properties"] = {REASONING: {"type": "string"}, **schema["properties"]}
         schema["required"] = list(schema["properties"])
     return schema
 
 
-def _strict(schema: Any) -> Any:
+def _restrict_schema(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_strict(one) for one in schema]
+        return [_restrict_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     strict = {keyword: value for keyword, value in schema.items() if keyword in _KEPT_KEYWORDS}
     for keyword in ("properties", "$defs"):
         if keyword in strict:
-            strict[keyword] = {name: _strict(value) for name, value in strict[keyword].items()}
+            strict[keyword] = {name: _restrict_schema(value) for name, value in strict[keyword].items()}
     for keyword in ("items", "anyOf"):
         if keyword in strict:
-            strict[keyword] = _strict(strict[keyword])
+            strict[keyword] = _restrict_schema(strict[keyword])
     if "properties" in strict:
         strict |= {"required": list(strict["properties"]), "additionalProperties": False}
     return strict

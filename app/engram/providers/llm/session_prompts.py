@@ -7,7 +7,7 @@ sessions of one version came to says nothing of the next. Passages and notes are
 from collections.abc import Sequence
 
 from engram.providers.llm.expansion_prompts import Wording
-from engram.providers.llm.prompts import Message, NumberedEvidence, conversation, cut, guarded, quote
+from engram.providers.llm.prompts import Message, NumberedEvidence, conversation, cut_quote, guard_wording, quote
 
 VERSION = "2026.1"
 """Of the wording here; sessions keep which one they went by."""
@@ -86,13 +86,13 @@ has no place in a query, however sure you are of it.""",
 
 def split(question: str) -> list[Message]:
     """Ask for the facts that a question depends on."""
-    return conversation(guarded(SPLIT), {"question": cut(question)})
+    return conversation(guard_wording(SPLIT), {"question": cut_quote(question)})
 
 
 def gaps(question: str, facts: Sequence[str], evidence: NumberedEvidence) -> list[Message]:
     """Ask what of the facts the evidence settles, whether it suffices, and what to search for next."""
-    parts = {"evidence": evidence.block, "facts": lines(facts), "question": cut(question)}
-    return conversation(guarded(GAPS), parts)
+    parts = {"evidence": evidence.block, "facts": lines(facts), "question": cut_quote(question)}
+    return conversation(guard_wording(GAPS), parts)
 
 
 def keep(question: str, sought: str, notes: Sequence[str], evidence: NumberedEvidence) -> list[Message]:
@@ -100,10 +100,10 @@ def keep(question: str, sought: str, notes: Sequence[str], evidence: NumberedEvi
     parts = {
         "evidence": evidence.block,
         "notes": lines(notes),
-        "searched_for": cut(sought),
-        "question": cut(question),
+        "searched_for": cut_quote(sought),
+        "question": cut_quote(question),
     }
-    return conversation(guarded(KEEP), parts)
+    return conversation(guard_wording(KEEP), parts)
 
 
 def note(
@@ -113,30 +113,30 @@ def note(
     parts = {
         "evidence": evidence.block,
         "notes": lines(notes),
-        "step_question": cut(sub_question),
-        "step_answer": cut(answer),
-        "question": cut(question),
+        "step_question": cut_quote(sub_question),
+        "step_answer": cut_quote(answer),
+        "question": cut_quote(question),
     }
-    return conversation(guarded(NOTE), parts)
+    return conversation(guard_wording(NOTE), parts)
 
 
 def step(question: str, notes: Sequence[str], asked: Sequence[str]) -> list[Message]:
     """Ask whether the question can be answered from the notes, and for the next sub-question if not."""
-    parts = {"notes": lines(notes), "asked_already": lines(asked), "question": cut(question)}
-    return conversation(guarded(STEP), parts)
+    parts = {"notes": lines(notes), "asked_already": lines(asked), "question": cut_quote(question)}
+    return conversation(guard_wording(STEP), parts)
 
 
 def queries(sub_question: str, notes: Sequence[str]) -> list[Message]:
     """Ask for search queries."""
-    return conversation(guarded(QUERIES), {"notes": lines(notes), "question": cut(sub_question)})
+    return conversation(guard_wording(QUERIES), {"notes": lines(notes), "question": cut_quote(sub_question)})
 
 
 def lines(texts: Sequence[str]) -> str:
     """Texts as lines of their own; a dash where there are none."""
-    return cut_lines([f"- {quote(text)}" for text in texts]) or "-"
+    return join_latest_lines([f"- {quote(text)}" for text in texts]) or "-"
 
 
-def cut_lines(rows: Sequence[str], most: int = 8_000) -> str:
+def join_latest_lines(rows: Sequence[str], most: int = 8_000) -> str:
     """The rows as one text, those left out from the beginning that have no room: the last are the latest."""
     kept: list[str] = []
     for row in reversed(rows):

@@ -15,8 +15,8 @@ from engram.providers.llm.replies import (
     QuestionText,
     Reply,
     UnusableReplyError,
-    distinct,
     read,
+    select_distinct,
     to_ids,
 )
 
@@ -212,7 +212,7 @@ def read_step(text: str) -> NextStep:
 
 def read_queries(text: str) -> list[str]:
     """Read the queries, one at least."""
-    found = distinct(read(QueriesReply, text).queries)
+    found = select_distinct(read(QueriesReply, text).queries)
     if not found:
         raise UnusableReplyError("queries: at least one is needed")
     return found[:MOST_QUERIES]

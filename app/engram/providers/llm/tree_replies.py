@@ -14,13 +14,13 @@ from engram.providers.llm.replies import (
     Reply,
     UnusableReplyError,
     as_amount,
-    lower_case,
+    convert_to_lower_case,
     read,
     to_ids,
 )
 
 Checked = Literal["correct", "partial", "incorrect", "unsupported"]
-_Graded = Annotated[Grade, BeforeValidator(lower_case)]
+_Graded = Annotated[Grade, BeforeValidator(convert_to_lower_case)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class RefinedReply(Reply):
     """An answer that was checked."""
 
     reasoned: ClassVar[bool] = True
-    verdict: Annotated[Checked, BeforeValidator(lower_case)]
+    verdict: Annotated[Checked, BeforeValidator(convert_to_lower_case)]
     answer: Annotated[Line, Field(max_length=2_000)]
     cited: list[Number]
 

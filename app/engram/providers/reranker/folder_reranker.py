@@ -49,7 +49,7 @@ class FolderReranker:
         Raises:
             RerankerError: it takes longer.
         """
-        work = self._pool.submit(self._scored, question, list(texts))
+        work = self._pool.submit(self._score_texts, question, list(texts))
         try:
             return work.result(timeout=seconds)
         except FutureTimeoutError as error:
@@ -60,7 +60,7 @@ class FolderReranker:
         """End its thread."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _scored(self, question: str, texts: list[str]) -> list[float]:
+    def _score_texts(self, question: str, texts: list[str]) -> list[float]:
         self.load()
         assert self._model is not None  # noqa: S101 - just loaded
         return self._model.score(question, texts)

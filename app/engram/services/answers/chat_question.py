@@ -19,7 +19,7 @@ class ChatTurn:
     text: str
 
 
-def restated(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:
+def restate_question(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:
     """The question as it can be understood without what was said before it.
 
     If the endpoint fails to restate it, it stays as it is, and a warning says so.

@@ -29,10 +29,10 @@ def quotations(answer: Answer) -> list[Citation]:
     return [
         Citation(sentence.sentence_id, passage.passage_id, sentence.text)
         for passage in supported[:PASSAGES]
-        for sentence in _best(passage)
+        for sentence in _select_best_sentences(passage)
     ]
 
 
-def _best(passage: PassageAnswer) -> list[SentenceAnswer]:
+def _select_best_sentences(passage: PassageAnswer) -> list[SentenceAnswer]:
     ranked = sorted(passage.sentences, key=lambda sentence: (-(sentence.score or 0.0), sentence.position))
     return sorted(ranked[:SENTENCES], key=lambda sentence: sentence.position)

@@ -20,14 +20,14 @@ def relevance_scores(passages: Sequence[PassageAnswer]) -> list[float]:
     """
     similarities = [passage.similarity for passage in passages if passage.similarity is not None]
     if len(similarities) == len(passages):
-        return sorted((_bounded(similarity) for similarity in similarities), reverse=True)
+        return sorted((_clip_score(similarity) for similarity in similarities), reverse=True)
     highest = max((passage.score for passage in passages), default=0.0)
     if highest <= 0:
         return [0.0] * len(passages)
-    return sorted((_bounded(passage.score / highest) for passage in passages), reverse=True)
+    return sorted((_clip_score(passage.score / highest) for passage in passages), reverse=True)
 
 
-def shared_scores(encoded: Sequence[float], learned: Sequence[int]) -> list[float]:
+def align_scores(encoded: Sequence[float], learned: Sequence[int]) -> list[float]:
     """The score of each text where a collection ranks some of them and the encoder the others.
 
     The ranked texts take the places that the encoder gives to all of them together, in their own order.
@@ -39,12 +39,12 @@ def shared_scores(encoded: Sequence[float], learned: Sequence[int]) -> list[floa
     Returns:
         (n,), in [0, 1].
     """
-    scores = [_bounded(similarity) for similarity in encoded]
+    scores = [_clip_score(similarity) for similarity in encoded]
     falling = sorted((scores[place] for place in learned), reverse=True)
     for place, score in zip(learned, falling, strict=True):
         scores[place] = score
     return scores
 
 
-def _bounded(value: float) -> float:
+def _clip_score(value: float) -> float:
     return min(max(value, 0.0), 1.0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from engram.context import deadline
-from engram.services.answers.relevance import shared_scores
+from engram.services.answers.relevance import align_scores
 from engram.services.auth.encoder import Encoder
 from engram.services.experiments.experiment_arms import ServingService
 from engram.services.retrieval.query import Query
@@ -61,7 +61,7 @@ class RerankService:
         self._encoder.check(collection)
         encoded = self._similarities(query, texts)  # first: what fails here leaves no episode
         with self._database.snapshot() as reader:
-            stored = passages.by_text(reader, collection.id, {*texts, *(text.strip() for text in texts)})
+            stored = passages.find_by_text(reader, collection.id, {*texts, *(text.strip() for text in texts)})
         known = {text: holders for text in texts if (holders := stored.get(text) or stored.get(text.strip()))}
         among = sorted({passage for holders in known.values() for passage in holders})
         answer = self._serving.query(
@@ -75,7 +75,7 @@ class RerankService:
         }
         ranked = [place for place, text in enumerate(texts) if text in best]
         ranked.sort(key=lambda place: ranks[best[texts[place]]])
-        scores = shared_scores(encoded, ranked)
+        scores = align_scores(encoded, ranked)
         order = {place: position for position, place in enumerate(ranked)}
         places = sorted(range(len(texts)), key=lambda place: (-scores[place], order.get(place, len(texts)), place))
         return Reranking(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.auth.access_keys import LLM
 from engram.providers.llm import Llm
-from engram.services.answers.chat_question import ChatTurn, restated
+from engram.services.answers.chat_question import ChatTurn, restate_question
 from engram.services.answers.citations import Citation, quotations
 from engram.services.experiments.experiment_arms import ServingService
 from engram.services.retrieval.answer import Answer
@@ -49,7 +49,7 @@ class AnswerService:
         """
         if self._llm is None:
             raise LlmNotConfiguredError("An answer in words needs ENGRAM_LLM_BASE_URL to be set.")
-        return self._worded(self._llm, query, earlier)
+        return self._answer_in_words(self._llm, query, earlier)
 
     def chat(self, query: Query, earlier: Sequence[ChatTurn] = ()) -> WordedAnswer:
         """Answer as ``answer`` does; where no endpoint is configured, quote the sentences that were found.
@@ -60,7 +60,7 @@ class AnswerService:
             ForbiddenError: there is an endpoint, and the principal may not use it.
         """
         if self._llm is not None:
-            return self._worded(self._llm, query, earlier)
+            return self._answer_in_words(self._llm, query, earlier)
         warnings = (Fallback("not-restated", "No language model is configured."),) if earlier else ()
         retrieval = self._serving.query(query)
         return WordedAnswer(
@@ -72,9 +72,9 @@ class AnswerService:
             quoted=True,
         )
 
-    def _worded(self, llm: Llm, query: Query, earlier: Sequence[ChatTurn]) -> WordedAnswer:
+    def _answer_in_words(self, llm: Llm, query: Query, earlier: Sequence[ChatTurn]) -> WordedAnswer:
         query.scope.need(LLM, "An answer in words")
-        question, warnings = restated(llm, query.text, earlier)
+        question, warnings = restate_question(llm, query.text, earlier)
         grounded_query = replace(query, text=question, include=query.include | {"sentences"})
         retrieval = self._serving.query(grounded_query)
         sentences = {

@@ -16,10 +16,10 @@ from engram.core.auth.access_keys import (
     HINT_CHARACTERS,
     RANDOM_BYTES,
     Grants,
+    build_key,
     digest,
-    made_of,
 )
-from engram.core.filter.judge_names import normalised
+from engram.core.filter.judge_names import normalise_name
 from engram.services.auth.authentication import OIDC
 from engram.services.auth.scope import LOCAL, Principal
 from engram.storage.auth import access_key_rows, tenants
@@ -83,7 +83,7 @@ class KeysService:
             raise ForbiddenError("Keys are made for one's own tenant.")
         if not by.grants.covers(grants) or (request.trusted and not by.trusted):
             raise ForbiddenError("A key cannot allow more than the one it is made with.")
-        key = made_of(secrets.token_bytes(RANDOM_BYTES))
+        key = build_key(secrets.token_bytes(RANDOM_BYTES))
         new = NewKey(
             tenant=owner,
             name=name,
@@ -92,7 +92,7 @@ class KeysService:
             digest=digest(key),
             hint=key[-HINT_CHARACTERS:],
             scopes=grants.as_json(),
-            llm_tokens=_least(request.llm_tokens, by.llm_tokens),
+            llm_tokens=_find_least(request.llm_tokens, by.llm_tokens),
             expires_at=None if request.days is None else datetime.now(UTC) + timedelta(days=request.days),
         )
         with tenancy.unrestricted(), self._database.write() as writer:
@@ -124,12 +124,12 @@ class KeysService:
         with tenancy.unrestricted(), self._database.write() as writer:
             old = access_key_rows.find(writer, tenant or by.tenant, key_id)
             if old is None:
-                raise _missing(key_id)
+                raise _build_missing_error(key_id)
             if old.revoked_at is not None:
                 raise ConflictError(f"Access key {key_id} was revoked; make another one.")
             if not by.grants.covers(Grants.from_mapping(old.scopes)) or (old.trusted and not by.trusted):
                 raise ForbiddenError("A key cannot allow more than the one it is made with.")
-            key = made_of(secrets.token_bytes(RANDOM_BYTES))
+            key = build_key(secrets.token_bytes(RANDOM_BYTES))
             stored = access_key_rows.insert(
                 writer,
                 NewKey(
@@ -158,7 +158,7 @@ class KeysService:
         with tenancy.unrestricted(), self._database.write() as writer:
             stored = access_key_rows.revoke(writer, tenant or by.tenant, key_id)
         if stored is None:
-            raise _missing(key_id)
+            raise _build_missing_error(key_id)
         self._changed()
         log.info("access key revoked", by=by.name, tenant=stored.tenant, key_id=key_id)
         return stored
@@ -176,7 +176,7 @@ class KeysService:
     def tenants(self) -> list[Tenant]:
         """All of them by name."""
         with tenancy.unrestricted(), self._database.read() as reader:
-            return tenants.every(reader)
+            return tenants.list_all(reader)
 
 
 def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
@@ -188,16 +188,16 @@ def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
         grants = Grants.from_mapping(request.scopes)
     except ValueError as error:
         raise InvalidRequestError(f"{error}.") from error
-    if not grants.anywhere():
+    if not grants.list_all_scopes():
         raise InvalidRequestError("A key that allows nothing is of no use: say which scopes.")
-    if ADMIN in grants.on(ANYWHERE):
+    if ADMIN in grants.list_scopes(ANYWHERE):
         grants = EVERYTHING if set(dict(grants.scopes)) == {ANYWHERE} else grants
     return name, judge, grants
 
 
 def _name(name: str) -> str:
     try:
-        name_key = normalised(name)
+        name_key = normalise_name(name)
     except ValueError as error:
         raise InvalidRequestError(f"{name!r}: {error}.") from error
     if name_key.startswith(OIDC):
@@ -210,9 +210,9 @@ def _as_long(old: StoredKey) -> datetime | None:
     return None if old.expires_at is None else datetime.now(UTC) + (old.expires_at - old.created_at)
 
 
-def _least(*bounds: int | None) -> int | None:
+def _find_least(*bounds: int | None) -> int | None:
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def _missing(key_id: int) -> NotFoundError:
+def _build_missing_error(key_id: int) -> NotFoundError:
     return NotFoundError(f"There is no access key {key_id}.")

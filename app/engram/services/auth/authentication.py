@@ -13,7 +13,7 @@ from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
 from engram.core.auth.access_keys import ANYWHERE, Grants
-from engram.core.filter.judge_names import normalised
+from engram.core.filter.judge_names import normalise_name
 from engram.core.text.name_pattern import COLLECTION
 from engram.providers.jwt_tokens import Tokens
 from engram.services.auth.scope import LOCAL, Principal
@@ -73,34 +73,38 @@ class Authentication:
             self._known = {}
             self._forgotten += 1
 
-    def quickly(self, authorization: str | None) -> Principal | None:
+    def find_cached_principal(self, authorization: str | None) -> Principal | None:
         """Return the principal if it is known without asking the database; else None.
 
         Raises:
             UnauthorizedError: as ``principal``.
         """
-        key = self._presented(authorization)
+        key = self._read_key(authorization)
         if key is None:
             return LOCAL
         known = self._known.get(access_keys.digest(key))
         if known is None or self._clock() >= known.until:
             return None
-        return _checked(known.principal)
+        return _require_principal(known.principal)
 
-    def principal(self, authorization: str | None) -> Principal:
+    def find_principal(self, authorization: str | None) -> Principal:
         """Return the principal of a request with this header.
 
         Raises:
             UnauthorizedError: it has no key where one is needed, or one that does not count.
             UnavailableError: Postgres is out of reach.
         """
-        known = self.quickly(authorization)
+        known = self.find_cached_principal(authorization)
         if known is not None:
             return known
-        key = self._presented(authorization)
+        key = self._read_key(authorization)
         digest = access_keys.digest(key or "")
         until, before = self._clock() + self._remember_seconds, self._forgotten
-        caller = self._of_token(key) if key is not None and self._is_token(key) else self._of_key(digest)
+        caller = (
+            self._find_token_principal(key)
+            if key is not None and self._is_token(key)
+            else self._find_key_principal(digest)
+        )
         principal, ends = caller
         if ends is not None:
             until = min(until, self._clock() + max(0.0, ends - time.time()))
@@ -113,32 +117,32 @@ class Authentication:
                     self._accepted.popitem(last=False)
             if self._forgotten == before:  # else it may have been looked up before what changed
                 self._known[digest] = _KnownKey(principal, until)
-        return _checked(principal)
+        return _require_principal(principal)
 
-    def accepted_before(self, authorization: str | None) -> bool:
+    def has_accepted(self, authorization: str | None) -> bool:
         """Whether this process accepted the same header before; it need not hold any more.
 
         Raises:
             UnauthorizedError: as ``principal``.
         """
-        key = self._presented(authorization)
+        key = self._read_key(authorization)
         return key is None or access_keys.digest(key) in self._accepted
 
-    def _of_key(self, digest: bytes) -> Found:
+    def _find_key_principal(self, digest: bytes) -> Found:
         with tenancy.unrestricted(), self._database.read() as reader:
-            stored = access_key_rows.counting(reader, digest)
+            stored = access_key_rows.find_counting(reader, digest)
         if stored is None:
             return None, None
-        return _principal(stored), None if stored.expires_at is None else stored.expires_at.timestamp()
+        return _build_principal(stored), None if stored.expires_at is None else stored.expires_at.timestamp()
 
     def _is_token(self, text: str) -> bool:
         """Whether it has the form of a JWT, and these are taken."""
         return self._tokens is not None and text.count(".") == JWT_DOTS
 
-    def _of_token(self, token: str) -> Found:
+    def _find_token_principal(self, token: str) -> Found:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
-        principal = claimed(claims)
+        principal = build_claimed_principal(claims)
         with tenancy.unrestricted(), self._database.read() as reader:
             tenant_exists = tenants.exists(reader, principal.tenant)
         return principal if tenant_exists else None, float(claims["exp"])
@@ -152,7 +156,7 @@ class Authentication:
         if not self.needed:
             return
         with tenancy.unrestricted(), self._database.read() as reader:
-            if access_key_rows.any_counts(reader):
+            if access_key_rows.has_counting_key(reader):
                 return
         raise ConfigurationError(
             f"ENGRAM_HOST is {host}, which others can reach, and there is no access key. Make the first one with "
@@ -160,7 +164,7 @@ class Authentication:
             "everybody who reaches the port."
         )
 
-    def _presented(self, authorization: str | None) -> str | None:
+    def _read_key(self, authorization: str | None) -> str | None:
         """The key that a header brings; None if there is none and none is needed.
 
         Raises:
@@ -179,7 +183,7 @@ class Authentication:
         return token
 
 
-def claimed(claims: Mapping[str, Any]) -> Principal:
+def build_claimed_principal(claims: Mapping[str, Any]) -> Principal:
     """The principal that a token's claims make: its subject, with what claim ``engram`` allows it.
 
     Raises:
@@ -190,10 +194,10 @@ def claimed(claims: Mapping[str, Any]) -> Principal:
         # Subjects are any text, and names are not: an identity provider's are told by their hash.
         subject = hashlib.sha256(f"{claims['iss']}|{claims['sub']}".encode()).hexdigest()[:SUBJECT_CHARACTERS]
         name = f"{OIDC}{subject}"
-        judge = name if own.get("judge") is None else f"{OIDC}{normalised(own['judge'])}"
+        judge = name if own.get("judge") is None else f"{OIDC}{normalise_name(own['judge'])}"
         return Principal(
             name,
-            normalised(own["tenant"]),
+            normalise_name(own["tenant"]),
             Grants.from_mapping(
                 {normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}
             ),
@@ -219,7 +223,7 @@ def normal_collection(name: Any) -> str:
     return str(name)
 
 
-def _principal(stored: StoredKey) -> Principal:
+def _build_principal(stored: StoredKey) -> Principal:
     return Principal(
         stored.name,
         stored.tenant,
@@ -230,7 +234,7 @@ def _principal(stored: StoredKey) -> Principal:
     )
 
 
-def _checked(principal: Principal | None) -> Principal:
+def _require_principal(principal: Principal | None) -> Principal:
     if principal is None:
         raise UnauthorizedError("The access key is not known, has expired, or was revoked.")
     return principal

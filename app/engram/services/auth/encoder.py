@@ -94,7 +94,7 @@ class Encoder:
     @property
     def fingerprints(self) -> list[str]:
         """Fingerprints of all encoders whose servers were reached."""
-        return list(self._known())
+        return list(self._list_known())
 
     def identify(self) -> None:
         """Ask servers that were not reached yet which encoder they are; one that is away stays unknown."""
@@ -109,7 +109,7 @@ class Encoder:
 
     def probe(self) -> list[EncoderProbe]:
         """Have each encoder embed one text; the default one first. It may reach servers."""
-        return [_probed(one) for one in self._embedders if one not in self._serving_only]
+        return [_probe_encoder(one) for one in self._embedders if one not in self._serving_only]
 
     def choose(self, model: str | None) -> EncoderId:
         """The encoder called ``model``, for a new collection; None: the one that new collections are of.
@@ -137,11 +137,11 @@ class Encoder:
             EmbeddingSpaceMismatchError: they are of another one.
             EmbeddingUnavailableError: a server that may run it is away.
         """
-        self._of(collection.encoder, _held(collection))
+        self._find_encoder(collection.encoder, _describe_held_vectors(collection))
 
     def check_known(self, collection: Collection) -> None:
         """Like ``check``, but reach no server, so that a transaction may be open."""
-        self._find(collection.encoder, _held(collection))
+        self._find(collection.encoder, _describe_held_vectors(collection))
 
     def check_question(self, question: str, expansions: Sequence[str] = ()) -> None:
         """Refuse a question, or expansions of one, that would take the encoder for too long.
@@ -181,17 +181,17 @@ class Encoder:
             EmbeddingSpaceMismatchError: the collection's are of another encoder.
             EmbeddingUnavailableError, EmbeddingError: the server does not make them.
         """
-        return self._of(collection.encoder, _held(collection)).embed(texts)
+        return self._find_encoder(collection.encoder, _describe_held_vectors(collection)).embed(texts)
 
     def embed_questions(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of questions; ``embed`` otherwise. Some encoders embed them another way."""
-        return _questions(self._of(collection.encoder, _held(collection)))(texts)
+        return _questions(self._find_encoder(collection.encoder, _describe_held_vectors(collection)))(texts)
 
     def embed_both(
         self, collection: Collection, questions: Sequence[str], passages: Sequence[str]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Vectors of questions, (n, d), and of passages, (m, d), in one call where they are made alike."""
-        embedder = self._of(collection.encoder, _held(collection))
+        embedder = self._find_encoder(collection.encoder, _describe_held_vectors(collection))
         as_questions = _questions(embedder)
         if as_questions == embedder.embed:
             vectors = embedder.embed([*questions, *passages])
@@ -207,13 +207,13 @@ class Encoder:
             EmbeddingSpaceMismatchError: this process does not run it.
             EmbeddingUnavailableError, EmbeddingError: its server does not make them.
         """
-        return self._of(encoder, _new_vectors(encoder)).embed(texts)
+        return self._find_encoder(encoder, _describe_new_vectors(encoder)).embed(texts)
 
     def embed_questions_anew(self, encoder: EncoderId, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of questions; ``embed_anew`` otherwise."""
-        return _questions(self._of(encoder, _new_vectors(encoder)))(texts)
+        return _questions(self._find_encoder(encoder, _describe_new_vectors(encoder)))(texts)
 
-    def another(self, collection: Collection, model: str | None = None) -> EncoderId:
+    def find_other_encoder(self, collection: Collection, model: str | None = None) -> EncoderId:
         """The encoder called ``model``; None: that of this process that the collection is not of.
 
         It may reach servers.
@@ -222,26 +222,27 @@ class Encoder:
             InvalidRequestError: this process runs no such one, or several.
         """
         self.identify()
-        known = [one for one in self._known().values() if one not in self._serving_only]
+        known = [one for one in self._list_known().values() if one not in self._serving_only]
         named = [one for one in known if model in {None, one.model}]
         candidates = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
         if len(candidates) == 1:
             return _id(candidates[0])
         raise InvalidRequestError(
-            f"This process runs {self._running()}; name one of them to make the vectors of {collection.name!r} by, "
+            f"This process runs {self._describe_running()}; name one of them to make the vectors of "
+            f"{collection.name!r} by, "
             "or have it run another beside (ENGRAM_SECONDARY_EMBEDDING_MODEL, ENGRAM_EMBEDDING_MODELS)."
         )
 
-    def _known(self) -> dict[str, Embedder]:
+    def _list_known(self) -> dict[str, Embedder]:
         return {one.fingerprint: one for one in reversed(self._embedders) if _is_known(one)}
 
-    def _of(self, encoder: EncoderId, purpose: str) -> Embedder:
-        if encoder.fingerprint not in self._known():
+    def _find_encoder(self, encoder: EncoderId, purpose: str) -> Embedder:
+        if encoder.fingerprint not in self._list_known():
             self.identify()
         return self._find(encoder, purpose)
 
     def _find(self, encoder: EncoderId, purpose: str) -> Embedder:
-        embedder = self._known().get(encoder.fingerprint)
+        embedder = self._list_known().get(encoder.fingerprint)
         if embedder is not None:
             return embedder
         away = [one for one in self._embedders if not _is_known(one)]
@@ -250,7 +251,7 @@ class Encoder:
                 f"{purpose}, and the server of {' and '.join(one.model for one in away)} is out of reach."
             )
         raise EmbeddingSpaceMismatchError(
-            f"{purpose}, but this process runs {self._running()}. {self._remedy(encoder)}"
+            f"{purpose}, but this process runs {self._describe_running()}. {self._remedy(encoder)}"
         )
 
     def _remedy(self, encoder: EncoderId) -> str:
@@ -264,12 +265,12 @@ class Encoder:
             "ENGRAM_EMBEDDING_MODELS), or ingest its passages into a new collection."
         )
 
-    def _running(self) -> str:
-        running = [one for one in reversed(self._known().values()) if one not in self._serving_only]
-        return " and ".join(_named(_id(one)) for one in running)
+    def _describe_running(self) -> str:
+        running = [one for one in reversed(self._list_known().values()) if one not in self._serving_only]
+        return " and ".join(_format_encoder(_id(one)) for one in running)
 
 
-def _probed(embedder: Embedder) -> EncoderProbe:
+def _probe_encoder(embedder: Embedder) -> EncoderProbe:
     url = embedder.url if isinstance(embedder, EndpointEmbedder) else None
     began = time.perf_counter()
     try:
@@ -298,13 +299,13 @@ def _id(embedder: Embedder) -> EncoderId:
     return EncoderId(embedder.model, embedder.fingerprint, embedder.dimension)
 
 
-def _held(collection: Collection) -> str:
-    return f"Collection {collection.name!r} holds vectors of {_named(collection.encoder)}"
+def _describe_held_vectors(collection: Collection) -> str:
+    return f"Collection {collection.name!r} holds vectors of {_format_encoder(collection.encoder)}"
 
 
-def _new_vectors(encoder: EncoderId) -> str:
-    return f"Vectors of {_named(encoder)} are wanted"
+def _describe_new_vectors(encoder: EncoderId) -> str:
+    return f"Vectors of {_format_encoder(encoder)} are wanted"
 
 
-def _named(encoder: EncoderId) -> str:
+def _format_encoder(encoder: EncoderId) -> str:
     return f"{encoder.model} ({encoder.fingerprint[:FINGERPRINT_CHARACTERS]})"

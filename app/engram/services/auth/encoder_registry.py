@@ -27,7 +27,7 @@ class EncoderRegistry:
             encoder_rows.lock(writer)
             alike = {
                 likeness: known
-                for known in encoder_rows.of_dimension(writer, probes.shape[1])
+                for known in encoder_rows.list_by_dimension(writer, probes.shape[1])
                 if known.probes.shape == probes.shape
                 and (likeness := float((known.probes * probes).sum(axis=1).min())) >= SAME_COSINE
             }

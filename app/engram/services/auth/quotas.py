@@ -58,7 +58,7 @@ class QuotaService:
         self._admitted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
-    def bound(self, principal: Principal) -> Quotas | None:
+    def find_cached_quotas(self, principal: Principal) -> Quotas | None:
         """The quotas of the principal's tenant as this process knows them; None if it has to look them up."""
         if principal is LOCAL:
             return Quotas()
@@ -67,16 +67,16 @@ class QuotaService:
 
     def quotas(self, principal: Principal) -> Quotas:
         """Return the quotas that bound a principal, looked up where needed."""
-        quotas = self.bound(principal)
+        quotas = self.find_cached_quotas(principal)
         if quotas is None:
             with tenancy.unrestricted(), self._database.read() as reader:
-                quotas = self._with_defaults(tenants.quotas(reader, principal.tenant), principal)
+                quotas = self._add_defaults(tenants.quotas(reader, principal.tenant), principal)
             with self._lock:
                 self._known[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
         return quotas
 
-    def _with_defaults(self, quotas: Quotas, principal: Principal) -> Quotas:
-        return quotas if principal.tenant == LOCAL.tenant else quotas.or_else(self._defaults)
+    def _add_defaults(self, quotas: Quotas, principal: Principal) -> Quotas:
+        return quotas if principal.tenant == LOCAL.tenant else quotas.fill_missing(self._defaults)
 
     def take(self, principal: Principal, kind: Taken, amount: int = 1) -> None:
         """Count some of what a tenant may have so many of a day; of jobs, see that it may have one more.
@@ -96,7 +96,7 @@ class QuotaService:
         more = "" if amount == 1 else f" or would with {amount} more"
         raise QuotaExceededError(
             f"Tenant {principal.tenant!r} had its {quota} {kind} of today (UTC){more}.",
-            _until_tomorrow(),
+            _count_seconds_until_tomorrow(),
             quota=kind,
             limit=quota,
         )
@@ -111,7 +111,7 @@ class QuotaService:
             return None
         with tenancy.unrestricted(), self._database.read() as reader:
             count = tenants.collection_count(reader, principal.tenant)
-        return _had(principal, count, quota, "collections") if count >= quota else None
+        return _build_quota_error(principal, count, quota, "collections") if count >= quota else None
 
     def admit_key(self, principal: Principal) -> None:
         """See that the tenant may have one more access key.
@@ -125,7 +125,7 @@ class QuotaService:
         with tenancy.unrestricted(), self._database.read() as reader:
             count = tenants.key_count(reader, principal.tenant)
         if count >= quota:
-            raise _had(principal, count, quota, "keys")
+            raise _build_quota_error(principal, count, quota, "keys")
 
     def room(self, principal: Principal, *, jobs_only: bool = False) -> int | None:
         """Count the passages that the tenant may still send; None is no limit.
@@ -137,7 +137,7 @@ class QuotaService:
         if quotas.jobs is None and (quotas.passages is None or jobs_only):
             return None
         with tenancy.unrestricted(), self._database.read() as reader:
-            passages, jobs = tenants.held(reader, principal.tenant)
+            passages, jobs = tenants.count_held(reader, principal.tenant)
         if quotas.jobs is not None and jobs >= quotas.jobs:
             raise QuotaExceededError(
                 f"Tenant {principal.tenant!r} has {jobs} jobs open, of {quotas.jobs} that it may.",
@@ -148,17 +148,17 @@ class QuotaService:
         if quotas.passages is None or jobs_only:
             return None
         if passages >= quotas.passages:
-            raise too_many_passages(quotas.passages)
+            raise build_passage_quota_error(quotas.passages)
         return quotas.passages - passages
 
-    def used(self, principal: Principal) -> list[QuotaUsage]:
+    def list_usage(self, principal: Principal) -> list[QuotaUsage]:
         """Return the quotas of the principal's tenant and their use."""
         with tenancy.unrestricted(), self._database.read() as reader:
             quotas = Quotas()
             if principal is not LOCAL:
-                quotas = self._with_defaults(tenants.quotas(reader, principal.tenant), principal)
-            passages, jobs = tenants.held(reader, principal.tenant)
-            today = tenants.spent_today(reader, principal.tenant, EVERYBODY)
+                quotas = self._add_defaults(tenants.quotas(reader, principal.tenant), principal)
+            passages, jobs = tenants.count_held(reader, principal.tenant)
+            today = tenants.list_spent_today(reader, principal.tenant, EVERYBODY)
             have = {"passages": passages, "jobs": jobs} | {kind: today.get(kind, 0) for kind in DAILY}
             have["collections"] = tenants.collection_count(reader, principal.tenant)
             have["keys"] = tenants.key_count(reader, principal.tenant)
@@ -200,13 +200,13 @@ JOB_SECONDS = 30
 """After which it may be worth asking whether a job is over."""
 
 
-def _had(principal: Principal, count: int, quota: int, kind: str) -> QuotaExceededError:
+def _build_quota_error(principal: Principal, count: int, quota: int, kind: str) -> QuotaExceededError:
     return QuotaExceededError(
         f"Tenant {principal.tenant!r} has {count} {kind}, of {quota} that it may.", None, quota=kind, limit=quota
     )
 
 
-def too_many_passages(limit: int) -> QuotaExceededError:
+def build_passage_quota_error(limit: int) -> QuotaExceededError:
     """Make the error for a tenant that would hold more passages than it may."""
     return QuotaExceededError(
         f"The tenant may hold {limit} passages; remove some first.", None, quota="passages", limit=limit
@@ -223,12 +223,12 @@ class _Budget:
 
     def check(self) -> None:
         who = self.principal
-        if LLM not in who.grants.anywhere():
+        if LLM not in who.grants.list_all_scopes():
             raise LlmBudgetError(f"The key of {who.name!r} may use no language model: it lacks the scope `llm`.")
         bounds = ((who.name, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
         with tenancy.unrestricted(), self.database.read() as reader:
             for name, most in bounds:
-                if most is not None and tenants.spent(reader, who.tenant, name, TOKENS) >= most:
+                if most is not None and tenants.get_spent(reader, who.tenant, name, TOKENS) >= most:
                     owner = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
                     raise LlmBudgetError(f"{owner} has used up its {most} tokens of today (UTC).")
 
@@ -238,7 +238,7 @@ class _Budget:
                 tenants.spend(writer, self.principal.tenant, name, TOKENS, tokens, None)
 
 
-def _until_tomorrow() -> int:
+def _count_seconds_until_tomorrow() -> int:
     now = datetime.now(UTC)
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     return int((midnight - now).total_seconds()) + 1

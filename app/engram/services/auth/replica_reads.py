@@ -47,7 +47,7 @@ class Reads:
         on = self._database.replica
         if on is None:
             return read()
-        needed = self._needed(collection_id)
+        needed = self._find_needed_position(collection_id)
         if needed is None:
             metrics.REPLICA_READS.labels("unfit").inc()
             return read()
@@ -66,8 +66,8 @@ class Reads:
             return result
         return read()
 
-    def _needed(self, collection_id: int) -> int | None:
+    def _find_needed_position(self, collection_id: int) -> int | None:
         on = self._database.replica
         if on is None or on.system is None or not on.usable:
             return None
-        return self._positions.needed(on.system, collection_id, lambda: self._database.position()[1])
+        return self._positions.find_needed(on.system, collection_id, lambda: self._database.position()[1])

@@ -11,7 +11,7 @@ from engram.context.errors import (
     QuotaExceededError,
 )
 from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
-from engram.core.filter.judge_names import normalised
+from engram.core.filter.judge_names import normalise_name
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import LOCAL_TENANT, Collection, EncoderId, Held, OpenedCollection
@@ -50,7 +50,7 @@ LOCAL = Principal("local", LOCAL_TENANT)
 """Whoever asks where there is no access control."""
 
 
-def keyless(principal: Principal) -> bool:
+def is_keyless(principal: Principal) -> bool:
     """Whether that is ``LOCAL``, though it was stored meanwhile."""
     return (principal.name, principal.tenant, principal.llm_tokens) == (LOCAL.name, LOCAL.tenant, None)
 
@@ -65,9 +65,9 @@ class Scope:
     principal: Principal
     collection: Collection
 
-    def may(self, scope: str) -> bool:
+    def is_allowed(self, scope: str) -> bool:
         """Whether the principal may do this with the collection."""
-        return scope in self.principal.grants.on(self.collection.name)
+        return scope in self.principal.grants.list_scopes(self.collection.name)
 
     def need(self, scope: str, action: str) -> None:
         """Go on only if the principal may.
@@ -75,12 +75,12 @@ class Scope:
         Raises:
             ForbiddenError: it may not; ``action`` takes the scope.
         """
-        if not self.may(scope):
-            raise forbidden(scope, self.collection.name, action)
+        if not self.is_allowed(scope):
+            raise build_forbidden_error(scope, self.collection.name, action)
 
     def sees(self, owner: str) -> bool:
         """Whether the principal may see what another one asked or said."""
-        return owner == self.principal.name or self.may(AUDIT)
+        return owner == self.principal.name or self.is_allowed(AUDIT)
 
     def judge(self, claimed: str | None) -> tuple[str, bool]:
         """The judge that a verdict is of, and whether it is trusted by whose request brings it.
@@ -90,7 +90,7 @@ class Scope:
             ForbiddenError: the principal judges under another name.
         """
         try:
-            judge_name = None if claimed is None else normalised(claimed)
+            judge_name = None if claimed is None else normalise_name(claimed)
         except ValueError as error:
             raise InvalidRequestError(f"{claimed!r}: {error}.") from error
         own = self.principal.judges_as
@@ -102,7 +102,7 @@ class Scope:
         return judge_name or own, False
 
 
-def forbidden(scope: str, collection: str, action: str = "This") -> ForbiddenError:
+def build_forbidden_error(scope: str, collection: str, action: str = "This") -> ForbiddenError:
     """Make the error for a principal that may use the collection, but not for this."""
     return ForbiddenError(
         f"{action} takes a key with the scope `{scope}` on collection {collection!r}.", scope=scope
@@ -207,7 +207,7 @@ class AccessService:
         except NotFoundError as error:
             return Missing(principal, error)
 
-    def holding(
+    def find_holding_scope(
         self, finder: ById, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
     ) -> Scope:
         """The principal at the collection that holds a job, an answered query, a session or a verdict of this id.
@@ -220,8 +220,8 @@ class AccessService:
             ForbiddenError: the principal may do other things with the collection, but not this.
         """
         with self._database.read() as reader:
-            held = collections.holding(reader, finder, identity, principal.tenant)
-        reached = [collection for collection in held if principal.grants.on(collection.name)]
+            held = collections.list_holding(reader, finder, identity, principal.tenant)
+        reached = [collection for collection in held if principal.grants.list_scopes(collection.name)]
         holders = [collection for collection in reached if collection.past is None] or reached
         if not holders:
             return Missing(principal, NotFoundError(f"There is no {finder} {identity} in any collection."))
@@ -232,7 +232,9 @@ class AccessService:
         _check(scope, need)
         return scope
 
-    def remembered(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope | None:
+    def find_remembered_scope(
+        self, name: str, principal: Principal = LOCAL, need: str | None = None
+    ) -> Scope | None:
         """Return the scope that this process resolved last; None if it has none.
 
         Of the collection, only the id and the name are to be relied on: it may have changed, and may be gone, even
@@ -247,22 +249,24 @@ class AccessService:
             _check(scope, need)
         return scope
 
-    def opening(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> CollectionOpening:
+    def prepare_opening(
+        self, name: str, principal: Principal = LOCAL, need: str | None = None
+    ) -> CollectionOpening:
         """The principal at a collection that need not exist yet.
 
         Raises:
             NotFoundError, ForbiddenError: as ``scope``, but for a collection that is not there.
         """
-        allowed = principal.grants.on(name)
+        allowed = principal.grants.list_scopes(name)
         if need is not None and need not in allowed:
-            raise forbidden(need, name) if allowed else collections.missing(name)
+            raise build_forbidden_error(need, name) if allowed else collections.build_missing_error(name)
         return CollectionOpening(principal, name)
 
 
 def _check(scope: Scope, need: str | None) -> None:
     """Raise what stands against it."""
-    allowed, name = scope.principal.grants.on(scope.collection.name), scope.collection.name
+    allowed, name = scope.principal.grants.list_scopes(scope.collection.name), scope.collection.name
     if not allowed:
-        raise collections.missing(name)
+        raise collections.build_missing_error(name)
     if need is not None and need not in allowed:
-        raise forbidden(need, name)
+        raise build_forbidden_error(need, name)

@@ -6,7 +6,7 @@ import structlog
 
 from engram.context import tenancy
 from engram.storage.corpus import collection_deletion
-from engram.storage.corpus.collections import Collection, gone_error
+from engram.storage.corpus.collections import Collection, build_gone_error
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
 
@@ -35,7 +35,7 @@ class RemovalService:
         """
         with self._database.write() as writer:
             if not collection_deletion.begin(writer, target.id):
-                raise gone_error(target.name)
+                raise build_gone_error(target.name)
             jobs.cancel_all(writer, target.id)
         log.info("collection deleted", collection=target.name)
         self._empty(target.id, should_stop)

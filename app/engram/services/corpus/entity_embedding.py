@@ -63,8 +63,8 @@ class NamesService:
         named, after, busy = 0, 0, False
         while not should_stop() and not busy:
             with self._database.read() as reader:
-                busy = one_thread and pending_entity_names.ingesting(reader)
-                names = pending_entity_names.following(reader, collection.id, after, ASIDE if busy else BATCH)
+                busy = one_thread and pending_entity_names.is_ingesting(reader)
+                names = pending_entity_names.list_next(reader, collection.id, after, ASIDE if busy else BATCH)
             if not names:
                 break
             with stage("names"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.triples import Triple
-from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, fitting
+from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, count_fitting
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, terms
 from engram.providers.language.facts import extract_facts
@@ -21,13 +21,13 @@ from engram.services.auth.encoder import Encoder
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_drafts import (
     PassageDraft,
-    content_hash_of,
+    collect_surfaces,
+    collect_time_expressions,
+    count_rows,
     draft_of,
-    expressions_of,
-    names_of,
-    rows_of,
-    surfaces_of,
-    with_times,
+    hash_content,
+    normalise_names,
+    replace_sentences,
 )
 from engram.services.corpus.passage_removal import remove_passage
 from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
@@ -133,7 +133,7 @@ class IndexService:
         with self._database.write() as writer:
             if not collections.lock_graph(writer, job.collection_id):
                 return  # it was deleted, which ends the job
-            for passage in staged_lines.replaced(writer, job.collection_id, job.id, source):
+            for passage in staged_lines.list_replaced(writer, job.collection_id, job.id, source):
                 remove_passage(writer, job.collection_id, passage)
 
     def let_go(self, writer: Writer, job: Job) -> None:
@@ -154,7 +154,7 @@ class IndexService:
             else:
                 if new and self._align is not None:
                     with stage("align"), self._database.read() as reader:
-                        collection = collections.by_id(reader, work.job.collection_id)
+                        collection = collections.load_by_id(reader, work.job.collection_id)
                     self._align.join_new(collection, new)
                 return
         raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
@@ -163,20 +163,20 @@ class IndexService:
         """The next batch after ``after_line``, analysed and embedded; None if no lines are left."""
         collection_id = job.collection_id
         with self._database.read() as reader:
-            staged = _without_repeats(
-                staged_lines.following(
+            staged = _cut_before_repeat(
+                staged_lines.list_next(
                     reader, collection_id, job.id, after_line, limit or self._batch_size, BATCH_CHARACTERS
                 )
             )
             versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
             if not staged:
                 return None
-            collection = collections.by_id(reader, collection_id)
+            collection = collections.load_by_id(reader, collection_id)
         self._encoder.check(collection)
         with stage("draft"):
-            return self._drafted(collection, staged, versions, whole=limit is not None)
+            return self._draft_plan(collection, staged, versions, whole=limit is not None)
 
-    def _drafted(
+    def _draft_plan(
         self,
         collection: Collection,
         staged: list[tuple[int, dict[str, Any]]],
@@ -184,14 +184,14 @@ class IndexService:
         *,
         whole: bool,
     ) -> _Plan:
-        hashes = {line: content_hash_of(body) for line, body in staged}
+        hashes = {line: hash_content(body) for line, body in staged}
         if not whole:
-            staged = self._within_tokens(staged, hashes, versions)
+            staged = self._cut_to_tokens(staged, hashes, versions)
         changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
         read = self._language.analyse_passages([_passage(body) for _, body in changed])
         analyses = {line: sentences for (line, _), sentences in zip(changed, read, strict=True)}
         if not whole:  # what is planned anew has to be the same lines
-            staged = _fitting(staged, analyses)
+            staged = _cut_to_batch(staged, analyses)
         plan = _Plan(
             space=collection.space,
             lines=[line for line, _ in staged],
@@ -207,7 +207,8 @@ class IndexService:
         )
         if self._times is not None:
             plan.drafts = [
-                with_times(draft, self._times.dated(draft.sentences, plan.by_rules)) for draft in plan.drafts
+                replace_sentences(draft, self._times.date_sentences(draft.sentences, plan.by_rules))
+                for draft in plan.drafts
             ]
         if self._facts is not None and collection.passage_facts != "off":
             everywhere = collection.passage_facts == "on"
@@ -219,7 +220,7 @@ class IndexService:
         self._embed(collection, plan)
         return plan
 
-    def _within_tokens(
+    def _cut_to_tokens(
         self,
         staged: list[tuple[int, dict[str, Any]]],
         hashes: Mapping[int, bytes],
@@ -232,16 +233,16 @@ class IndexService:
             0 if versions.get(body["id"], (0, b""))[1] == hashes[line] else 2 * size
             for (line, body), size in zip(staged, tokens, strict=True)
         )
-        return staged[: fitting(sizes, BATCH_TOKENS)]
+        return staged[: count_fitting(sizes, BATCH_TOKENS)]
 
     def _embed(self, collection: Collection, plan: _Plan) -> None:
         """Embed what is not stored yet: passages, new sentences, new time expressions; not names, see ``names``."""
         with self._database.read() as reader:
-            stored = passages.sentences_of(reader, collection.id, [known[0] for known in plan.versions.values()])
-            surfaces = surfaces_of(plan.drafts)
-            known = graph_writer.known_names(reader, collection.id, surfaces)
-            expressions = expressions_of(plan.drafts)
-            dated = graph_writer.known_times(reader, collection.id, expressions)
+            stored = passages.list_sentences(reader, collection.id, [known[0] for known in plan.versions.values()])
+            surfaces = collect_surfaces(plan.drafts)
+            known = graph_writer.find_known_names(reader, collection.id, surfaces)
+            expressions = collect_time_expressions(plan.drafts)
+            dated = graph_writer.find_known_times(reader, collection.id, expressions)
         stored_counts = Counter((sentence.passage_id, sentence.text) for sentence in stored)
         sentences = {
             text
@@ -289,8 +290,8 @@ class IndexService:
                 for d in plan.drafts
             ],
         )
-        sentences = passages.sentences_of(writer, collection_id, placed.values())
-        stored = _by_text(sentences)
+        sentences = passages.list_sentences(writer, collection_id, placed.values())
+        stored = _group_by_text(sentences)
         moved: dict[int, tuple[int, str | None]] = {}
         fresh: list[SentenceRow] = []
         fresh_entities: list[tuple[str, ...]] = []
@@ -305,7 +306,7 @@ class IndexService:
                     kept_id = equal_sentences.pop(0)
                     ids[draft.external_id, position] = kept_id
                     moved[kept_id] = (position, sentence.time_expression)
-                    links[kept_id] = names_of(sentence.entities)
+                    links[kept_id] = normalise_names(sentence.entities)
                     continue
                 vector = plan.texts.get(sentence.text)
                 if vector is None:
@@ -324,16 +325,18 @@ class IndexService:
         orphan_times += graph_writer.move_sentences(writer, collection_id, moved)
         inserted = graph_writer.insert_sentences(writer, collection_id, fresh)
         ids.update(zip(fresh_places, inserted, strict=True))
-        links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
+        links.update(
+            (sentence, normalise_names(names)) for sentence, names in zip(inserted, fresh_entities, strict=True)
+        )
         orphan_entities += graph_writer.set_links(writer, collection_id, links)
         new = self._write_facts(writer, collection_id, plan, placed, ids, losing)
         removed_count = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
-        if graph_writer.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(
-            surfaces_of(plan.drafts)
+        if graph_writer.find_known_names(writer, collection_id, collect_surfaces(plan.drafts)) != set(
+            collect_surfaces(plan.drafts)
         ):
             raise _StaleError
-        expressions = expressions_of(plan.drafts)
-        if graph_writer.known_times(writer, collection_id, expressions) != expressions:
+        expressions = collect_time_expressions(plan.drafts)
+        if graph_writer.find_known_times(writer, collection_id, expressions) != expressions:
             raise _StaleError
         length = lexical_index.index(
             writer,
@@ -351,10 +354,10 @@ class IndexService:
         )
         known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
         if known:
-            self._rekeyed(writer, collection_id, known)
+            self._rekey_passages(writer, collection_id, known)
         return new
 
-    def _rekeyed(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+    def _rekey_passages(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
         """Have what rests on these passages' keys follow them."""
         staged_embeddings.forget_passages(writer, collection_id, passages)
         if self._rebase is not None:
@@ -380,7 +383,7 @@ class IndexService:
         for external_id, triples in plan.facts.items():
             for triple in triples:
                 spoken[sentences[external_id, triple.sentence]][1].append(triple)
-        return fact_learning.of_sentences(writer, collection_id, spoken, losing, self._facts)
+        return fact_learning.replace_sentence_facts(writer, collection_id, spoken, losing, self._facts)
 
 
 def _changes(
@@ -394,7 +397,7 @@ def _changes(
     return {passage: fact_learning.PassageChange(" ".join(said[passage]), says[passage]) for passage in changed}
 
 
-def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
+def _cut_before_repeat(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
     """The longest head in which no passage comes twice, so that the later line of a repeat wins."""
     seen: set[str] = set()
     head: list[tuple[int, dict[str, Any]]] = []
@@ -406,18 +409,18 @@ def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple
     return head
 
 
-def _fitting(
+def _cut_to_batch(
     staged: Sequence[tuple[int, dict[str, Any]]], analyses: Mapping[int, Sequence[SentenceAnalysis]]
 ) -> list[tuple[int, dict[str, Any]]]:
     """The longest head that is not too much to write at once; of unchanged passages nothing is written."""
-    return list(staged[: fitting((rows_of(analyses.get(line, ())) for line, _ in staged), BATCH_ROWS)])
+    return list(staged[: count_fitting((count_rows(analyses.get(line, ())) for line, _ in staged), BATCH_ROWS)])
 
 
 def _passage(body: Mapping[str, Any]) -> PassageText:
     return PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
 
 
-def _by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:
+def _group_by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:
     stored: dict[tuple[int, str], list[int]] = defaultdict(list)
     for sentence in sentences:
         stored[sentence.passage_id, sentence.text].append(sentence.id)

@@ -54,11 +54,11 @@ class KindService:
             if not held:
                 return 0
             with self._database.read() as reader:
-                waiting = kinds.unmeasured(reader, self._taught, SETTLED)
+                waiting = kinds.list_unmeasured(reader, self._taught, SETTLED)
             for one in waiting:
                 if should_stop():
                     break
-                questions = self._asked_more(one)
+                questions = self._has_new_questions(one)
                 if one.titles or questions:
                     changed += self._measure(one.id, titles=one.titles, questions=questions)
         return changed
@@ -68,7 +68,7 @@ class KindService:
         """Fingerprints of the priors that verdicts teach from."""
         return sorted({believed.prior for believed in self._priors().priors})
 
-    def _asked_more(self, collection: Unmeasured) -> bool:
+    def _has_new_questions(self, collection: Unmeasured) -> bool:
         least = max(LEAST_QUESTIONS, 2 * collection.question_count)
         with self._database.read() as reader:
             return least <= QUERIES and kinds.count_queries(reader, collection.id, least) == least
@@ -76,7 +76,7 @@ class KindService:
     def _measure(self, collection_id: int, *, titles: bool, questions: bool) -> bool:
         with self._database.read() as reader:
             sample = passages.sample(reader, collection_id, SAMPLE) if titles else []
-            best = kinds.best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []
+            best = kinds.load_best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []
         share = question_share([names_title(features) for features in best])
         measured = Measured(
             title_share=title_share((_name(title), text) for title, text in sample),

@@ -41,27 +41,34 @@ def draft_of(
     """The draft of a staged body and its analysis, its key text built as ``building`` has it."""
     key = key_text(building, body["title"], body["text"], [sentence.text for sentence in sentences])
     return PassageDraft(
-        line, body["id"], body["title"], body["text"], body["metadata"], content_hash, _bounded(sentences), key
+        line,
+        body["id"],
+        body["title"],
+        body["text"],
+        body["metadata"],
+        content_hash,
+        _limit_expressions(sentences),
+        key,
     )
 
 
-def content_hash_of(body: dict[str, Any]) -> bytes:
+def hash_content(body: dict[str, Any]) -> bytes:
     """Hash a body's content without metadata: SHA-256."""
     content = [body["title"], body["text"], body["sentences"]]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).digest()
 
 
-def rows_of(sentences: Sequence[SentenceAnalysis]) -> int:
+def count_rows(sentences: Sequence[SentenceAnalysis]) -> int:
     """Count the sentences and names of a passage."""
     return len(sentences) + len({name for sentence in sentences for name in sentence.entities})
 
 
-def names_of(surfaces: Sequence[str]) -> list[str]:
+def normalise_names(surfaces: Sequence[str]) -> list[str]:
     """Normalised names, in the given order."""
     return [normalise_entity(surface) for surface in surfaces]
 
 
-def surfaces_of(drafts: Sequence[PassageDraft]) -> dict[str, str]:
+def collect_surfaces(drafts: Sequence[PassageDraft]) -> dict[str, str]:
     """Normalised name -> the first surface it was met in."""
     surfaces: dict[str, str] = {}
     for draft in drafts:
@@ -71,22 +78,22 @@ def surfaces_of(drafts: Sequence[PassageDraft]) -> dict[str, str]:
     return surfaces
 
 
-def expressions_of(drafts: Sequence[PassageDraft]) -> set[str]:
+def collect_time_expressions(drafts: Sequence[PassageDraft]) -> set[str]:
     """The time expressions of all sentences."""
     return {s.time_expression for draft in drafts for s in draft.sentences if s.time_expression}
 
 
-def with_times(draft: PassageDraft, sentences: Sequence[SentenceAnalysis]) -> PassageDraft:
+def replace_sentences(draft: PassageDraft, sentences: Sequence[SentenceAnalysis]) -> PassageDraft:
     """Replace the draft's sentences by the same ones with other times."""
-    return replace(draft, sentences=_bounded(sentences))
+    return replace(draft, sentences=_limit_expressions(sentences))
 
 
-def _bounded(sentences: Sequence[SentenceAnalysis]) -> list[SentenceAnalysis]:
+def _limit_expressions(sentences: Sequence[SentenceAnalysis]) -> list[SentenceAnalysis]:
     """The sentences, their time expressions cut after whole phrases."""
-    return [replace(sentence, time_expression=_cut(sentence.time_expression)) for sentence in sentences]
+    return [replace(sentence, time_expression=_cut_expression(sentence.time_expression)) for sentence in sentences]
 
 
-def _cut(expression: str | None) -> str | None:
+def _cut_expression(expression: str | None) -> str | None:
     if expression is None or len(expression) <= MAX_TIME_CHARACTERS:
         return expression
     head = expression[:MAX_TIME_CHARACTERS]

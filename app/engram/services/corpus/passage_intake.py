@@ -10,11 +10,11 @@ import structlog
 from engram.context.errors import EmbeddingUnavailableError, IdempotencyConflictError, NotFoundError
 from engram.core.auth.access_keys import READ
 from engram.services.auth.encoder import Encoder
-from engram.services.auth.quotas import too_many_passages
+from engram.services.auth.quotas import build_passage_quota_error
 from engram.services.auth.scope import LOCAL, CollectionOpening, Principal, Scope
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.corpus.passage_removal import remove_passage
-from engram.services.jobs.idempotent_jobs import once
+from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import INGEST
 from engram.storage.corpus import collections, passages, staged_lines
 from engram.storage.corpus.collections import Collection, EncoderId, OpenedCollection
@@ -71,7 +71,7 @@ class PassageReception:
         """
         self._sent += len(lines)
         if self._opening.room is not None and self._sent > self._opening.room:
-            raise too_many_passages(self._opening.room)
+            raise build_passage_quota_error(self._opening.room)
         collection_id = self._open().collection.id
         with self._database.write() as writer:
             staged_lines.add(writer, collection_id, self.job_id, lines, errors)
@@ -89,7 +89,7 @@ class PassageReception:
         """
         collection_id = self._open().collection.id
         try:
-            job_id, first = once(
+            job_id, first = begin_once(
                 self._database,
                 collection_id,
                 self._opening.name,
@@ -176,10 +176,10 @@ class IngestService:
         target = scope.collection
         with self._database.read() as reader:
             version = passages.versions(reader, target.id, [external_id]).get(external_id)
-            stored = passages.by_id(reader, target.id, [version[0]]) if version else {}
+            stored = passages.load_by_id(reader, target.id, [version[0]]) if version else {}
             if version is None or version[0] not in stored:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
-            return stored[version[0]], passages.sentences_of(reader, target.id, [version[0]])
+            return stored[version[0]], passages.list_sentences(reader, target.id, [version[0]])
 
     def passages(self, scope: Scope, after: str | None, limit: int) -> list[StoredPassage]:
         """The collection's passages in the order of their ids, those after ``after``."""
@@ -211,7 +211,7 @@ class IngestService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             version = passages.versions(writer, target.id, [external_id]).get(external_id)
             if version is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")

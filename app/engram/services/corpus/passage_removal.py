@@ -9,11 +9,11 @@ from engram.storage.sessions import session_erasure
 
 def remove_passage(writer: Writer, collection_id: int, passage: int) -> None:
     """Remove a passage and everything that only it held; the caller has the lock of the collection's graph."""
-    sentences = [sentence.id for sentence in passages.sentences_of(writer, collection_id, [passage])]
+    sentences = [sentence.id for sentence in passages.list_sentences(writer, collection_id, [passage])]
     fact_graph.lock(writer, collection_id)
     stated = fact_graph.statements_of_passage(writer, collection_id, passage)
-    facts = fact_learning.facts_of(writer, collection_id, sentences)
-    facts |= set(fact_graph.said_by_statements(writer, collection_id, stated))
+    facts = fact_learning.find_sentence_facts(writer, collection_id, sentences)
+    facts |= set(fact_graph.list_stated_facts(writer, collection_id, stated))
     if stated:
         fact_events.remove_statements(writer, collection_id, stated)
     entities, times = graph_writer.delete_sentences(writer, collection_id, sentences)

@@ -51,11 +51,13 @@ class TimeExtraction:
         self._failure = ""
         self._refusals = 0
 
-    def dated(self, sentences: Sequence[SentenceAnalysis], by_rules: TimesByRules) -> list[SentenceAnalysis]:
+    def date_sentences(
+        self, sentences: Sequence[SentenceAnalysis], by_rules: TimesByRules
+    ) -> list[SentenceAnalysis]:
         """Give each sentence its time; sentences that the rules keep are counted in ``by_rules``."""
-        return [self._dated(sentence, by_rules) for sentence in sentences]
+        return [self._date_sentence(sentence, by_rules) for sentence in sentences]
 
-    def _dated(self, sentence: SentenceAnalysis, by_rules: TimesByRules) -> SentenceAnalysis:
+    def _date_sentence(self, sentence: SentenceAnalysis, by_rules: TimesByRules) -> SentenceAnalysis:
         if time.monotonic() < self._paused_until:
             by_rules.add(self._failure)
             return sentence

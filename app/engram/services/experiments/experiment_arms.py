@@ -69,7 +69,7 @@ class ServingService:
         Raises:
             NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``AskService.query``.
         """
-        return self._ask.query(query, served(query))
+        return self._ask.query(query, choose_serving_mode(query))
 
     def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
         """Change what the patch names of a collection's settings, by the rules of JSON Merge Patch (RFC 7396):
@@ -82,8 +82,8 @@ class ServingService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
-                raise collections.gone_error(target.name)
-            held = collections.by_id(writer, target.id)
+                raise collections.build_gone_error(target.name)
+            held = collections.load_by_id(writer, target.id)
             before = {
                 "serving": held.serving,
                 "experiment": held.experiment,
@@ -91,7 +91,7 @@ class ServingService:
                 "corpus_kind": held.fixed_kind,
                 "passage_facts": held.passage_facts,
             }
-            after = merged({key: value for key, value in before.items() if value is not None}, patch)
+            after = merge_patch({key: value for key, value in before.items() if value is not None}, patch)
             collections.configure(
                 writer,
                 held.id,
@@ -101,12 +101,12 @@ class ServingService:
                 fixed_kind=after.get("corpus_kind"),
                 passage_facts=after.get("passage_facts", "auto"),
             )
-            changed = collections.by_id(writer, held.id)
+            changed = collections.load_by_id(writer, held.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})
         return changed
 
 
-def served(query: Query, query_id: UUID | None = None) -> ServingMode:
+def choose_serving_mode(query: Query, query_id: UUID | None = None) -> ServingMode:
     """Return the query's serving mode by the settings of its collection.
 
     In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
@@ -128,7 +128,7 @@ def served(query: Query, query_id: UUID | None = None) -> ServingMode:
         )
     if shadow:
         plain_query = replace(plain_query, memory="off", shadow=True)
-    return replace(plain_query, exploring=exploring(query, collection, plain_query.query_id))
+    return replace(plain_query, exploring=choose_exploration(query, collection, plain_query.query_id))
 
 
 def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | None:
@@ -138,7 +138,7 @@ def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | N
     and the others' queries would be of another kind than its own. So it is with a query that goes by whether the
     answer is enough, if some arm does not tell.
     """
-    arms = arms_of(collection)
+    arms = load_arms(collection)
     bounded = query.max_hops is not None or query.stop_rule is not None
     if not arms or (bounded and any(arm.strategy != "graph" for arm in arms)):
         return None
@@ -149,12 +149,12 @@ def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | N
     return None if at is None else arms[at]
 
 
-def arms_of(collection: Collection) -> list[ExperimentArm]:
+def load_arms(collection: Collection) -> list[ExperimentArm]:
     """The arms of the collection's experiment; none if there is none."""
     return [] if collection.experiment is None else [ExperimentArm(**arm) for arm in collection.experiment["arms"]]
 
 
-def exploring(query: Query, collection: Collection, query_id: UUID) -> Exploring | None:
+def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> Exploring | None:
     """Whether and how the query explores."""
     if collection.exploration is None:
         return None
@@ -167,7 +167,7 @@ def exploring(query: Query, collection: Collection, query_id: UUID) -> Exploring
     return Exploring(setting.slots, entropy) if core.explores(setting.share, entropy) else None
 
 
-def merged(target: Any, patch: Any) -> Any:
+def merge_patch(target: Any, patch: Any) -> Any:
     """The target changed by a JSON Merge Patch (RFC 7396, section 2)."""
     if not isinstance(patch, Mapping):
         return patch
@@ -176,7 +176,7 @@ def merged(target: Any, patch: Any) -> Any:
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = merged(result.get(key), value)
+            result[key] = merge_patch(result.get(key), value)
     return result
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from engram.context.errors import InvalidRequestError
 from engram.core.experiments.lift import ArmDifference, Sums, mean_difference, share_difference, sums
 from engram.services.auth.scope import Scope
-from engram.services.experiments.experiment_arms import arms_of
+from engram.services.experiments.experiment_arms import load_arms
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.experiments import query_outcomes
@@ -99,8 +99,8 @@ class LiftService:
             InvalidRequestError: no arm is called ``baseline``.
         """
         with self._database.snapshot() as reader:
-            collection = collections.by_id(reader, scope.collection.id)
-            named: list[str | None] = [arm.name for arm in arms_of(collection)]
+            collection = collections.load_by_id(reader, scope.collection.id)
+            named: list[str | None] = [arm.name for arm in load_arms(collection)]
             tallies: dict[str | None, _Tally] = {arm: _Tally() for arm in named}
             after = query_outcomes.BEGINNING
             while rows := query_outcomes.page(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter import influence
 from engram.core.ranking import passage_scores, propagation
-from engram.core.ranking.duplicates import merged
+from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
 from engram.services.retrieval.graph_walk import WalkHop
@@ -28,7 +28,7 @@ class Scoring(Protocol):
         """Return the features of passages by sentences with these scores, by hop, and recall priors."""
         ...
 
-    def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """Return the scores, (m,), with these ranking weights and recall priors."""
         ...
 
@@ -61,29 +61,29 @@ class ByFeatures:
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
         if hops and hops[0].start.activation:
             reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
-        reaches = [merged(reach, self._standing) for reach in reaches]
+        reaches = [merge_duplicates(reach, self._standing) for reach in reaches]
         ranked = self._found.ranking
-        return influence.features_with(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
+        return influence.compute_features(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
-    def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """Return scores as ``Scoring`` does; for several means, (e, k), they are (e, m)."""
         values = mean @ features.T + self._reranked
-        return np.asarray(values[..., self._rows] + self._recalled(values, priors))
+        return np.asarray(values[..., self._rows] + self._compute_recall(values, priors))
 
     def parts(
         self, features: Floats, before: Floats, mean: Floats, priors: Mapping[int, float]
     ) -> dict[int, tuple[float, float]]:
         """Passage -> what recall adds to its score, and what weights that are no longer those ``before`` do."""
-        recalled = self._recalled(features @ mean + self._reranked, priors)
+        recalled = self._compute_recall(features @ mean + self._reranked, priors)
         learned = (features @ (mean - before))[self._rows]
         pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
         return dict(zip(self.shown, pairs, strict=True))
 
-    def strongest(
+    def select_strongest(
         self, features: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
     ) -> list[int]:
         """Select the means, (e, k), that change the scores most: ``most`` for each passage, strongest first."""
-        effects = np.abs(self.weighed(features, means, priors) - self.weighed(features, mean, priors))
+        effects = np.abs(self.compute_scores(features, means, priors) - self.compute_scores(features, mean, priors))
         order = np.argsort(-effects, axis=0, kind="stable")[:most]
         return list(dict.fromkeys(order.ravel().tolist()))
 
@@ -98,10 +98,10 @@ class ByFeatures:
         passages = np.append(rows.passage_ids[reached], np.array([new.passage_id for new in more], dtype=np.int64))
         semantic = np.append(rows.semantic[reached], [new.similarity for new in more])
         values = np.append(scores[reached], np.zeros(len(more)))
-        order = propagation.strongest(values, ids, len(ids))
+        order = propagation.select_strongest(values, ids, len(ids))
         return HopReach(passages[order], semantic[order], values[order], {})
 
-    def _recalled(self, values: Floats, priors: Mapping[int, float]) -> Floats:
+    def _compute_recall(self, values: Floats, priors: Mapping[int, float]) -> Floats:
         total = dict.fromkeys(self.shown, 0.0)
         for sentence, lift in lifts(priors).items():
             if self._holders[sentence] in total:
@@ -122,12 +122,14 @@ class AsPublished:
         bonuses = []
         for hop, values in zip(self._found.walk.hops, scores, strict=True):
             rows = hop.candidates
-            chosen = propagation.strongest(values, rows.sentence_ids, self._found.plan.profile.sentences_per_hop)
+            chosen = propagation.select_strongest(
+                values, rows.sentence_ids, self._found.plan.profile.sentences_per_hop
+            )
             bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
         added = passage_scores.passage_scores({}, bonuses, self._found.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.shown])
 
-    def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """Return the features as they are: this profile has neither weights nor recall."""
         return features
 
@@ -135,5 +137,5 @@ class AsPublished:
 def _reach(hop: WalkHop, scores: Floats) -> HopReach:
     """Return a hop's result under these scores."""
     rows = hop.candidates
-    order = propagation.strongest(scores, rows.sentence_ids, len(rows))
+    order = propagation.select_strongest(scores, rows.sentence_ids, len(rows))
     return HopReach(rows.passage_ids[order], rows.semantic[order], scores[order], {})

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from engram.core.filter import influence
 from engram.core.filter import state_replay as core
-from engram.core.filter.caps import comparisons, counted
+from engram.core.filter.caps import comparisons, select_counting
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.question_memory import net_support
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, no_evidence
+from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, question_memory_priors
@@ -64,8 +64,8 @@ class Memories:
         directions = {"task": focus.vector, "time": focus.time_vector}
         target = focus.collection.id
         reached = sorted({sentence for rows in self._hops for sentence in rows.sentence_ids.tolist()})
-        touched = log.touched(reader, target, events, reached) if events else []
-        loaded = _loadable(touched)
+        touched = log.list_moved_sentences(reader, target, events, reached) if events else []
+        loaded = _select_loadable(touched)
         self._too_long = {event for row in touched if row.sentence_id not in loaded for event in row.events}
         nothing = {(sentence, channel): (1.0, 0.0) for sentence in loaded for channel in channels}
         # Without its only event, a memory is as it was before any.
@@ -82,7 +82,7 @@ class Memories:
             if direction is not None:
                 cosine = float(memory.vector.astype(np.float64) @ direction.astype(np.float64))
                 self._states[replayed.without][memory.sentence_id, memory.channel] = (memory.perplexity, cosine)
-        self._scores = self._scored(self._states[None])
+        self._scores = self._score_states(self._states[None])
 
     def can_leave_out(self, event: int) -> bool:
         """Whether the log of all that it touched could be read."""
@@ -92,13 +92,13 @@ class Memories:
         """By hop, (n,), parallel to its candidates."""
         if without not in self._states or without is None:
             return self._scores
-        return self._scored(self._states[None] | self._states[without])
+        return self._score_states(self._states[None] | self._states[without])
 
-    def _scored(self, states: States) -> list[Floats]:
-        return [influence.scores_with(rows, states, learned_only=self._learned_only) for rows in self._hops]
+    def _score_states(self, states: States) -> list[Floats]:
+        return [influence.compute_scores(rows, states, learned_only=self._learned_only) for rows in self._hops]
 
 
-def _loadable(touched: Sequence[MovedSentence]) -> list[int]:
+def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:
     """Sentences whose logs are read, in id order: as many as there is room for."""
     room, chosen = LOADED, []
     for row in sorted(touched, key=lambda row: row.steps):
@@ -121,7 +121,7 @@ class Supports:
         self, reader: Reader, focus: Focus, walk: Walk, entities: Sequence[int], gate: float, most: int
     ) -> None:
         # One more than are heard: a question that a single verdict taught goes with it, and the next moves up.
-        near = log.near_questions(reader, focus, gate, RECALL_QUESTIONS + 1)
+        near = log.list_near_questions(reader, focus, gate, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > LOADED
         self._gate = gate
         self._near: Sequence[NearQuestion] = near
@@ -134,7 +134,7 @@ class Supports:
         self._by_sentence: dict[int, list[ReplayStep]] = {}
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
-        self.placed = log.placed(reader, focus, entities, sorted(self._by_sentence)) if every else {}
+        self.placed = log.find_places(reader, focus, entities, sorted(self._by_sentence)) if every else {}
         self._given = walk.priors if self.too_long else None
         ranked = sorted(
             (place, step.event.id)
@@ -144,7 +144,7 @@ class Supports:
         self.strongest = list(dict.fromkeys(event for _, event in ranked))
         self._supports: dict[int | None, dict[tuple[int, int], Support]] = {None: {}}
         self.leave_out(())
-        self._priors = self._priors_without(None)
+        self._priors = self._compute_priors_without(None)
 
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell priors without these events."""
@@ -154,7 +154,7 @@ class Supports:
             known = self._supports.setdefault(replayed.without, {})
             known[support.question_id, support.sentence_id] = support
 
-    def judged(self, sentence: int) -> int:
+    def count_verdicts(self, sentence: int) -> int:
         """Count the verdicts on the sentence."""
         return len(self._by_sentence.get(sentence, ()))
 
@@ -162,14 +162,14 @@ class Supports:
         """Return the strongest recall priors by sentence, see ``hop_loop.question_memory_priors``."""
         if self._given is not None:
             return self._given
-        return self._priors if without not in self._question else self._priors_without(without)
+        return self._priors if without not in self._question else self._compute_priors_without(without)
 
-    def _priors_without(self, without: int | None) -> dict[int, float]:
+    def _compute_priors_without(self, without: int | None) -> dict[int, float]:
         less = None if without is None else self._question.get(without)
         questions = [question for question in self._near if question.id != less or question.events > 1]
         past: list[PastSupport] = []
         for question in questions[:RECALL_QUESTIONS]:
-            supported = self._supported(question.id, without if question.id == less else None)
+            supported = self._list_supports(question.id, without if question.id == less else None)
             shares = any(self.placed[support.sentence_id].shares_entity for support in supported)
             past += [
                 PastSupport(
@@ -190,7 +190,7 @@ class Supports:
             ]
         return question_memory_priors(past, self._gate)[0]
 
-    def _supported(self, question: int, without: int | None) -> list[Support]:
+    def _list_supports(self, question: int, without: int | None) -> list[Support]:
         """Supports of what is supported rather than rejected, as ``experience.recall`` reads them."""
         changed = {} if without is None else self._supports[without]
         supports = [
@@ -221,23 +221,23 @@ class Weights:
         self.means = np.zeros((0, len(self.prior)))
         self.too_long = False
         self._terms: list[LoggedTerm] = []
-        self._total = no_evidence(len(self.prior))
+        self._total = build_empty_evidence(len(self.prior))
         self._flipped: dict[int, set[int]] = {}
         learned = learned_weights.find(reader, collection_id, believed)
         if learned is not None:
             self._total, self.events = learned.evidence, learned.events
             self.mean = ranking_weights.posterior(prior, self._total).mean
-        self._terms = log.latest_terms(reader, collection_id, believed, TERMS)
+        self._terms = log.list_latest_terms(reader, collection_id, believed, TERMS)
         heeded = [term for term in self._terms if term.counted]
         self.left_out = [term.event_id for term in heeded]
-        self.means = influence.means_without(prior, self._total, [term.evidence for term in heeded])
+        self.means = influence.compute_means_without(prior, self._total, [term.evidence for term in heeded])
 
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell the weights without these events: of which others they say whether they count.
 
         A verdict against what other judges said of a question does not count; without one of these, it may.
         """
-        questions = log.questions_of(self._reader, self._collection_id, events)
+        questions = log.find_questions(self._reader, self._collection_id, events)
         question_ids = sorted(set(questions.values()))
         every = log_replay.words(self._reader, self._collection_id, question_ids) if question_ids else iter(())
         words = list(islice(every, LOADED + 1))
@@ -247,27 +247,27 @@ class Weights:
         of_question = {
             question: list(group) for question, group in groupby(words, key=lambda word: word.question_id)
         }
-        now = {question: core.against(group) for question, group in of_question.items()}
+        now = {question: core.find_opposing_events(group) for question, group in of_question.items()}
         for event, question in questions.items():
             remaining = [word for word in of_question.get(question, ()) if word.event_id != event]
-            self._flipped[event] = (now.get(question, set()) ^ core.against(remaining)) - {event}
+            self._flipped[event] = (now.get(question, set()) ^ core.find_opposing_events(remaining)) - {event}
 
-    def without(self, event: int) -> Floats:
+    def compute_mean_without(self, event: int) -> Floats:
         """The mean as if the event had never come, (k,); ``leave_out`` comes first."""
         flipped = self._flipped.get(event, set())
         concerned = {(term.judge, term.day) for term in self._terms if term.event_id in {event, *flipped}}
-        removed = no_evidence(len(self.prior))
+        removed = build_empty_evidence(len(self.prior))
         for judge, day in sorted(concerned):
             of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
             remaining = [term for term in of_day if term.event_id != event]
             caps = [
                 comparisons(term.cap, contested=term.contested != (term.event_id in flipped)) for term in remaining
             ]
-            counts = {term.event_id: count for term, count in zip(remaining, counted(caps), strict=True)}
+            counts = {term.event_id: count for term, count in zip(remaining, select_counting(caps), strict=True)}
             for term in of_day:
                 sign = int(term.counted) - int(counts.get(term.event_id, False))
                 removed += WeightEvidence(sign * term.evidence.information, sign * term.evidence.precision)
-        mean: Floats = influence.means_without(self._prior, self._total, [removed])[0]
+        mean: Floats = influence.compute_means_without(self._prior, self._total, [removed])[0]
         return mean
 
 

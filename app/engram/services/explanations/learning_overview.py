@@ -100,12 +100,12 @@ class LearnedService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def learned(self, scope: Scope, until: datetime | None, limit: int) -> LearningSummary:
+    def summarise_learning(self, scope: Scope, until: datetime | None, limit: int) -> LearningSummary:
         """Summarise the learning until ``until``, None for now, with at most ``limit`` memories."""
         target = scope.collection.id
         with self._database.snapshot() as reader:
             course = _course(learning_history.spans(reader, target, until, PARTS))
-            memories = learning_history.moved_states(reader, target, until, limit)
+            memories = learning_history.list_moved_states(reader, target, until, limit)
         last = course[-1] if course else None
         return LearningSummary(
             verdicts=last.verdicts if last else 0,
@@ -115,7 +115,7 @@ class LearnedService:
             memories=memories,
         )
 
-    def without(self, scope: Scope, event_id: int) -> Preview:
+    def preview_revocation(self, scope: Scope, event_id: int) -> Preview:
         """Preview the revocation of the event.
 
         Raises:
@@ -129,8 +129,8 @@ class LearnedService:
             sentences = sorted(
                 {row.sentence_id for row in audit_rows.read(reader, target.id, [event_id])[event_id]}
             )
-            states, cut = _without_event(reader, target.id, event_id, sentences[:SENTENCES])
-            models = learning_history.taught(reader, target.id, event_id)
+            states, cut = _compute_states_without(reader, target.id, event_id, sentences[:SENTENCES])
+            models = learning_history.list_taught_models(reader, target.id, event_id)
         return Preview(event_id, event.judge, event.status, states, cut or len(sentences) > SENTENCES, models)
 
 
@@ -145,11 +145,11 @@ def _course(spans: Sequence[Span]) -> list[Moment]:
     ]
 
 
-def _without_event(
+def _compute_states_without(
     reader: Reader, collection_id: int, event_id: int, sentences: Sequence[int]
 ) -> tuple[list[StateWithout], bool]:
     """The states that the event moved, as they are and without it; and whether some were too much to read."""
-    names = learning_history.named(reader, collection_id, sentences)
+    names = learning_history.find_names(reader, collection_id, sentences)
     alive = sorted(names)
     moves, more = _read(log_replay.memory_steps(reader, collection_id, alive) if alive else ())
     own = [step for step in moves if step.event.id == event_id]

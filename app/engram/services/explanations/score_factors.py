@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from engram.core.ranking.complementarity import LINKS, completed
+from engram.core.ranking.complementarity import LINKS, find_completed
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.reranking import FEATURE
 from engram.services.retrieval.answer_trace import FeatureTrace
@@ -34,7 +34,7 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
     completes = np.full(len(place), -1)
     if ranking.pool is not None:
         links = ranking.mean[_FIRST_LINK : _FIRST_LINK + len(LINKS)]
-        completes = completed(ranking.pool, ranking.features[:, _STANDING], links)
+        completes = find_completed(ranking.pool, ranking.features[:, _STANDING], links)
     by_passage = {}
     for passage, _, _ in retrieved.shown:
         if passage in place:

@@ -7,7 +7,7 @@ from itertools import groupby
 from uuid import UUID
 
 from engram.context.errors import NotFoundError
-from engram.core.filter.influence import similarity_after
+from engram.core.filter.influence import compute_similarity_after
 from engram.core.filter.states import Vector
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
@@ -101,7 +101,7 @@ class ExplainService:
     def memories(self, scope: Scope, sentences: Sequence[int]) -> dict[int, dict[str, StoredMemory]]:
         """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out."""
         with self._database.read() as reader:
-            memories = sentence_memories.standing(reader, scope.collection.id, sentences)
+            memories = sentence_memories.load_standing(reader, scope.collection.id, sentences)
         states: dict[int, dict[str, StoredMemory]] = {}
         for state in memories:
             states.setdefault(state.sentence_id, {})[state.channel] = state
@@ -124,11 +124,11 @@ class ExplainService:
         towards = None if query is None else self.direction(scope, query)
         with self._database.snapshot() as reader:
             if towards is not None:
-                current_vectors.same_space(reader, target)
+                current_vectors.check_space(reader, target)
             sentence_row = sentence_history.sentence(reader, target.id, sentence)
             if sentence_row is None:
                 raise NotFoundError(f"There is no sentence {sentence} in collection {target.name!r}.")
-            standing = sentence_memories.standing(reader, target.id, [sentence])
+            standing = sentence_memories.load_standing(reader, target.id, [sentence])
             supports, support_count = sentence_history.supports(reader, target.id, sentence, SUPPORTS)
             rows = sentence_history.moves(reader, target.id, sentence, after, limit)
         events = [_event(list(group)) for _, group in groupby(rows, key=lambda row: row.sequence)]
@@ -191,6 +191,6 @@ def _move(row: MemoryMoveRow) -> MemoryMove:
         similarity_before=before,
         similarity_after=before + row.gain * row.residual
         if recall
-        else similarity_after(before, row.gain, row.residual),
+        else compute_similarity_after(before, row.gain, row.residual),
         similarity_now=row.similarity_now,
     )

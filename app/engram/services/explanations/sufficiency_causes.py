@@ -18,7 +18,7 @@ from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 
 
-def with_causes(
+def add_causes(
     reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, trace: SufficiencyTrace, most: int
 ) -> SufficiencyTrace:
     """The trace with the ``most`` verdicts that moved the model's probability most.
@@ -31,7 +31,7 @@ def with_causes(
         return trace
     target = retrieved.plan.focus.collection.id
     weights = Weights(reader, target, prior.of_sufficiency, prior.sufficiency)
-    moved, cut = moved_by(weights, enough.features, most)
+    moved, cut = find_strongest_verdicts(weights, enough.features, most)
     causes = log.causes(reader, target, sorted(moved))
     return replace(
         trace,
@@ -40,7 +40,7 @@ def with_causes(
     )
 
 
-def moved_by(weights: Weights, features: Floats, most: int) -> tuple[dict[int, float], bool]:
+def find_strongest_verdicts(weights: Weights, features: Floats, most: int) -> tuple[dict[int, float], bool]:
     """The ``most`` verdicts that moved a probability most, and by how much, the strongest first.
 
     Args:
@@ -56,5 +56,7 @@ def moved_by(weights: Weights, features: Floats, most: int) -> tuple[dict[int, f
     if weights.too_long:
         return {}, cut or bool(events)
     as_it_is = sufficiency.probability(features, weights.mean)
-    influence = {event: as_it_is - sufficiency.probability(features, weights.without(event)) for event in events}
+    influence = {
+        event: as_it_is - sufficiency.probability(features, weights.compute_mean_without(event)) for event in events
+    }
     return dict(sorted(influence.items(), key=lambda pair: (-abs(pair[1]), -pair[0]))), cut

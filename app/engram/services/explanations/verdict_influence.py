@@ -20,7 +20,7 @@ from engram.services.explanations import key_causes
 from engram.services.explanations.counterfactual_scores import AsPublished, ByFeatures, Scoring
 from engram.services.explanations.counterfactual_states import Memories, Supports, Version, Weights
 from engram.services.explanations.score_factors import UNKNOWN, factors
-from engram.services.explanations.sufficiency_causes import with_causes
+from engram.services.explanations.sufficiency_causes import add_causes
 from engram.services.retrieval.answer_trace import (
     HopTrace,
     KeyTrace,
@@ -57,7 +57,7 @@ class Influences:
     priors: RankingPriors
     gate: float
 
-    def explained(
+    def explain_trace(
         self, reader: Reader, retrieved: RetrievalResult, plain: Mapping[int, int], trace: Trace
     ) -> Trace:
         """The trace with the verdicts behind every selected sentence and every passage shown.
@@ -67,17 +67,19 @@ class Influences:
             plain: passage -> its rank without memory, from 1.
         """
         if not retrieved.plan.focus.use_memory:
-            return replace(trace, passages=_untouched(retrieved, plain))
-        prior = self.priors.of_kind(retrieved.plan.collection.corpus_kind)
+            return replace(trace, passages=_build_untouched_traces(retrieved, plain))
+        prior = self.priors.select_kind(retrieved.plan.collection.corpus_kind)
         versions = _Versions(reader, retrieved, prior, self.gate)
         selected = [
-            {row.sentence_id: versions.of_sentence(at, row.sentence_id) for row in hop.sentences}
+            {row.sentence_id: versions.explain_sentence(at, row.sentence_id) for row in hop.sentences}
             for at, hop in enumerate(trace.hops)
         ]
-        ranked = versions.of_passages()
+        ranked = versions.explain_passages()
         keys = key_causes.read(reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown], SHOWN)
-        events = {event for of_hop in selected for effects in of_hop.values() for event in _strongest(effects)}
-        events |= {event for effects in ranked.values() for event in _strongest(effects)}
+        events = {
+            event for of_hop in selected for effects in of_hop.values() for event in _select_strongest(effects)
+        }
+        events |= {event for effects in ranked.values() for event in _select_strongest(effects)}
         events |= {row.event_id for row in keys.brought}
         causes = log.causes(reader, retrieved.plan.focus.collection.id, sorted(events))
         return replace(
@@ -88,7 +90,7 @@ class Influences:
             passages=_passages(retrieved, plain, versions, ranked, keys.traces(causes), causes),
             sufficiency=None
             if trace.sufficiency is None
-            else with_causes(reader, retrieved, prior, trace.sufficiency, SHOWN),
+            else add_causes(reader, retrieved, prior, trace.sufficiency, SHOWN),
         )
 
 
@@ -105,7 +107,7 @@ class _Versions:
     def __init__(self, reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, gate: float) -> None:
         focus, walk, target = retrieved.plan.focus, retrieved.walk, retrieved.plan.focus.collection.id
         channels = ("task",) if focus.time_vector is None else ("task", "time")
-        movers = log.strongest_movers(reader, target, _concerned(retrieved), channels, SHOWN)
+        movers = log.list_strongest_events(reader, target, _list_concerned_sentences(retrieved), channels, SHOWN)
         entities = [entity.entity_id for entity in retrieved.entities]
         recalls = retrieved.plan.profile.recalls
         supports = Supports(reader, focus, walk, entities, gate, SHOWN) if recalls else None
@@ -119,7 +121,7 @@ class _Versions:
         if weights is not None:
             scoring = ByFeatures(retrieved, {} if supports is None else supports.placed, prior.first)
             features, means = retrieved.ranking.features, weights.means
-            strongest = scoring.strongest(features, weights.mean, means, priors, SHOWN)
+            strongest = scoring.select_strongest(features, weights.mean, means, priors, SHOWN)
             moving.append([weights.left_out[at] for at in strongest])
             self.parts = scoring.parts(features, weights.prior, weights.mean, priors)
             self._scoring = scoring
@@ -140,7 +142,7 @@ class _Versions:
                 self.without[event] = Version(
                     memories.scores(event),
                     priors if supports is None else supports.priors(event),
-                    mean if weights is None else weights.without(event),
+                    mean if weights is None else weights.compute_mean_without(event),
                 )
         self.weights = weights
         self._walk = walk
@@ -152,9 +154,9 @@ class _Versions:
                 self.cut.add(mover.sentence_id)
         if supports is not None:
             fewer = too_long or len(every) > LEFT_OUT
-            self.cut |= {s for s in walk.evidence if fewer or supports.judged(s) > SHOWN}
+            self.cut |= {s for s in walk.evidence if fewer or supports.count_verdicts(s) > SHOWN}
 
-    def of_sentence(self, at: int, sentence: int) -> dict[int, tuple[float, ...]]:
+    def explain_sentence(self, at: int, sentence: int) -> dict[int, tuple[float, ...]]:
         """Event -> by how much it moved the sentence's score in a hop, and its recall prior.
 
         A score is also moved by what happened to the other sentences that the hop reached, by which it is divided;
@@ -171,11 +173,11 @@ class _Versions:
             for event, version in self.without.items()
         }
 
-    def of_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
+    def explain_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
         """Passage shown -> event -> by how much it moved the score: in all, by memories, recall, and weights."""
         scoring, whole = self._scoring, self._whole
         features = scoring.passage_features(whole.scores, whole.priors)
-        as_it_is = scoring.weighed(features, whole.mean, whole.priors)
+        as_it_is = scoring.compute_scores(features, whole.mean, whole.priors)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.shown}
         for event, version in self.without.items():
             moved, unheard = version.scores is not whole.scores, version.priors is not whole.priors
@@ -189,10 +191,10 @@ class _Versions:
                 else fewer
             )
             lefts = (
-                scoring.weighed(neither, version.mean, version.priors),
-                scoring.weighed(less, whole.mean, whole.priors),
-                scoring.weighed(fewer, whole.mean, version.priors),
-                scoring.weighed(features, version.mean, whole.priors),
+                scoring.compute_scores(neither, version.mean, version.priors),
+                scoring.compute_scores(less, whole.mean, whole.priors),
+                scoring.compute_scores(fewer, whole.mean, version.priors),
+                scoring.compute_scores(features, version.mean, whole.priors),
             )
             effects = np.stack([as_it_is - left for left in lefts], axis=1)
             for passage, effect in zip(scoring.shown, effects.tolist(), strict=True):
@@ -200,7 +202,7 @@ class _Versions:
         return ranked
 
 
-def _concerned(retrieved: RetrievalResult) -> list[int]:
+def _list_concerned_sentences(retrieved: RetrievalResult) -> list[int]:
     """The sentences whose verdicts are told first: those selected, and those reached of the passages shown."""
     passages = [passage for passage, _, _ in retrieved.shown]
     concerned = set(retrieved.walk.evidence)
@@ -210,12 +212,12 @@ def _concerned(retrieved: RetrievalResult) -> list[int]:
     return sorted(concerned)
 
 
-def _strongest(effects: Effects) -> list[int]:
+def _select_strongest(effects: Effects) -> list[int]:
     """The events that moved anything, those that moved it most first, ``SHOWN`` of them."""
-    return _moving(effects)[:SHOWN]
+    return _list_moving_events(effects)[:SHOWN]
 
 
-def _moving(effects: Effects) -> list[int]:
+def _list_moving_events(effects: Effects) -> list[int]:
     strength = {event: max(map(abs, moved)) for event, moved in effects.items()}
     return sorted((event for event in effects if strength[event] > LEAST), key=lambda e: (-strength[e], -e))
 
@@ -224,8 +226,10 @@ def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut
     sentences = []
     for row in hop.sentences:
         effects = of_sentences[row.sentence_id]
-        influences = [SentenceInfluence(*astuple(causes[event]), *effects[event]) for event in _strongest(effects)]
-        more = row.sentence_id in cut or len(_moving(effects)) > SHOWN
+        influences = [
+            SentenceInfluence(*astuple(causes[event]), *effects[event]) for event in _select_strongest(effects)
+        ]
+        more = row.sentence_id in cut or len(_list_moving_events(effects)) > SHOWN
         sentences.append(replace(row, influences=influences, influences_cut=more))
     return replace(hop, sentences=sentences)
 
@@ -261,15 +265,16 @@ def _passages(
                 weight_events=weights.events if weights else 0,
                 key=keys.get(passage),
                 influences=[
-                    PassageInfluence(*astuple(causes[event]), *effects[event]) for event in _strongest(effects)
+                    PassageInfluence(*astuple(causes[event]), *effects[event])
+                    for event in _select_strongest(effects)
                 ],
-                influences_cut=fewer or passage in uncertain or len(_moving(effects)) > SHOWN,
+                influences_cut=fewer or passage in uncertain or len(_list_moving_events(effects)) > SHOWN,
             )
         )
     return traces
 
 
-def _untouched(retrieved: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
+def _build_untouched_traces(retrieved: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
     """Return traces of a query that read no memory."""
     scored = factors(retrieved)
     return [

@@ -23,7 +23,7 @@ from engram.providers.language import normalise_entity
 from engram.services.facts import fact_learning
 from engram.services.facts.agent_memory_index import Index, IndexedFact, MemoryGraph
 from engram.services.facts.fact_learning import Origin
-from engram.services.facts.fact_walk import FactPattern, begun, days_of, statement, walk
+from engram.services.facts.fact_walk import FactPattern, compute_days, find_start, statement, walk
 from engram.storage.facts.fact_edges import Edge
 
 AGENT = "agent"
@@ -97,7 +97,7 @@ class AgentMemory:
         numbers = {source.key: number for number, source in enumerate(sources, start=1)}
         found: list[int] = []
         for triple, source in triples:
-            row = fact_learning.said_by(triple, Origin(), NOISE)
+            row = fact_learning.build_sourced_fact(triple, Origin(), NOISE)
             if row is None:
                 continue
             if source.key not in numbers:
@@ -153,7 +153,7 @@ class AgentMemory:
             claim, fact = self._index.claims[place], self.facts[place]
             if fact.predicate not in self.functional:
                 continue
-            for other in self._index.alike(place):
+            for other in self._index.list_similar_facts(place):
                 before = self._index.claims[other]
                 if other in new or before.agrees(claim):
                     continue
@@ -187,8 +187,8 @@ class AgentMemory:
     def search(self, query: str, *, edges: int = 2, paths: int = 10, budget: int = 400) -> MemorySearchResult:
         """Paths from what a query names, as the service finds them, and their facts as text within a budget."""
         pattern = FactPattern(question=query, edges=edges, paths=paths, budget=budget)
-        days = days_of(query)
-        begin = begun(pattern, self._index.starts)
+        days = compute_days(query)
+        begin = find_start(pattern, self._index.starts)
         ranked, _ = walk(MemoryGraph(self._index, self._edges, days), begin, pattern, dated=days is not None)
         chosen = ranked[:paths]
         places = list(dict.fromkeys(fact - 1 for path in chosen for fact in path.edges))
@@ -224,11 +224,11 @@ class AgentMemory:
         fact = self.facts[place]
         return f"{fact.subject} | {fact.predicate}: {fact.object}"
 
-    def doubted(self) -> list[int]:
+    def list_doubted_facts(self) -> list[int]:
         """Facts that are believed less than not."""
         return [place for place, fact in self.believed.items() if fact.belief < HELD]
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the memory as JSON."""
         return {
             "sources": [[one.key, one.document] for one in self.sources],
@@ -240,11 +240,11 @@ class AgentMemory:
         }
 
     @classmethod
-    def loaded(cls, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "AgentMemory":
+    def from_json(cls, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "AgentMemory":
         """The memory that ``stored`` gave."""
         return cls(
             tuple(MemorySource(*one) for one in stored.get("sources", ())),
-            tuple(_indexed_fact(*one) for one in stored.get("facts", ())),
+            tuple(_build_indexed_fact(*one) for one in stored.get("facts", ())),
             tuple(Remark(*one) for one in stored.get("remarks", ())),
             functional,
         )
@@ -288,6 +288,6 @@ class AgentMemory:
         return Index(self.facts)
 
 
-def _indexed_fact(*values: Any) -> IndexedFact:
+def _build_indexed_fact(*values: Any) -> IndexedFact:
     *parts, sources = values
     return IndexedFact(**dict(zip(IndexedFact.__slots__, [*parts, tuple(sources)], strict=True)))

@@ -11,7 +11,7 @@ from engram.core.knowledge.triples import Kind
 from engram.providers.language import normalise_entity
 from engram.services.facts.fact_walk import SAME_NAMES
 from engram.storage.facts.fact_edges import Edge, Near, Start
-from engram.storage.facts.fact_graph import bare
+from engram.storage.facts.fact_graph import drop_brackets
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Index:
         """Name without what is added in brackets -> entities that are called so."""
         found: dict[str, list[int]] = defaultdict(list)
         for name, entity in self.entities.items():
-            found[bare(name)].append(entity)
+            found[drop_brackets(name)].append(entity)
         return found
 
     @cached_property
@@ -106,11 +106,11 @@ class Index:
     def namesake(self, entity: int) -> int | None:
         """Return the only other entity with the same name, brackets left out."""
         name = self.names[entity]
-        namesakes = [one for one in self.called.get(bare(name), [])[:SAME_NAMES] if one != entity]
-        plain = [one for one in namesakes if self.names[one] == bare(name)]
-        return namesakes[0] if len(namesakes) == 1 and bool(plain) == (name != bare(name)) else None
+        namesakes = [one for one in self.called.get(drop_brackets(name), [])[:SAME_NAMES] if one != entity]
+        plain = [one for one in namesakes if self.names[one] == drop_brackets(name)]
+        return namesakes[0] if len(namesakes) == 1 and bool(plain) == (name != drop_brackets(name)) else None
 
-    def alike(self, place: int) -> list[int]:
+    def list_similar_facts(self, place: int) -> list[int]:
         """Facts of the same predicate and of the same subject, or one that its name means as well."""
         fact = self.facts[place]
         subject = normalise_entity(fact.subject)
@@ -159,13 +159,13 @@ class MemoryGraph:
             if edge.object_id not in {0, edge.subject_id}:
                 self._at[edge.object_id].append(edge)
 
-    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
         """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and direction."""
         alike = [(one, other) for one in entities if (other := self._index.namesake(one)) is not None]
         near = dict.fromkeys([*entities, *(other for _, other in alike if other not in read)])
-        return Near(alike, [(entity, edge) for entity in near for edge in self._along(entity, most)])
+        return Near(alike, [(entity, edge) for entity in near for edge in self._list_edges(entity, most)])
 
-    def _along(self, entity: int, most: int) -> list[Edge]:
+    def _list_edges(self, entity: int, most: int) -> list[Edge]:
         first, last = self._days
         found: list[Edge] = []
         for own in (True, False):

@@ -79,11 +79,11 @@ class Play:
             acts.append("search")
         return (*acts, "answer")
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the state of the play as JSON."""
-        return {"at": self.at, "turn": self.turn, "query": self.query, "note": self.note} | self.memory.stored()
+        return {"at": self.at, "turn": self.turn, "query": self.query, "note": self.note} | self.memory.to_json()
 
-    def resumed(self, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "Play":
+    def resume(self, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "Play":
         """This play as it stood when it was stored."""
         return replace(
             self,
@@ -91,7 +91,7 @@ class Play:
             turn=stored["turn"],
             query=stored["query"],
             note=stored["note"],
-            memory=AgentMemory.loaded(stored, functional),
+            memory=AgentMemory.from_json(stored, functional),
         )
 
 
@@ -132,7 +132,7 @@ def begin(question: str, documents: int, *, turns: int | None = None, insert_onl
 
 def observe(play: Play, document: StreamDocument | None) -> AgentObservation:
     """Return the agent's observation; ``document`` is the current one, None once the last went by."""
-    search_text = None if play.query is None else searched(play.memory, play.query).text.text
+    search_text = None if play.query is None else search_memory(play.memory, play.query).text.text
     return AgentObservation(
         question=play.question,
         memory=play.memory.summary(play.question, MEMORY_TOKENS).text,
@@ -148,7 +148,7 @@ def observe(play: Play, document: StreamDocument | None) -> AgentObservation:
     )
 
 
-def searched(memory: AgentMemory, query: str) -> MemorySearchResult:
+def search_memory(memory: AgentMemory, query: str) -> MemorySearchResult:
     """Search a memory within the bounds of a turn."""
     return memory.search(query, edges=EDGES, budget=SEARCH_TOKENS)
 
@@ -167,10 +167,10 @@ def carry_out(
     if turn.act == "answer":
         cites = [number for number in turn.cites if 1 <= number <= len(play.memory.sources)]
         return TurnOutcome(
-            after, answer=turn.content, cites=cites or bearing(play.memory, play.question, turn.content)
+            after, answer=turn.content, cites=cites or find_answer_sources(play.memory, play.question, turn.content)
         )
     if turn.act == "search":
-        search_result = searched(play.memory, turn.content)
+        search_result = search_memory(play.memory, turn.content)
         note = "" if search_result.facts else "The search found nothing: name something that is in the memory."
         return TurnOutcome(replace(after, query=turn.content, note=note), found=search_result)
     after = replace(after, at=play.at + 1)
@@ -179,18 +179,18 @@ def carry_out(
     if document is None:
         raise ValueError("there is no document to take facts from")
     if turn.act == "insert":
-        return _inserted(after, play.turn, insert(turn.content, document))
-    return _updated(after, play.turn, update(turn.content, document, play.memory))
+        return _insert_facts(after, play.turn, insert(turn.content, document))
+    return _update_memory(after, play.turn, update(turn.content, document, play.memory))
 
 
-def missed(play: Play, why: str) -> Play:
+def skip_turn(play: Play, why: str) -> Play:
     """The play after a turn that was none: nothing came of it, but it is over."""
     return replace(play, turn=play.turn + 1, note=f"The last reply was no turn: {why}.")
 
 
-def bearing(memory: AgentMemory, question: str, answer: str) -> list[int]:
+def find_answer_sources(memory: AgentMemory, question: str, answer: str) -> list[int]:
     """Numbers of the sources that an answer rests on: a path from the question to it, else a fact that names it."""
-    answer_text = f" {_plain(answer)} "
+    answer_text = f" {_normalise_words(answer)} "
     search_result = memory.search(question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
     for path in search_result.paths:
         places = [edge - 1 for edge in path.edges]
@@ -200,7 +200,7 @@ def bearing(memory: AgentMemory, question: str, answer: str) -> list[int]:
     return list(dict.fromkeys(memory.facts[place].sources[0] for place in naming[:1]))
 
 
-def _inserted(after: Play, turn: int, grounded: GroundedFacts) -> TurnOutcome:
+def _insert_facts(after: Play, turn: int, grounded: GroundedFacts) -> TurnOutcome:
     memory, facts = after.memory.insert(grounded.facts, turn)
     note = f"{len(facts)} facts were kept."
     if grounded.unsupported:
@@ -208,8 +208,8 @@ def _inserted(after: Play, turn: int, grounded: GroundedFacts) -> TurnOutcome:
     return TurnOutcome(replace(after, memory=memory, note=note), facts, unsupported=grounded.unsupported)
 
 
-def _updated(after: Play, turn: int, change: Change) -> TurnOutcome:
-    outcome = _inserted(after, turn, change.grounded)
+def _update_memory(after: Play, turn: int, change: Change) -> TurnOutcome:
+    outcome = _insert_facts(after, turn, change.grounded)
     memory = outcome.play.memory
     wrong, over = memory.conflicts(outcome.facts)
     if change.wrong is not None:
@@ -229,11 +229,11 @@ def _updated(after: Play, turn: int, change: Change) -> TurnOutcome:
 def _names(memory: AgentMemory, place: int, answer_text: str) -> bool:
     fact = memory.facts[place]
     return (
-        any(answer_text in f" {_plain(end)} " for end in (fact.object, fact.subject))
+        any(answer_text in f" {_normalise_words(end)} " for end in (fact.object, fact.subject))
         if answer_text.strip()
         else False
     )
 
 
-def _plain(text: str) -> str:
+def _normalise_words(text: str) -> str:
     return " ".join(words(text))

@@ -12,11 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 import structlog
 
-from engram.core.knowledge.alignment import DELTA, CandidateEntity, agree, align, differ, kind_of, one_thing
+from engram.core.knowledge.alignment import (
+    DELTA,
+    CandidateEntity,
+    agree,
+    align,
+    can_be_same_thing,
+    differ,
+    find_kind,
+)
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge
-from engram.services.facts.fact_transaction import graph_of, having
+from engram.services.facts.fact_transaction import find_graph_id, having
 from engram.storage.corpus.collections import Collection as Corpus
 from engram.storage.database import Database
 from engram.storage.facts import fact_rows, joined_entities, namesakes
@@ -67,10 +75,12 @@ class AlignService:
         """
         if collection.encoder.fingerprint not in self._encoder.fingerprints:
             return 0
-        proposed = self._proposed(collection, names, graph_id)
+        proposed = self._propose_joins(collection, names, graph_id)
         return self._join(collection, graph_id, proposed) if proposed else 0
 
-    def every(self, scope: Scope, graph_name: str | None = None, *, preview: bool = False) -> list[ProposedJoin]:
+    def align_all(
+        self, scope: Scope, graph_name: str | None = None, *, preview: bool = False
+    ) -> list[ProposedJoin]:
         """Join, or for a preview only tell, what all names of a graph mean, as if each were new.
 
         Raises:
@@ -83,17 +93,17 @@ class AlignService:
         after = 0
         while True:
             with self._database.read() as reader:
-                graph_id = graph_of(reader, collection.id, graph_name)
-                names = fact_rows.names_after(reader, collection.id, graph_id, after, PAGE)
+                graph_id = find_graph_id(reader, collection.id, graph_name)
+                names = fact_rows.list_next_names(reader, collection.id, graph_id, after, PAGE)
             if not names:
                 return found
-            proposed = self._proposed(collection, names, graph_id)
+            proposed = self._propose_joins(collection, names, graph_id)
             if proposed and not preview:
                 self._join(collection, graph_id, proposed)
             found += proposed
             after = max(names)
 
-    def _proposed(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[ProposedJoin]:
+    def _propose_joins(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[ProposedJoin]:
         """Return the joins of new names; no connection is held while they are embedded."""
         if not names:
             return []
@@ -103,10 +113,10 @@ class AlignService:
             if not likely:
                 return []
             entities = sorted({entity for pair in likely for entity in (pair.mention, pair.node)})
-            known = namesakes.known(reader, collection.id, entities)
+            known = namesakes.load_known(reader, collection.id, entities)
             undone = {
                 frozenset((one.joining, one.staying))
-                for one in joined_entities.among(reader, collection.id, entities)
+                for one in joined_entities.list_joins(reader, collection.id, entities)
                 if one.undone
             }
         likely = [
@@ -119,12 +129,12 @@ class AlignService:
             and not differ(known[pair.mention].said, known[pair.node].said)
             and _kinds_agree(known[pair.mention], known[pair.node])
         ]
-        proposals = _by_alias(alike, set(likely), known)
-        return proposals + self._by_similarity(
+        proposals = _match_by_alias(alike, set(likely), known)
+        return proposals + self._match_by_similarity(
             collection, likely, known, names, graph_id, {one.joining for one in proposals}
         )
 
-    def _by_similarity(
+    def _match_by_similarity(
         self,
         collection: Corpus,
         likely: Sequence[NamePair],
@@ -138,11 +148,13 @@ class AlignService:
         Of two names that are both new the one of which less is told joins the other.
         """
         held: dict[int, dict[int, str]] = defaultdict(dict)
-        for pair in (pair for pair in likely if not pair.also and not _beside(pair, known)):
-            new = pair.node not in names or _first(pair.mention, known, names) > _first(pair.node, known, names)
-            person = "person" in (kind_of(known[pair.mention].said), kind_of(known[pair.node].said))
-            alike = one_thing(names[pair.mention], pair.node_name, person=person)
-            if alike and new and pair.mention not in done and _near(pair, known, graph_id):
+        for pair in (pair for pair in likely if not pair.also and not _share_sentence(pair, known)):
+            new = pair.node not in names or _compute_order_key(pair.mention, known, names) > _compute_order_key(
+                pair.node, known, names
+            )
+            person = "person" in (find_kind(known[pair.mention].said), find_kind(known[pair.node].said))
+            alike = can_be_same_thing(names[pair.mention], pair.node_name, person=person)
+            if alike and new and pair.mention not in done and _is_near(pair, known, graph_id):
                 held[pair.mention][pair.node] = pair.node_name
         if not held:
             return []
@@ -153,11 +165,11 @@ class AlignService:
         for mention, nodes in sorted(held.items()):
             mentioned = known[mention]
             candidates = [
-                CandidateEntity(node, (name,), kind_of(known[node].said), vectors[known[node].surface])
+                CandidateEntity(node, (name,), find_kind(known[node].said), vectors[known[node].surface])
                 for node, name in nodes.items()
             ]
             met = align(
-                names[mention], kind_of(mentioned.said), vectors[mentioned.surface], nodes, candidates, DELTA
+                names[mention], find_kind(mentioned.said), vectors[mentioned.surface], nodes, candidates, DELTA
             )
             if met.node is not None:
                 staying = known[met.node]
@@ -170,7 +182,7 @@ class AlignService:
 
     def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[ProposedJoin]) -> int:
         with having(self._database, collection) as (writer, target):
-            known_joins = joined_entities.known(
+            known_joins = joined_entities.find_existing(
                 writer, target, [e for one in proposed for e in (one.joining, one.staying)]
             )
             new_joins = [
@@ -183,7 +195,7 @@ class AlignService:
         return done
 
 
-def _by_alias(
+def _match_by_alias(
     alike: Sequence[NamePair], likely: Collection[NamePair], known: Mapping[int, KnownEntity]
 ) -> list[ProposedJoin]:
     """Names that one entity alone is also known by, one that they are joined to already among them."""
@@ -201,21 +213,23 @@ def _by_alias(
 
 
 def _kinds_agree(one: KnownEntity, other: KnownEntity) -> bool:
-    kinds = {kind_of(one.said), kind_of(other.said)} - {None}
+    kinds = {find_kind(one.said), find_kind(other.said)} - {None}
     return len(kinds) < 2
 
 
-def _first(entity: int, known: Mapping[int, KnownEntity], names: Mapping[int, str]) -> tuple[int, int, int]:
+def _compute_order_key(
+    entity: int, known: Mapping[int, KnownEntity], names: Mapping[int, str]
+) -> tuple[int, int, int]:
     """In the order in which new names stay: of which most is told, then the longest."""
     return -known[entity].facts, -len(names[entity]), entity
 
 
-def _beside(pair: NamePair, known: Mapping[int, KnownEntity]) -> bool:
+def _share_sentence(pair: NamePair, known: Mapping[int, KnownEntity]) -> bool:
     """Whether one sentence names both: it tells one from the other, as a son from a father called alike."""
     return not known[pair.mention].sentences.isdisjoint(known[pair.node].sentences)
 
 
-def _near(pair: NamePair, known: Mapping[int, KnownEntity], graph_id: int) -> bool:
+def _is_near(pair: NamePair, known: Mapping[int, KnownEntity], graph_id: int) -> bool:
     """Whether an entity is in a name's neighbourhood: told of in one place, or both have facts with a third.
 
     A graph of its own is one neighbourhood.

@@ -33,7 +33,7 @@ class JoinService:
             author = Author.from_judge(
                 writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(other_ids)]
             )
-            if author.at(0).repeated(writer, target) is not None:
+            if author.add_place(0).find_repeated_event(writer, target) is not None:
                 return
             entities = fact_rows.entities(writer, target, [entity_id, *other_ids])
             missing = [one for one in (entity_id, *other_ids) if one not in entities]
@@ -44,7 +44,7 @@ class JoinService:
             for place, other in enumerate(dict.fromkeys(other_ids)):
                 if entities[other].graph_id != into.graph_id or root in {other, entities[other].stands_for}:
                     raise InvalidRequestError("Entities to merge are different ones of one graph.")
-                author.at(place).append(
+                author.add_place(place).append(
                     writer,
                     target,
                     into.graph_id,
@@ -67,7 +67,7 @@ class JoinService:
             side = joined_entities.side(writer, target, [entity_id])
             new_joins = [
                 join.event_id
-                for join in joined_entities.among(writer, target, side)
+                for join in joined_entities.list_joins(writer, target, side)
                 if join.counts and (join.joining if entity.stands_for is not None else join.staying) == entity_id
             ]
             fact_events.revoke(writer, target, new_joins)
@@ -87,7 +87,7 @@ def join(writer: Writer, collection_id: int, graph_id: int, new_joins: Sequence[
     root = {entity: stands_for or entity for entity, stands_for in held.items()}
     apart = {
         frozenset((one.joining, one.staying))
-        for one in joined_entities.among(writer, collection_id, held)
+        for one in joined_entities.list_joins(writer, collection_id, held)
         if one.undone
     }
     kept: list[joined_entities.NewJoin] = []
@@ -107,13 +107,15 @@ def settle(writer: Writer, collection_id: int, entities: Iterable[int]) -> None:
     """Have these entities, and what is or was one with them, stand for what the joins that count say."""
     held = joined_entities.side(writer, collection_id, entities)
     entity_roots = roots(
-        (join.joining, join.staying) for join in joined_entities.among(writer, collection_id, held) if join.counts
+        (join.joining, join.staying)
+        for join in joined_entities.list_joins(writer, collection_id, held)
+        if join.counts
     )
     changed = {
         entity: entity_roots.get(entity) for entity, root in held.items() if root != entity_roots.get(entity)
     }
     if changed:
-        facts = joined_entities.facts_named(writer, collection_id, changed)
-        before = belief_groups.keys_of(writer, collection_id, facts)
+        facts = joined_entities.list_facts_by_entity(writer, collection_id, changed)
+        before = belief_groups.find_keys(writer, collection_id, facts)
         joined_entities.stand_for(writer, collection_id, changed)
-        fact_learning.settle(writer, collection_id, before | belief_groups.keys_of(writer, collection_id, facts))
+        fact_learning.settle(writer, collection_id, before | belief_groups.find_keys(writer, collection_id, facts))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engram.context.errors import LlmNotConfiguredError
-from engram.providers.llm import Llm, triple_of
+from engram.providers.llm import Llm, convert_relation
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern, FactSearch
 from engram.services.facts.fact_service import AppliedEvent, Correction, FactsService, StatedFact
@@ -37,7 +37,9 @@ class InstructService:
         """
         if self._llm is None:
             raise LlmNotConfiguredError("An instruction in words needs an LLM; say what to confirm or contradict.")
-        done = self._facts.repeated(scope, judge=judge, key=key, instruction=instruction, graph_name=graph)
+        done = self._facts.find_earlier_correction(
+            scope, judge=judge, key=key, instruction=instruction, graph_name=graph
+        )
         if done:
             return done
         pattern = FactPattern(
@@ -47,7 +49,8 @@ class InstructService:
         known = list(facts_seen.values())
         reply = self._llm.maintain_facts([(row.subject, row.predicate, row.object) for row in known], instruction)
         added = [
-            StatedFact(replace(triple_of(one, instruction, 0), confidence=1.0), instruction) for one in reply.add
+            StatedFact(replace(convert_relation(one, instruction, 0), confidence=1.0), instruction)
+            for one in reply.add
         ]
         correction = Correction(instruction, graph, added, [known[place].id for place in reply.remove])
         return self._facts.correct(scope, correction, judge=judge, key=key)

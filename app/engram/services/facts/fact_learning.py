@@ -41,7 +41,7 @@ def as_source(constants: FilterConstants) -> FilterConstants:
     return replace(constants, positive=noise, negative=noise)
 
 
-def said_by(triple: Triple, origin: Origin, noise: FilterConstants) -> SourcedFact | None:
+def build_sourced_fact(triple: Triple, origin: Origin, noise: FilterConstants) -> SourcedFact | None:
     """A triple as it is stored; None if it is none: nothing is left of a name, or it is too long."""
     subject, predicate = normalise_entity(triple.subject), " ".join(triple.predicate.casefold().split())
     named = normalise_entity(triple.object)
@@ -93,11 +93,11 @@ def add(
     new = fact_graph.put_entities(writer, collection_id, graph_id, sourced_facts)
     facts = fact_graph.put(writer, collection_id, graph_id, sourced_facts)
     fact_graph.add_sources(writer, collection_id, facts, sourced_facts)
-    settle(writer, collection_id, belief_groups.keys_of(writer, collection_id, facts))
+    settle(writer, collection_id, belief_groups.find_keys(writer, collection_id, facts))
     return facts, new
 
 
-def of_sentences(
+def replace_sentence_facts(
     writer: Writer,
     collection_id: int,
     triples_by_sentence: Mapping[int, tuple[int, Sequence[Triple]]],
@@ -110,24 +110,24 @@ def of_sentences(
 
     Args:
         triples_by_sentence: sentence -> its passage and what it says.
-        losing: facts that lose a source in this transaction, as ``facts_of`` told before.
+        losing: facts that lose a source in this transaction, as ``find_sentence_facts`` told before.
     """
     rows = [
         row
         for sentence, (passage, triples) in triples_by_sentence.items()
         for triple in triples
-        if (row := said_by(triple, Origin(sentence, passage), noise)) is not None
+        if (row := build_sourced_fact(triple, Origin(sentence, passage), noise)) is not None
     ]
     new = fact_graph.put_entities(writer, collection_id, OWN, rows) if rows else {}
     facts = fact_graph.put(writer, collection_id, OWN, rows) if rows else []
-    held = fact_graph.said_by_sentences(writer, collection_id, triples_by_sentence)
+    held = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
     stated_pairs = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
     lost = {pair: source for pair, source in held.items() if pair not in stated_pairs}
     fresh = [(row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in held]
     touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
     if lost:
         touched |= stale_sources.withdraw(
-            writer, collection_id, stale_sources.of_sources(writer, collection_id, lost.values())
+            writer, collection_id, stale_sources.list_by_source(writer, collection_id, lost.values())
         )
     if fresh:
         fact_graph.add_sources(writer, collection_id, [fact for _, fact in fresh], [row for row, _ in fresh])
@@ -136,11 +136,11 @@ def of_sentences(
     return new
 
 
-def facts_of(writer: Writer, collection_id: int, sentences: Sequence[int]) -> set[int]:
+def find_sentence_facts(writer: Writer, collection_id: int, sentences: Sequence[int]) -> set[int]:
     """The facts that these sentences say; asked before they are removed."""
     if not sentences:
         return set()
-    return {fact for _, fact in fact_graph.said_by_sentences(writer, collection_id, sentences)}
+    return {fact for _, fact in fact_graph.find_sentence_sources(writer, collection_id, sentences)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,30 +163,30 @@ def leave(
     Args:
         changed: passages that lose sentences.
     """
-    lost = stale_sources.of_sentences(writer, collection_id, removed)
-    stated = stale_sources.stated(writer, collection_id, list(changed))
+    lost = stale_sources.list_by_sentence(writer, collection_id, removed)
+    stated = stale_sources.list_stated(writer, collection_id, list(changed))
     facts = fact_rows.rows(writer, collection_id, [one.fact_id for one in stated]) if stated else {}
     for one in stated:
         text = changed[one.passage_id]
-        before, after = _plain(text.before), _plain(text.after)
-        if _plain(one.text) in before:
-            holds = _plain(one.text) in after
+        before, after = _fold_text(text.before), _fold_text(text.after)
+        if _fold_text(one.text) in before:
+            holds = _fold_text(one.text) in after
         else:
             ends = facts[one.fact_id].subject, facts[one.fact_id].object
-            holds = all(_plain(end) in after for end in ends)
+            holds = all(_fold_text(end) in after for end in ends)
         if not holds:
             lost.append(one)
     return stale_sources.withdraw(writer, collection_id, lost) if lost else set()
 
 
-def _plain(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
 def settle_facts(writer: Writer, collection_id: int, facts: Iterable[int]) -> None:
     """Compute anew what bears on these facts; those that nobody says any more go."""
     touched = sorted(set(facts))
-    keys = belief_groups.keys_of(writer, collection_id, touched)
+    keys = belief_groups.find_keys(writer, collection_id, touched)
     removed_facts = fact_graph.remove_unsaid(writer, collection_id, touched)
     settle(writer, collection_id, keys)
     if removed_facts:

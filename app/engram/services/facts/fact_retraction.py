@@ -9,7 +9,7 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import HELD, Fact, Group, replay
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
-from engram.services.facts.fact_transaction import Author, begun, graph_of
+from engram.services.facts.fact_transaction import Author, begun, find_graph_id
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import (
     belief_groups,
@@ -96,10 +96,12 @@ class WithdrawService:
         _check(criteria)
         target = scope.collection.id
         with self._database.snapshot() as reader:
-            graph_id = None if graph_name is None else graph_of(reader, target, graph_name)
-            events = _matching(fact_revocations.matching(reader, target, criteria, graph_id, MOST + 1))
+            graph_id = None if graph_name is None else find_graph_id(reader, target, graph_name)
+            events = _check_event_count(
+                fact_revocations.list_matching(reader, target, criteria, graph_id, MOST + 1)
+            )
             groups = _groups(reader, target, events)
-            before = belief_groups.stored(
+            before = belief_groups.load_beliefs(
                 reader, target, [claim.fact_id for group in groups for claim in group.claims]
             )
             revoked_sequences = {event.sequence for event in events}
@@ -130,15 +132,17 @@ class WithdrawService:
                 key,
                 [said_by[0], criteria.as_json(), graph_name, "revoke"],
             )
-            known = author.repeated(writer, target)
+            known = author.find_repeated_event(writer, target)
             if known is not None:
                 return _retraction(known, fact_events.find_many(writer, target, known.covers or ()), {}, {})
-            graph_id = None if graph_name is None else graph_of(writer, target, graph_name)
-            events = _matching(fact_revocations.matching(writer, target, criteria, graph_id, MOST + 1))
+            graph_id = None if graph_name is None else find_graph_id(writer, target, graph_name)
+            events = _check_event_count(
+                fact_revocations.list_matching(writer, target, criteria, graph_id, MOST + 1)
+            )
             if not events:
                 return _retraction(None, events, {}, {})
             facts = [claim.fact_id for group in _groups(writer, target, events) for claim in group.claims]
-            before = belief_groups.stored(writer, target, facts)
+            before = belief_groups.load_beliefs(writer, target, facts)
             covers = _take_back(writer, target, events)
             event = author.append(
                 writer,
@@ -148,7 +152,7 @@ class WithdrawService:
                 reason=str(criteria),
                 covers=covers,
             )
-            return _retraction(event, events, before, belief_groups.stored(writer, target, facts))
+            return _retraction(event, events, before, belief_groups.load_beliefs(writer, target, facts))
 
 
 def _check(criteria: FactEventFilter) -> None:
@@ -156,7 +160,7 @@ def _check(criteria: FactEventFilter) -> None:
         raise InvalidRequestError("'from' must come before 'to'.")
 
 
-def _matching(events: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
+def _check_event_count(events: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
     if len(events) > MOST:
         raise InvalidRequestError(f"More than {MOST} match; revoke them by shorter spans of time.")
     return events
@@ -164,7 +168,7 @@ def _matching(events: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
 
 def _groups(reader: Reader, target: int, events: Sequence[StoredFactEvent]) -> list[Group]:
     facts = {event.fact_id for event in events if event.fact_id is not None}
-    return belief_groups.groups(reader, target, belief_groups.keys_of(reader, target, facts))
+    return belief_groups.groups(reader, target, belief_groups.find_keys(reader, target, facts))
 
 
 def _retraction(
@@ -202,8 +206,8 @@ def _take_back(writer: Writer, target: int, events: Sequence[StoredFactEvent]) -
     fact_events.revoke(writer, target, revoked_ids)
     back = [one for event in events if event.kind == "revoke" for one in event.covers or ()]
     restored = fact_revocations.restore(writer, target, back) if back else []
-    sentences = fact_events.statements_of(writer, target, [e.id for e in events if e.kind in {"assert", "adopt"}])
-    touched = set(fact_graph.said_by_statements(writer, target, sentences))
+    sentences = fact_events.list_statements(writer, target, [e.id for e in events if e.kind in {"assert", "adopt"}])
+    touched = set(fact_graph.list_stated_facts(writer, target, sentences))
     if sentences:
         fact_events.remove_statements(writer, target, sentences)
     changes = [event.id for event in events if event.kind == stale_sources.CHANGE]

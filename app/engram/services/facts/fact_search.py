@@ -7,14 +7,14 @@ from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.fact_paths import Path
 from engram.core.knowledge.linearise import ReadableFact, linearise
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_transaction import graph_of
-from engram.services.facts.fact_walk import SAME_NAMES, FactPattern, begun, days_of, statement, walk
+from engram.services.facts.fact_transaction import find_graph_id
+from engram.services.facts.fact_walk import SAME_NAMES, FactPattern, compute_days, find_start, statement, walk
 from engram.storage.database import Database, Reader
 from engram.storage.facts import fact_edges, fact_rows
 from engram.storage.facts.fact_edges import Edge, EdgeFilter, Near
 from engram.storage.facts.fact_rows import BelievedFact, FactRow, SourceRow
 
-__all__ = ["FactPattern", "FactSearch", "FactSearchResult", "FoundPath", "days_of"]
+__all__ = ["FactPattern", "FactSearch", "FactSearchResult", "FoundPath", "compute_days"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,12 @@ class FactSearch:
         if not (pattern.question or pattern.entities or pattern.subject or pattern.object):
             raise InvalidRequestError("A search needs a question, entities, or a subject or an object.")
         target = scope.collection.id
-        days = pattern.days or (None if pattern.question is None else days_of(pattern.question))
+        days = pattern.days or (None if pattern.question is None else compute_days(pattern.question))
         with self._database.snapshot() as reader:
-            graph_id = graph_of(reader, target, pattern.graph)
-            begin = begun(pattern, lambda names: fact_edges.starts(reader, target, graph_id, names, SAME_NAMES))
+            graph_id = find_graph_id(reader, target, pattern.graph)
+            begin = find_start(
+                pattern, lambda names: fact_edges.starts(reader, target, graph_id, names, SAME_NAMES)
+            )
             ids = [one for one in begin.starts if one not in begin.names]
             names = dict(begin.names)
             if ids:
@@ -90,8 +92,8 @@ class _Tables:
     collection_id: int
     allowed: EdgeFilter
 
-    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
-        return fact_edges.around(self.reader, self.collection_id, entities, self.allowed, most, read)
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+        return fact_edges.find_around(self.reader, self.collection_id, entities, self.allowed, most, read)
 
 
 def _search_result(
@@ -106,14 +108,14 @@ def _search_result(
     """The best paths whose facts fit into the budget, as text."""
     chosen = ranked[: pattern.paths]
     ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
-    believed = fact_rows.believed_facts(reader, target, ids, pattern.as_of)
+    believed = fact_rows.load_believed_facts(reader, target, ids, pattern.as_of)
     result = FactSearchResult({one: names[one] for one in starts if one in names})
     result.beliefs = {fact: one.belief for fact, one in believed.items()}
     believed_ids = [fact for fact in ids if fact in believed]
     text = linearise([_read(believed[fact], edges[fact]) for fact in believed_ids], pattern.budget)
     result.text, result.tokens = text.text, text.tokens
     result.facts = {fact: believed[fact].fact for fact in believed_ids[: text.kept]}
-    cited = {_cited(believed[fact].source): believed[fact].source for fact in result.facts}
+    cited = {_find_citation(believed[fact].source): believed[fact].source for fact in result.facts}
     result.citations = [cited[source] for source in text.sources]  # type: ignore[index]
     result.paths = [
         FoundPath(result.starts.get(path.start, ""), path.edges, path.score)
@@ -123,10 +125,12 @@ def _search_result(
     return result
 
 
-def _cited(source: SourceRow) -> tuple[int | None, int | None]:
+def _find_citation(source: SourceRow) -> tuple[int | None, int | None]:
     return source.sentence_id, source.statement_id
 
 
 def _read(believed: BelievedFact, edge: Edge) -> ReadableFact:
     fact = believed.fact
-    return statement((fact.subject, fact.predicate, fact.object), edge, believed.belief, _cited(believed.source))
+    return statement(
+        (fact.subject, fact.predicate, fact.object), edge, believed.belief, _find_citation(believed.source)
+    )

@@ -123,16 +123,16 @@ class FactsService:
         body = _request_values(stated, source, graph_name, fingerprint)
         with begun(self._database, scope) as (writer, target):
             author = Author.source(scope, source, fact_learning.as_source(self._constants), key, body)
-            known = author.repeated(writer, target)
+            known = author.find_repeated_event(writer, target)
             if known is not None:
-                return AppliedEvent(known, _stated_by(writer, target, known))
-            if passage_id is not None and _passage_of(writer, target, source) != passage_id:
+                return AppliedEvent(known, _list_stated_facts(writer, target, known))
+            if passage_id is not None and _find_passage(writer, target, source) != passage_id:
                 raise PassageGoneError(f"The passage {source!r} was deleted meanwhile.")
             applied, new = _state(writer, target, author, stated, graph_name)
         self._align.join_new(scope.collection, new, applied.event.graph_id)
         return applied
 
-    def stated_before(
+    def find_earlier_statement(
         self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
     ) -> AppliedEvent | None:
         """Return the result of the same request under this key; None if it is the first.
@@ -144,8 +144,12 @@ class FactsService:
             scope, source, self._constants, key, _request_values((), source, graph_name, fingerprint)
         )
         with self._database.read() as reader:
-            known = author.repeated(reader, scope.collection.id)
-            return None if known is None else AppliedEvent(known, _stated_by(reader, scope.collection.id, known))
+            known = author.find_repeated_event(reader, scope.collection.id)
+            return (
+                None
+                if known is None
+                else AppliedEvent(known, _list_stated_facts(reader, scope.collection.id, known))
+            )
 
     def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[AppliedEvent]:
         """Apply what a judge says of facts, all of it or nothing.
@@ -159,10 +163,10 @@ class FactsService:
         with begun(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
-            done = _repeated(writer, target, author)
+            done = _find_repeated_events(writer, target, author)
             return done or _revise(writer, target, author, revisions)
 
-    def repeated(
+    def find_earlier_correction(
         self, scope: Scope, *, judge: str, key: str, instruction: str, graph_name: str | None
     ) -> list[AppliedEvent]:
         """Return the result of the same instruction under this key.
@@ -176,7 +180,7 @@ class FactsService:
             author = Author.from_judge(
                 reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name]
             )
-            return _repeated(reader, target, author)
+            return _find_repeated_events(reader, target, author)
 
     def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[AppliedEvent]:
         """Apply what an instruction comes to: what it states is stated by the judge, and counts as a source's word.
@@ -188,12 +192,12 @@ class FactsService:
         body = [said_by[0], correction.instruction, correction.graph]
         with begun(self._database, scope) as (writer, target):
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
-            done = _repeated(writer, target, author)
+            done = _find_repeated_events(writer, target, author)
             if done:
                 return done
             new: dict[int, str] = {}
             if correction.added:
-                source = author.stating().at(0)
+                source = author.adapt_to_source().add_place(0)
                 stated, new = _state(writer, target, source, correction.added, correction.graph)
                 done = [stated]
             why = correction.instruction[:500]
@@ -223,26 +227,26 @@ def _state(
     texts = list(dict.fromkeys(one.words for one in stated))
     statement_ids = fact_events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
     statements = dict(zip(texts, statement_ids, strict=True))
-    passage = _passage_of(writer, target, author.judge)
+    passage = _find_passage(writer, target, author.judge)
     rows = []
     for one in stated:
         origin = Origin(passage_id=passage, statement_id=statements[one.words])
-        row = fact_learning.said_by(one.triple, origin, author.constants)
+        row = fact_learning.build_sourced_fact(one.triple, origin, author.constants)
         if row is None:
-            raise InvalidRequestError(_why_not(one))
+            raise InvalidRequestError(_explain_refusal(one))
         rows.append(row)
     facts, new = fact_learning.add(writer, target, graph_id, rows)
     return AppliedEvent(event, facts), new
 
 
-def _why_not(stated: StatedFact) -> str:
+def _explain_refusal(stated: StatedFact) -> str:
     first, last = stated.triple.valid_from, stated.triple.valid_to
     if first is not None and last is not None and first >= last:
         return f"{stated.words!r} ends before it begins: 'valid_from' must come before 'valid_to'."
     return f"{stated.words!r} cannot be kept as a fact: a name says nothing, or is too long."
 
 
-def _passage_of(reader: Reader, target: int, source: str) -> int | None:
+def _find_passage(reader: Reader, target: int, source: str) -> int | None:
     """The passage that is called as a source; None if there is none."""
     found, _ = passages.versions(reader, target, [source]).get(source, (None, None))
     return found
@@ -258,7 +262,7 @@ def _revise(
         raise NotFoundError(f"There is no fact {missing[0]}.")
     done = []
     for place, one in enumerate(revisions, start=first):
-        event = author.at(place).append(
+        event = author.add_place(place).append(
             writer,
             target,
             facts[one.fact_id].graph_id,
@@ -266,7 +270,7 @@ def _revise(
             one.confidence,
             fact_id=one.fact_id,
             other_id=one.by,
-            valid_until=_until(one, facts),
+            valid_until=_compute_end_day(one, facts),
             reason=(one.reason or "closed") if one.action == CLOSE else one.reason,
         )
         done.append(AppliedEvent(event, [one.fact_id]))
@@ -274,7 +278,7 @@ def _revise(
     return done
 
 
-def _until(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
+def _compute_end_day(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
     """The day on which what is superseded no longer holds: as it is said, or when what comes after begins."""
     if one.by is None:
         return one.until
@@ -286,14 +290,16 @@ def _until(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
     return one.until
 
 
-def _repeated(reader: Reader, target: int, author: Author) -> list[AppliedEvent]:
+def _find_repeated_events(reader: Reader, target: int, author: Author) -> list[AppliedEvent]:
     """The events that the same request brought before, all of one transaction."""
     done: list[AppliedEvent] = []
-    while (known := author.at(len(done)).repeated(reader, target)) is not None:
-        facts = [known.fact_id] if known.fact_id is not None else _stated_by(reader, target, known)
+    while (known := author.add_place(len(done)).find_repeated_event(reader, target)) is not None:
+        facts = [known.fact_id] if known.fact_id is not None else _list_stated_facts(reader, target, known)
         done.append(AppliedEvent(known, facts))
     return done
 
 
-def _stated_by(reader: Reader, target: int, event: StoredFactEvent) -> list[int]:
-    return fact_graph.said_by_statements(reader, target, fact_events.given_by(reader, target, event.id))
+def _list_stated_facts(reader: Reader, target: int, event: StoredFactEvent) -> list[int]:
+    return fact_graph.list_stated_facts(
+        reader, target, fact_events.list_statements_of_event(reader, target, event.id)
+    )

@@ -39,12 +39,12 @@ def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int
     """Begin a change of a collection that is already resolved."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):
-            raise collections.gone_error(target.name)
+            raise collections.build_gone_error(target.name)
         fact_graph.lock(writer, target.id)
         yield writer, target.id
 
 
-def graph_of(reader: Reader, collection_id: int, name: str | None) -> int:
+def find_graph_id(reader: Reader, collection_id: int, name: str | None) -> int:
     """The graph of this name; None: the collection's own.
 
     Raises:
@@ -93,10 +93,10 @@ class Author:
         """
         name, trusted = judge
         own = judges.find(reader, scope.collection.id, [name]).get(name)
-        counts = constants if own is None else replace(constants, **own.own())
+        counts = constants if own is None else replace(constants, **own.list_own_settings())
         if not trusted and not (own is not None and own.trusted):
-            counts = counts.of_new(
-                fact_standings.standing(reader, scope.collection.id, name, datetime.now(UTC).date())
+            counts = counts.adapt_to_standing(
+                fact_standings.load_standing(reader, scope.collection.id, name, datetime.now(UTC).date())
             )
         return cls(name, counts, key, _digest(body), scope.principal.name)
 
@@ -105,21 +105,23 @@ class Author:
         """Return the author for a source; settings of a judge with the same name do not count."""
         return cls(name, constants, key, _digest(body), scope.principal.name)
 
-    def stating(self) -> "Author":
+    def adapt_to_source(self) -> "Author":
         """Return the author as the source of its own statement."""
         return replace(self, constants=as_source(self.constants))
 
-    def at(self, place: int) -> "Author":
+    def add_place(self, place: int) -> "Author":
         """For one of several events of one request."""
         return replace(self, key=None if self.key is None else f"{self.key}#{place}")
 
-    def repeated(self, reader: Reader, collection_id: int) -> StoredFactEvent | None:
+    def find_repeated_event(self, reader: Reader, collection_id: int) -> StoredFactEvent | None:
         """The event that the same request brought before.
 
         Raises:
             IdempotencyConflictError: the key was used before with another request.
         """
-        known = None if self.key is None else fact_events.by_key(reader, collection_id, self.principal, self.key)
+        known = (
+            None if self.key is None else fact_events.find_by_key(reader, collection_id, self.principal, self.key)
+        )
         if known is not None and known.body_hash != self.digest:
             raise IdempotencyConflictError("The Idempotency-Key was used before with another request.")
         return known

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engram.context.errors import NotFoundError
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_transaction import graph_of
+from engram.services.facts.fact_transaction import find_graph_id
 from engram.storage.database import Database
 from engram.storage.facts import belief_groups, fact_edges, fact_rows, predicates
 from engram.storage.facts.fact_edges import EdgeFilter
@@ -60,7 +60,7 @@ class ShowService:
             fact = fact_rows.rows(reader, target, [fact_id]).get(fact_id)
             if fact is None:
                 raise NotFoundError(f"There is no fact {fact_id} in collection {scope.collection.name!r}.")
-            groups = belief_groups.groups(reader, target, belief_groups.keys_of(reader, target, [fact_id]))
+            groups = belief_groups.groups(reader, target, belief_groups.find_keys(reader, target, [fact_id]))
             bearing = [claim.fact_id for group in groups for claim in group.claims]
             return FactView(
                 fact,
@@ -88,7 +88,7 @@ class ShowService:
             root = entity.stands_for or entity.id
             joined = fact_rows.members(reader, target, [root])
             entities = fact_rows.entities(reader, target, [root, *joined])
-            near = fact_edges.around(reader, target, [root], EdgeFilter(), most).edges
+            near = fact_edges.find_around(reader, target, [root], EdgeFilter(), most).edges
             facts = fact_rows.rows(reader, target, [edge.id for entity, edge in near if entity == root])
             return Neighbourhood(
                 entity,
@@ -105,6 +105,6 @@ class ShowService:
         """
         with self._database.read() as reader:
             predicate_rows = predicates.find(
-                reader, scope.collection.id, graph_of(reader, scope.collection.id, graph)
+                reader, scope.collection.id, find_graph_id(reader, scope.collection.id, graph)
             )
         return list(predicate_rows.values())

@@ -18,7 +18,7 @@ from engram.core.knowledge.linearise import ReadableFact
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.providers.language.name_words import FUNCTION_WORDS
-from engram.providers.language.question_relations import asked_terms, relation_terms
+from engram.providers.language.question_relations import find_asked_terms, relation_terms
 from engram.storage.facts.fact_edges import Edge, Near, Start
 
 NAME_WORDS = 9
@@ -73,7 +73,7 @@ class FactPattern:
 class WalkGraph(Protocol):
     """Graph of a walk."""
 
-    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
         """Facts that begin or end at these entities or their namesakes, see ``storage.facts.search.around``."""
         ...
 
@@ -93,26 +93,26 @@ class WalkStart:
     asked: Sequence[frozenset[str]]
 
 
-def begun(pattern: FactPattern, find: Callable[[Sequence[str]], Sequence[Start]]) -> WalkStart:
+def find_start(pattern: FactPattern, find: Callable[[Sequence[str]], Sequence[Start]]) -> WalkStart:
     """Return the start: the entities that are named, longest names first; ``find`` gives them by normalised names.
 
     A question that is all in lower case is looked through a second time, where nothing else was found.
     """
-    names, ids = names_of(pattern)
-    starting_points = longest(pattern, find(names)) if names else []
+    names, ids = list_names(pattern)
+    starting_points = select_longest(pattern, find(names)) if names else []
     if not starting_points and not ids and pattern.question is not None:
         lowered = list(dict.fromkeys(runs(pattern.question, lower=True)))
-        starting_points = longest(pattern, find(lowered)) if lowered else []
+        starting_points = select_longest(pattern, find(lowered)) if lowered else []
     starts = list(dict.fromkeys([*ids, *(start.entity_id for start in starting_points)]))[:STARTS]
     used = {start.name for start in starting_points if start.entity_id in starts}
     return WalkStart(
         starts,
         {start.entity_id: start.surface for start in reversed(starting_points)},
-        asked_terms(words_beside(pattern.question or "", used)),
+        find_asked_terms(list_other_words(pattern.question or "", used)),
     )
 
 
-def days_of(question: str) -> tuple[int, int] | None:
+def compute_days(question: str) -> tuple[int, int] | None:
     """The days that a question speaks of, first and after the last."""
     constraint = time_constraint(question)
     if constraint is None or (constraint.start is None and constraint.end is None):
@@ -123,7 +123,7 @@ def days_of(question: str) -> tuple[int, int] | None:
     )
 
 
-def names_of(pattern: FactPattern) -> tuple[list[str], list[int]]:
+def list_names(pattern: FactPattern) -> tuple[list[str], list[int]]:
     """Normalised names that may be meant, and ids of entities."""
     names = [name for name in pattern.entities if isinstance(name, str)]
     names += [name for name in (pattern.subject, pattern.object) if name is not None]
@@ -143,7 +143,7 @@ def runs(question: str, *, lower: bool = False) -> Iterable[str]:
                 yield normalise_entity(text)
 
 
-def longest(pattern: FactPattern, starts: Sequence[Start]) -> list[Start]:
+def select_longest(pattern: FactPattern, starts: Sequence[Start]) -> list[Start]:
     """Return the entities that names mean: none within a longer match, exact names first."""
     exact = {start.name for start in starts if start.exact}
     named = {normalise_entity(name) for name in pattern.entities if isinstance(name, str)}
@@ -161,7 +161,7 @@ def longest(pattern: FactPattern, starts: Sequence[Start]) -> list[Start]:
     return kept
 
 
-def words_beside(question: str, names: Iterable[str]) -> list[str]:
+def list_other_words(question: str, names: Iterable[str]) -> list[str]:
     """The question's words that are not of these names."""
     folded = " ".join(question.casefold().split())
     for name in sorted(names, key=len, reverse=True):
@@ -185,7 +185,7 @@ def walk(
     for _ in range(1 if is_pattern else pattern.edges):
         frontier = list(dict.fromkeys(path.end for path in beam if path.end and path.end not in read))[:FRONTIER]
         if frontier:
-            near = ground.around(frontier, read, EDGES)
+            near = ground.find_edges_around(frontier, read, EDGES)
             # Of two entities that a name means, the walk came to one first, and both are that one to it.
             for here, other in near.namesakes:
                 one.setdefault(other, one.get(here, here))
@@ -197,10 +197,12 @@ def walk(
                     web.add(link(edge))
         beam = fact_paths.extend(beam, web, known, KEPT)
         ended += [path for path in beam if pattern.include_closed or not path.last_closed or dated]
-    return fact_paths.interleaved(_matching(ended, edges, begun.starts, pattern) if is_pattern else ended), edges
+    return fact_paths.interleave_paths(
+        _select_matching(ended, edges, begun.starts, pattern) if is_pattern else ended
+    ), edges
 
 
-def _matching(
+def _select_matching(
     paths: Iterable[Path], edges: dict[int, Edge], starts: Sequence[int], pattern: FactPattern
 ) -> list[Path]:
     """Facts that fit the pattern: begin at its subject, end at its object."""

@@ -9,7 +9,7 @@ from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
 from engram.services.facts.entity_alignment import AlignService
 from engram.services.facts.fact_learning import ROWS
-from engram.services.facts.fact_transaction import Author, begun, graph_of
+from engram.services.facts.fact_transaction import Author, begun, find_graph_id
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, fact_events, fact_graph, joined_entities, merged_graphs
 from engram.storage.facts.fact_events import StoredFactEvent
@@ -57,10 +57,10 @@ class AdoptService:
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
             author = Author.from_judge(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
-            known = author.repeated(writer, target)
+            known = author.find_repeated_event(writer, target)
             if known is not None:
                 return _merge_result(writer, target, known)
-            source = graph_of(writer, target, graph_name)
+            source = find_graph_id(writer, target, graph_name)
             if into == graph_name:
                 raise InvalidRequestError("A graph is merged with another one.")
             into_id = OWN if into is None else fact_graph.open_graph(writer, target, into)
@@ -72,10 +72,10 @@ class AdoptService:
 
 
 def _merge_result(writer: Writer, target: int, event: StoredFactEvent) -> Adopted:
-    sentences = fact_events.given_by(writer, target, event.id)
+    sentences = fact_events.list_statements_of_event(writer, target, event.id)
     brought = fact_events.find_many(writer, target, merged_graphs.parts(writer, target, [event.id]))
     merges = sum(one.kind == "merge" for one in brought)
-    facts = fact_graph.said_by_statements(writer, target, sentences)
+    facts = fact_graph.list_stated_facts(writer, target, sentences)
     return Adopted(event, sorted(facts), len(sentences), len(brought) - merges, merges)
 
 
@@ -83,13 +83,13 @@ def _adopt(writer: Writer, target: int, event: StoredFactEvent, source: int) -> 
     """Copy all that is said, page by page; entities join and facts are believed anew in the end."""
     facts: list[int] = []
     words: list[StatedSentence | StatedEvent] = []
-    while page := merged_graphs.facts_after(writer, target, source, facts[-1] if facts else 0, ROWS):
+    while page := merged_graphs.list_next_facts(writer, target, source, facts[-1] if facts else 0, ROWS):
         facts += page
         words += merged_graphs.statements(writer, target, page, event.graph_id)
-        words += merged_graphs.stated_events(writer, target, page)
+        words += merged_graphs.list_stated_events(writer, target, page)
     words.sort(key=lambda word: word.sequence)
     sequences = [word.sequence for word in words]
-    places = dict(zip(sequences, fact_graph.next_places(writer, len(words)), strict=True))
+    places = dict(zip(sequences, fact_graph.reserve_places(writer, len(words)), strict=True))
     stated = [word for word in words if isinstance(word, StatedSentence)]
     new: dict[int, str] = {}
     for start in range(0, len(stated), ROWS):
@@ -99,7 +99,7 @@ def _adopt(writer: Writer, target: int, event: StoredFactEvent, source: int) -> 
     if places_by_event:
         merged_graphs.repeat(writer, target, event.id, event.graph_id, places_by_event, here)
     _join(writer, target, event, source)
-    fact_learning.settle(writer, target, belief_groups.keys_of(writer, target, here.values()))
+    fact_learning.settle(writer, target, belief_groups.find_keys(writer, target, here.values()))
     return new
 
 
@@ -121,8 +121,8 @@ def _state(
 
 def _join(writer: Writer, target: int, event: StoredFactEvent, source: int) -> None:
     """Have entities be one here that are one there, but for those that somebody took apart here."""
-    joins = merged_graphs.joined(writer, target, source)
-    named = joined_entities.named(
+    joins = merged_graphs.list_joins(writer, target, source)
+    named = joined_entities.find_by_name(
         writer, target, event.graph_id, {name for one in joins for name in (one.joining, one.staying)}
     )
     new_joins = [

@@ -54,12 +54,14 @@ class GroundedFacts:
     unsupported: Sequence[str]
 
 
-def by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
+def read_by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
     """Facts as rules read them."""
     return extract_facts(title, sentences)
 
 
-def grounded(text: str, document: StreamDocument, language: Language, read: Reader = by_rules) -> GroundedFacts:
+def ground_text(
+    text: str, document: StreamDocument, language: Language, read: Reader = read_by_rules
+) -> GroundedFacts:
     """Return the facts that an insert adds from a document.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from engram.core.knowledge.functional_predicates import FROM_THE_START, OneAtATime
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
-from engram.services.facts.fact_transaction import begun, graph_of
+from engram.services.facts.fact_transaction import begun, find_graph_id
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, predicates
 from engram.storage.facts.predicates import Predicate
@@ -24,10 +24,10 @@ class PredicatesService:
             NotFoundError: there is no such graph, or the collection was deleted meanwhile.
         """
         with begun(self._database, scope) as (writer, target):
-            graph_id = graph_of(writer, target, graph)
+            graph_id = find_graph_id(writer, target, graph)
             name = " ".join(predicate.casefold().split())
-            known = predicates.find(writer, target, graph_id).get(name, _unknown(name))
-            effective = _learned(name, known.subjects, known.single) if one is None else one
+            known = predicates.find(writer, target, graph_id).get(name, _build_unknown_predicate(name))
+            effective = _is_functional(name, known.subjects, known.single) if one is None else one
             new = Predicate(name, one, effective, known.subjects, known.single)
             _change(writer, target, graph_id, {name: known}, [new])
         return new
@@ -39,22 +39,22 @@ class PredicatesService:
             NotFoundError: there is no such graph, or the collection was deleted meanwhile.
         """
         with begun(self._database, scope) as (writer, target):
-            graph_id = graph_of(writer, target, graph)
+            graph_id = find_graph_id(writer, target, graph)
             known = predicates.find(writer, target, graph_id)
             learned = []
             for name, (subjects, single) in sorted(predicates.count(writer, target, graph_id).items()):
-                was = known.get(name, _unknown(name))
-                effective = _learned(name, subjects, single) if was.declared is None else was.declared
+                was = known.get(name, _build_unknown_predicate(name))
+                effective = _is_functional(name, subjects, single) if was.declared is None else was.declared
                 learned.append(Predicate(name, was.declared, effective, subjects, single))
             _change(writer, target, graph_id, known, learned)
         return learned
 
 
-def _unknown(name: str) -> Predicate:
+def _build_unknown_predicate(name: str) -> Predicate:
     return Predicate(name, None, name in FROM_THE_START, 0, 0)
 
 
-def _learned(name: str, subjects: int, single: int) -> bool:
+def _is_functional(name: str, subjects: int, single: int) -> bool:
     return name in FROM_THE_START or OneAtATime(single, subjects - single).is_functional
 
 
@@ -70,5 +70,5 @@ def _change(
     changed = [one.predicate for one in new if one.functional != (one.predicate in was)]
     predicates.put(writer, target, graph_id, new)
     if changed:
-        facts = belief_groups.of_predicate(writer, target, graph_id, changed)
-        fact_learning.settle(writer, target, belief_groups.keys_of(writer, target, facts))
+        facts = belief_groups.list_by_predicate(writer, target, graph_id, changed)
+        fact_learning.settle(writer, target, belief_groups.find_keys(writer, target, facts))

@@ -55,10 +55,12 @@ def answer(play: Play) -> AgentTurn:
             if " ".join(words(end)) not in question_words:
                 return AgentTurn("answer", end, "The best path of my memory ends there.")
     ends = (end for fact in play.memory.facts for end in (fact.object, fact.subject))
-    return AgentTurn("answer", _first(ends, question_words), "No path leads on from what the question names.")
+    return AgentTurn(
+        "answer", _find_first_answer(ends, question_words), "No path leads on from what the question names."
+    )
 
 
-def _first(ends: Iterable[str], question_words: str) -> str:
+def _find_first_answer(ends: Iterable[str], question_words: str) -> str:
     return next((end for end in ends if " ".join(words(end)) not in question_words), "unknown")
 
 

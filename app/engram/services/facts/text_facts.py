@@ -65,7 +65,7 @@ class Allowance:
                 budget_name = reason.replace("_", " ")
                 raise BudgetSpentError(f"The request's budget of {budget_name} is spent.", reason=reason)
 
-    def seconds_left(self) -> float:
+    def measure_remaining_seconds(self) -> float:
         """Return the rest of the request's budget of seconds."""
         return self._budget.seconds - (time.monotonic() - self._began)
 
@@ -84,7 +84,7 @@ class TextService:
         self._llm = llm
         self._extraction = extraction
 
-    def chosen(self, extraction: Extraction | None, *, allowed: bool) -> Extraction:
+    def choose_extraction(self, extraction: Extraction | None, *, allowed: bool) -> Extraction:
         """Return the reader of a text: the requested one, else the setting's if the caller may use the model.
 
         Raises:
@@ -105,11 +105,11 @@ class TextService:
         """
         (sentences,) = self._language.analyse_passages([PassageText(title, text)])
         if by == BY_RULES or self._llm is None:
-            return ExtractedFacts(_stated(extract_facts(title, sentences), sentences), BY_RULES)
-        llm = self._llm.metered(Allowance(budget or Budget()))
+            return ExtractedFacts(_build_stated_facts(extract_facts(title, sentences), sentences), BY_RULES)
+        llm = self._llm.attach_meter(Allowance(budget or Budget()))
         found, failed = read_by_model(llm, title, sentences)
         by = BY_RULES if len(failed) == len(pieces(sentences)) else BY_LLM
-        return ExtractedFacts(_stated(found, sentences), by, list(dict.fromkeys(failed)))
+        return ExtractedFacts(_build_stated_facts(found, sentences), by, list(dict.fromkeys(failed)))
 
 
 def read_by_model(
@@ -130,5 +130,5 @@ def read_by_model(
     return found, failed
 
 
-def _stated(triples: Sequence[Triple], sentences: Sequence[SentenceAnalysis]) -> list[StatedFact]:
+def _build_stated_facts(triples: Sequence[Triple], sentences: Sequence[SentenceAnalysis]) -> list[StatedFact]:
     return [StatedFact(triple, sentences[triple.sentence].text) for triple in triples]

@@ -10,7 +10,7 @@ from typing import TypeVar
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import Replayed, ReplayStep, SentenceJudgement
 from engram.core.filter.states import SentenceMemory, Support
-from engram.core.ranking.ranking_weights import PriorIdentity, no_evidence
+from engram.core.ranking.ranking_weights import PriorIdentity, build_empty_evidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history
 from engram.storage.feedback_log.replay_history import PAGE
@@ -31,7 +31,7 @@ def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> It
 
 def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[ReplayStep]:
     """All steps of these sentences' memories, as ``core.replay.memories`` takes them."""
-    return _all(
+    return _read_all(
         lambda after: replay_history.memory_steps(reader, collection_id, sentences, after),
         lambda step: (step.recorded.sentence_id, step.sequence, step.recorded.channel),
         (0, 0, ""),
@@ -49,21 +49,21 @@ def support_steps(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
 ) -> Iterator[ReplayStep]:
     """All steps of these questions' supports, as ``core.replay.supports`` takes them; see ``supports``."""
-    return _all(
+    return _read_all(
         lambda after: replay_history.support_steps(reader, collection_id, questions, sentences, after),
         lambda step: (step.event.question_id, step.recorded.sentence_id, step.sequence),
         (0, 0, 0),
     )
 
 
-def contradicting(reader: Reader, collection_id: int, questions: Sequence[int]) -> set[int]:
+def find_opposing_events(reader: Reader, collection_id: int, questions: Sequence[int]) -> set[int]:
     """The events on these questions that go against what other judges said, of sentences that are gone as well."""
-    return core.against(words(reader, collection_id, questions))
+    return core.find_opposing_events(words(reader, collection_id, questions))
 
 
 def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Iterator[SentenceJudgement]:
     """All words on these questions, as ``core.replay.against`` takes them."""
-    return _all(
+    return _read_all(
         lambda after: replay_history.words(reader, collection_id, questions, after),
         lambda word: (word.question_id, word.sentence_id, word.sequence),
         (0, 0, 0),
@@ -75,13 +75,13 @@ def belief(reader: Reader, collection_id: int, believed: PriorIdentity) -> Learn
     total, count, after = None, 0, 0
     while page := replay_history.term_sums(reader, collection_id, believed, after):
         for _, term in page:
-            total = (no_evidence(len(term.information)) if total is None else total) + term
+            total = (build_empty_evidence(len(term.information)) if total is None else total) + term
         count += len(page)
         after = page[-1][0]
     return None if total is None else LearnedWeights(total, count)
 
 
-def _all(read: Callable[[Key], list[Row]], key_of: Callable[[Row], Key], after: Key) -> Iterator[Row]:
+def _read_all(read: Callable[[Key], list[Row]], key_of: Callable[[Row], Key], after: Key) -> Iterator[Row]:
     """All rows, page by page."""
     while page := read(after):
         yield from page

@@ -47,7 +47,7 @@ class JudgedStatement:
     noise: float
 
     @classmethod
-    def of_verdict(
+    def from_verdict(
         cls, judged: JudgedVerdict, targets: Mapping[int, int], holders: Mapping[int, int], noise: float
     ) -> "JudgedStatement":
         """Make the statement of a judged verdict.
@@ -61,25 +61,27 @@ class JudgedStatement:
         return cls(judged, within, named, holders.keys() >= set(judged.verdict.supports), noise)
 
 
-def observed(
+def observe_statements(
     believed: PriorIdentity, prior: Prior, statements: Sequence[JudgedStatement]
 ) -> list[WeightObservation | None]:
     """Compute each verdict's observation of these weights, independent of the others; None if it has none."""
     match believed.model:
         case "round":
             return [
-                round_sufficiency.observed(one.judged.verdict, one.named, prior, one.noise, known=one.known)
+                round_sufficiency.observe_verdict(one.judged.verdict, one.named, prior, one.noise, known=one.known)
                 for one in statements
             ]
         case "ranking":
-            return _observed_rankings(prior, [_compared(prior, one, one.judged.features) for one in statements])
+            return _observe_rankings(
+                prior, [_compare_candidates(prior, one, one.judged.features) for one in statements]
+            )
         case "reranker":
-            return _observed_rankings(prior, [_compared_reranker(believed, prior, one) for one in statements])
+            return _observe_rankings(prior, [_compare_by_reranker(believed, prior, one) for one in statements])
         case "sufficiency":
-            return [_of_answer(prior, one) for one in statements]
+            return [_observe_answer(prior, one) for one in statements]
 
 
-def _observed_rankings(
+def _observe_rankings(
     prior: Prior, compared: Sequence[CandidateComparison | None]
 ) -> list[WeightObservation | None]:
     """Observe many comparisons of rankings together."""
@@ -87,17 +89,17 @@ def _observed_rankings(
     return [None if one is None else next(observations) for one in compared]
 
 
-def _compared_reranker(
+def _compare_by_reranker(
     believed: PriorIdentity, prior: Prior, statement: JudgedStatement
 ) -> CandidateComparison | None:
     """Compare the candidates by a reranker's scores, if the belief is in this reranker."""
     reranked = statement.judged.reranked
     if reranked is None or reranked.prior != believed.prior:
         return None
-    return _compared(prior, statement, reranked.features)
+    return _compare_candidates(prior, statement, reranked.features)
 
 
-def _compared(
+def _compare_candidates(
     prior: Prior, statement: JudgedStatement, features: NDArray[np.float32] | None
 ) -> CandidateComparison | None:
     """Compare the candidates that the verdict speaks of by these features, (n, k)."""
@@ -105,7 +107,7 @@ def _compared(
     if not judged.ranked or features is None:
         return None
     examined = judged.verdict.passage_examinations(statement.within)
-    return ranking_weights.compared(
+    return ranking_weights.compare_candidates(
         judged.ranked,
         features,
         statement.named,
@@ -116,7 +118,7 @@ def _compared(
     )
 
 
-def _of_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
+def _observe_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
     """Return the verdict's observation of whether the answer was sufficient."""
     judged = statement.judged
     if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):

@@ -64,17 +64,19 @@ def open_job(
             received=begun.received,
             updated=begun.updated,
         ):
-            raise _under_way(target.name, kind, jobs.open_of_kind(writer, target.id, kind.name))
+            raise _build_conflict_error(target.name, kind, jobs.open_of_kind(writer, target.id, kind.name))
 
     request = f"{kind.name} {json.dumps(payload, sort_keys=True)}"
     body_hash = hashlib.sha256(request.encode()).digest()
-    found, opened = once(database, target.id, target.name, scope.principal.name, key, body_hash, job_id, start)
+    found, opened = begin_once(
+        database, target.id, target.name, scope.principal.name, key, body_hash, job_id, start
+    )
     if opened:
         log.info("job accepted", job_id=str(found), kind=kind.name, collection=target.name, **payload)
     return found
 
 
-def once(
+def begin_once(
     database: Database,
     collection_id: int,
     name: str,
@@ -92,19 +94,19 @@ def once(
     """
     with database.write() as writer:
         if not collections.keep(writer, collection_id):
-            raise collections.gone_error(name)
+            raise collections.build_gone_error(name)
         answer = {"job_id": str(job_id)}
         if key is None or idempotency.remember(writer, collection_id, principal, key, body_hash, answer):
             start(writer)
             return job_id, True
     with database.read() as reader:
-        first = idempotency.first_answer(reader, collection_id, principal, key, body_hash)
+        first = idempotency.find_first_answer(reader, collection_id, principal, key, body_hash)
     if first is None:
-        raise collections.gone_error(name)
+        raise collections.build_gone_error(name)
     return UUID(first["job_id"]), False
 
 
-def _under_way(name: str, kind: Kind, job: Job | None) -> ConflictError:
+def _build_conflict_error(name: str, kind: Kind, job: Job | None) -> ConflictError:
     if job is None:  # it has ended since
         return ConflictError(f"Collection {name!r} had another {kind.name} job under way.")
     payload = ", ".join(str(value) for value in job.payload.values())

@@ -113,7 +113,7 @@ class Runner:
             UnavailableError: a server is out of reach; the job stays in hand, and its claimant may claim it again.
         """
         handler = self._handlers[job.kind]
-        work = Work(job, should_stop, self._turn_of(job) if takes_turns else lambda: False)
+        work = Work(job, should_stop, self._build_turn_check(job) if takes_turns else lambda: False)
         try:
             if job.attempts >= MAX_ATTEMPTS:  # the last of its workers was lost
                 return self._end(work, handler, "failed", job.error)
@@ -141,7 +141,7 @@ class Runner:
         except Exception as error:
             if is_out_of_reach(error):
                 raise
-            return self._failed(work, handler, error)
+            return self._record_failure(work, handler, error)
         if work.finished:
             stages.job_ended(job.kind, "succeeded")
             log.info("job finished", job_id=str(job.id), collection=job.collection, kind=job.kind)
@@ -149,27 +149,27 @@ class Runner:
         if work.cancelled:
             return self._end(work, handler, "cancelled")
         if not work.should_stop():
-            return self._failed(work, handler, RuntimeError("its handler returned before the end"))
+            return self._record_failure(work, handler, RuntimeError("its handler returned before the end"))
         if work.yielded:
             log.info("job gives others their turn", job_id=str(job.id), collection=job.collection, kind=job.kind)
         self._put_back(work)
         return False
 
-    def _turn_of(self, job: Job) -> Callable[[], bool]:
+    def _build_turn_check(self, job: Job) -> Callable[[], bool]:
         """A function that says whether the job's turn, which begins now, is over and others wait."""
         asks_again = time.monotonic() + TURN_SECONDS
 
-        def over() -> bool:
+        def is_over() -> bool:
             nonlocal asks_again
             if time.monotonic() < asks_again:
                 return False
             asks_again = time.monotonic() + TURN_SECONDS
             with self._database.read() as reader:
-                return job_claims.others_wait(reader, job)
+                return job_claims.has_waiting_others(reader, job)
 
-        return over
+        return is_over
 
-    def _failed(self, work: Work, handler: JobHandler, error: Exception) -> bool:
+    def _record_failure(self, work: Work, handler: JobHandler, error: Exception) -> bool:
         """Count a failed try; whether it was the last."""
         if isinstance(error, NameTakenError):
             return self._end(work, handler, "failed", error.detail)
@@ -260,16 +260,16 @@ class JobThreads:
         for thread in [thread for thread in self._threads if thread.done()]:
             self._threads.remove(thread)
             thread.result()
-        job = self._next()
+        job = self._claim_next()
         if job is None:
             return False
         self._threads.append(self._pool.submit(tenancy.carry(self._work_through), job))
         return True
 
-    def _next(self) -> Job | None:
+    def _claim_next(self) -> Job | None:
         """Claim a job, of a tenant that has none in hand in its lane."""
         with self._lock:
-            lanes = [lane for lane in self._runner.lanes if self._busy(lane) < TENANTS_AT_ONCE]
+            lanes = [lane for lane in self._runner.lanes if self._count_busy(lane) < TENANTS_AT_ONCE]
             if not lanes:
                 return None
             job = self._runner.claim(self._claimant, lanes, turns=Turns(self._in_hand, self._served))
@@ -281,7 +281,7 @@ class JobThreads:
                     del self._served[next(iter(self._served))]
             return job
 
-    def _busy(self, lane: str) -> int:
+    def _count_busy(self, lane: str) -> int:
         return sum(one == lane for one, _, _ in self._in_hand)
 
     def _work_through(self, job: Job | None) -> None:
@@ -292,4 +292,4 @@ class JobThreads:
             finally:
                 with self._lock:
                     self._in_hand.remove((job.lane, job.tenant, job.collection_id))
-            job = None if self._should_stop() else self._next()
+            job = None if self._should_stop() else self._claim_next()

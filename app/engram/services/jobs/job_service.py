@@ -50,14 +50,16 @@ class JobsService:
         with self._database.read() as reader:
             job = jobs.find(reader, target.id, job_id)
             if job is None:
-                raise _missing(scope, job_id)
-            return JobView(job, jobs.ahead(reader, target.id, [job_id]).get(job_id))
+                raise _build_missing_error(scope, job_id)
+            return JobView(job, jobs.count_ahead(reader, target.id, [job_id]).get(job_id))
 
     def page(self, scope: Scope, before: int | None, limit: int) -> list[JobView]:
         """The collection's jobs, the latest first, those before the number ``before``."""
         with self._database.read() as reader:
             jobs_page = jobs.page(reader, scope.collection.id, before, limit)
-            ahead = jobs.ahead(reader, scope.collection.id, [job.id for job in jobs_page if job.status == "queued"])
+            ahead = jobs.count_ahead(
+                reader, scope.collection.id, [job.id for job in jobs_page if job.status == "queued"]
+            )
         return [JobView(job, ahead.get(job.id)) for job in jobs_page]
 
     def cancel(self, scope: Scope, job_id: UUID) -> JobView:
@@ -72,10 +74,10 @@ class JobsService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             job = jobs.request_cancel(writer, target.id, job_id)
             if job is None:
-                raise _missing(scope, job_id)
+                raise _build_missing_error(scope, job_id)
             if job.status == "cancelled":
                 self._handlers[job.kind].let_go(writer, job)
         if job.status == "receiving":
@@ -86,5 +88,5 @@ class JobsService:
         return JobView(job, None)
 
 
-def _missing(scope: Scope, job_id: UUID) -> NotFoundError:
+def _build_missing_error(scope: Scope, job_id: UUID) -> NotFoundError:
     return NotFoundError(f"There is no job {job_id} in collection {scope.collection.name!r}.")

@@ -10,11 +10,11 @@ from engram.storage.learning.judges import JudgeSettings
 class FeedbackPolicy(FilterConstants):
     """Constants of the filter, and caps per judge and day (``core.filter.caps``)."""
 
-    def by(self, judge: JudgeSettings | None) -> "FeedbackPolicy":
+    def adapt_to_judge(self, judge: JudgeSettings | None) -> "FeedbackPolicy":
         """Return the policy of a judge with settings of its own."""
-        return self if judge is None else replace(self, **judge.own())
+        return self if judge is None else replace(self, **judge.list_own_settings())
 
-    def reworded(self) -> "FeedbackPolicy":
+    def reduce_for_rewording(self) -> "FeedbackPolicy":
         """Return the policy of a verdict that contradicts others on nearly the same question."""
         return replace(self, share=min(self.share, self.contested), comparisons=0)
 

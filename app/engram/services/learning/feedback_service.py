@@ -63,9 +63,9 @@ class FeedbackService:
                 ``Intake.accept``.
         """
         accepted = self._intake.accept(verdict, key, announced=not wait)
-        return self.applied(accepted) if wait else Receipt(accepted.event, None)
+        return self.apply_event(accepted) if wait else Receipt(accepted.event, None)
 
-    def applied(self, accepted: Accepted) -> Receipt:
+    def apply_event(self, accepted: Accepted) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""
         collection_id, event = accepted.collection_id, accepted.event
         deadline = time.monotonic() + WAIT_SECONDS
@@ -120,7 +120,7 @@ class FeedbackService:
     def _unpark(self, target: Collection, *, event: int | None = None, judge: str | None = None) -> list[int]:
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             events = feedback_events.unpark(writer, target.id, event=event, judge=judge)
         self._stream.wake([(target.id, waiting) for waiting in events[:WAKES]])
         if events:

@@ -2,38 +2,40 @@
 
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import LikelySupport, LoggedVerdict
-from engram.core.filter.ratings import RatingMeaning, meaning
+from engram.core.filter.ratings import RatingMeaning, find_meaning
 from engram.services.learning.incoming_verdict import (
     IncomingRating,
     ResolvedNames,
     Verdict,
-    likely_supports,
+    choose_likely_supports,
+    find_shown_sentences,
     passage_ids,
     sentence_ids,
-    shown_sentences,
 )
 
 
-def rated(verdict: Verdict, rating: IncomingRating, names: ResolvedNames) -> LoggedVerdict:
+def build_verdict(verdict: Verdict, rating: IncomingRating, names: ResolvedNames) -> LoggedVerdict:
     """The rating as a verdict of the log. Whatever it does not name stays unknown.
 
     Raises:
         InvalidRequestError: a cited sentence or passage does not exist, or the combination has no meaning.
     """
     try:
-        says = meaning(rating.rating, rating.reason, has_citations=bool(rating.cited))
+        says = find_meaning(rating.rating, rating.reason, has_citations=bool(rating.cited))
     except ValueError as error:
         raise InvalidRequestError(f"{error}.") from error
     passages = passage_ids(rating.passages, names)
-    sentences = shown_sentences(sentence_ids(rating.sentences, names), names)
+    sentences = find_shown_sentences(sentence_ids(rating.sentences, names), names)
     supports = sentences if says.target == 1 else []
     helpful = passages if says.target == 1 else []
-    likely = likely_supports(helpful, names, supports, ())
+    likely = choose_likely_supports(helpful, names, supports, ())
     rejects: dict[int, float] = {}
     if says.target == 1 and not rating.cited:
-        likely = tuple(LikelySupport(one, probability) for one, probability in _first(says, names).items())
+        likely = tuple(
+            LikelySupport(one, probability) for one, probability in _choose_first_sentences(says, names).items()
+        )
     elif says.target == 0 and not rating.cited:
-        rejects = _first(says, names)
+        rejects = _choose_first_sentences(says, names)
     elif says.target == 0:
         cited = [sentence for passage in passages for sentence, _ in names.texts.get(passage, ())]
         rejects = dict.fromkeys(sorted({*sentences, *cited}), says.cited)
@@ -52,11 +54,11 @@ def rated(verdict: Verdict, rating: IncomingRating, names: ResolvedNames) -> Log
     )
 
 
-def _first(says: RatingMeaning, names: ResolvedNames) -> dict[int, float]:
+def _choose_first_sentences(says: RatingMeaning, names: ResolvedNames) -> dict[int, float]:
     """Sentence that stands for a first passage -> probability that the rating speaks of it, in id order."""
     chosen: dict[int, float] = {}
     for rank, passage in enumerate(names.first, start=1):
-        nearest, probability = names.nearest.get(passage, ()), says.at(rank)
+        nearest, probability = names.nearest.get(passage, ()), says.compute_examination(rank)
         if nearest and probability > 0:
             chosen[nearest[0]] = probability
     return dict(sorted(chosen.items()))

@@ -132,7 +132,7 @@ class ResolvedNames:
     first: Sequence[int] = ()
 
 
-def named_by_id(verdict: Verdict) -> ResolvedNames | None:
+def resolve_ids(verdict: Verdict) -> ResolvedNames | None:
     """Resolve names on trust; None where more than sentence ids is named, or one id is both for and against."""
     supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
     rejects = {name.sentence_id for name in verdict.rejected}
@@ -152,27 +152,27 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
     named_passages = {*held.values(), *(sentence.passage_id for sentence in by_id.values())}
     standing = {
         duplicate: passage
-        for duplicate, passage in episodes.standing(reader, collection_id, verdict.query_id).items()
+        for duplicate, passage in episodes.load_stand_ins(reader, collection_id, verdict.query_id).items()
         if duplicate in named_passages
     }
     texts: dict[int, list[tuple[int, str]]] = {}
-    for sentence in passages.sentences_of(reader, collection_id, {*held.values(), *standing, *standing.values()}):
-        texts.setdefault(sentence.passage_id, []).append((sentence.id, _plain(sentence.text)))
+    for sentence in passages.list_sentences(reader, collection_id, {*held.values(), *standing, *standing.values()}):
+        texts.setdefault(sentence.passage_id, []).append((sentence.id, _normalise_words(sentence.text)))
     twins = {
-        sentence: (passage, _matching(text, texts.get(passage, ())))
+        sentence: (passage, _find_matching(text, texts.get(passage, ())))
         for duplicate, passage in standing.items()
         for sentence, text in texts.get(duplicate, ())
     }
     helpful = {standing.get(held[name], held[name]) for name in verdict.named_passages if name in held}
     first: Sequence[int] = ()
     if verdict.rating is not None:
-        answered = episodes.answered(reader, collection_id, [verdict.query_id])
+        answered = episodes.load_answered(reader, collection_id, [verdict.query_id])
         first = [passage for answer in answered.values() for passage in answer.shown[:FIRST]]
-    nearest = episodes.nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
+    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
     return ResolvedNames(by_id.keys(), held, texts, standing, twins, nearest, first)
 
 
-def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
+def resolve_verdict(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     """The verdict as the log keeps it.
 
     What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
@@ -184,13 +184,13 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     helpful = passage_ids(verdict.supporting_passages, names)
     missed = sentence_ids(verdict.missed, names)
     supports = sorted({*sentence_ids(verdict.supporting, names), *missed})
-    rejects = _examined(verdict.rejected, names)
+    rejects = _collect_examined(verdict.rejected, names)
     both = sorted(set(supports) & rejects.keys())
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
     spared = {*helpful, *(names.twins[one][0] for one in supports if one in names.twins)}
-    supports = shown_sentences(supports, names)
-    rejects = _rejected(rejects, supports, names)
+    supports = find_shown_sentences(supports, names)
+    rejects = _collect_rejected(rejects, supports, names)
     missed = [one for one in missed if one in supports]
     return LoggedVerdict(
         supports=tuple(supports),
@@ -202,7 +202,7 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
         generation_score=verdict.generation_score,
         passages=tuple(helpful),
         spared=tuple(sorted(sentence for passage in spared for sentence, _ in names.texts.get(passage, ()))),
-        likely=likely_supports(helpful, names, supports, rejects),
+        likely=choose_likely_supports(helpful, names, supports, rejects),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
@@ -223,28 +223,30 @@ def passage_ids(named: Sequence[str], names: ResolvedNames) -> list[int]:
     return sorted({names.standing.get(passage, passage) for passage in ids})
 
 
-def shown_sentences(sentences: Sequence[int], names: ResolvedNames) -> list[int]:
+def find_shown_sentences(sentences: Sequence[int], names: ResolvedNames) -> list[int]:
     """Return the sentences as the shown passages have them, in id order."""
-    return sorted({same for one in sentences for same in _in_shown_passage(one, names)})
+    return sorted({same for one in sentences for same in _find_in_shown_passage(one, names)})
 
 
-def _in_shown_passage(sentence: int, names: ResolvedNames) -> Sequence[int]:
+def _find_in_shown_passage(sentence: int, names: ResolvedNames) -> Sequence[int]:
     """Return the same sentence in the shown passage; itself where that passage does not have it."""
     _, same = names.twins.get(sentence, (0, ()))
     return same or (sentence,)
 
 
-def _rejected(rejects: Mapping[int, float], supports: Sequence[int], names: ResolvedNames) -> dict[int, float]:
+def _collect_rejected(
+    rejects: Mapping[int, float], supports: Sequence[int], names: ResolvedNames
+) -> dict[int, float]:
     """The rejected sentences as the passages that were shown have them, without those that are supported there."""
     shown: dict[int, float] = {}
     for sentence, examined in rejects.items():
-        for same in _in_shown_passage(sentence, names):
+        for same in _find_in_shown_passage(sentence, names):
             if same not in supports:
                 shown[same] = max(examined, shown.get(same, 0.0))
     return dict(sorted(shown.items()))
 
 
-def likely_supports(
+def choose_likely_supports(
     helpful: Sequence[int], names: ResolvedNames, supports: Collection[int], rejects: Collection[int]
 ) -> tuple[LikelySupport, ...]:
     """Return for each helpful passage without a supported sentence the nearest sentence that is not rejected."""
@@ -263,10 +265,10 @@ def sentence_ids(names: Sequence[NamedSentence], resolved_names: ResolvedNames) 
     Raises:
         InvalidRequestError: one of them does not exist.
     """
-    return list(_examined(names, resolved_names))
+    return list(_collect_examined(names, resolved_names))
 
 
-def _examined(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> dict[int, float]:
+def _collect_examined(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> dict[int, float]:
     """The named sentences in order, each with what probability it was looked at: the largest that is said."""
     ids: dict[int, float] = {}
     for name in names:
@@ -278,18 +280,18 @@ def _examined(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> 
         passage = resolved_names.passages.get(name.passage_id or "")
         if passage is None:
             raise InvalidRequestError(f"There is no passage {name.passage_id!r} in this collection.")
-        matching = _matching(name.text or "", resolved_names.texts.get(passage, ()))
+        matching = _find_matching(name.text or "", resolved_names.texts.get(passage, ()))
         if not matching:
             raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
         ids |= {sentence: max(name.examined, ids.get(sentence, 0.0)) for sentence in matching}
     return dict(sorted(ids.items()))
 
 
-def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
+def _find_matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
     """Sentences, given in plain text, that are ``text``; else, for a judge that splits differently, those that
     hold it or that it holds whole, if what is held is long enough to tell.
     """
-    plain_text = _plain(text)
+    plain_text = _normalise_words(text)
     exact = [sentence for sentence, plain in sentences if plain == plain_text]
     if exact or not plain_text:
         return exact
@@ -301,6 +303,6 @@ def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
     ]
 
 
-def _plain(text: str) -> str:
+def _normalise_words(text: str) -> str:
     """The words of a text; a missing full stop makes no other sentence."""
     return " ".join(WORD.findall(text.casefold()))

@@ -43,7 +43,7 @@ class JudgesService:
         with self._database.read() as reader:
             known = judges.page(reader, scope.collection.id, after, limit)
             agreed = _standings(reader, scope.collection.id, known)
-        return [JudgeView(one, self._noise.by(one.settings), agreed[one.name]) for one in known]
+        return [JudgeView(one, self._noise.adapt_to_judge(one.settings), agreed[one.name]) for one in known]
 
     def set(
         self,
@@ -70,15 +70,15 @@ class JudgesService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             if settings.overrides():
                 judges.put(writer, target.id, judge, settings)
             else:
                 judges.delete(writer, target.id, judge)
-            known = judges.known(writer, target.id, judge)
+            known = judges.load_judge(writer, target.id, judge)
             agreed = _standings(writer, target.id, [known])
         log.info("judge set", collection=target.name, judge=judge, **settings.overrides())
-        return JudgeView(known, self._noise.by(known.settings), agreed[judge])
+        return JudgeView(known, self._noise.adapt_to_judge(known.settings), agreed[judge])
 
 
 def _standings(reader: Reader, collection_id: int, known: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:

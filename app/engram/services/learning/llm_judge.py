@@ -130,7 +130,7 @@ class JudgeService:
         """Judge a page of waiting episodes, without those that were ``tried``."""
         collection_id = scope.collection.id
         with self._database.read() as reader:
-            waiting = episodes.unjudged(
+            waiting = episodes.list_unjudged(
                 reader, collection_id, self._window_hours, EPISODES_PER_ROUND, most_refusals=MOST_REFUSALS
             )
         waiting = [episode for episode in waiting if episode.id not in tried]
@@ -161,7 +161,7 @@ class JudgeService:
         with self._database.read() as reader:
             if episodes.find(reader, collection_id, episode.id).judged:
                 return False
-            sentences = _shown_sentences(reader, collection_id, episode)
+            sentences = _load_shown_sentences(reader, collection_id, episode)
         judgement = llm.judge_support(episode.question, sentences)
         rejected = [key for key in judgement.judged if key not in judgement.supporting]
         verdict = Verdict(
@@ -185,7 +185,7 @@ class JudgeService:
         return True
 
 
-def _shown_sentences(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[tuple[int, str]]:
+def _load_shown_sentences(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[tuple[int, str]]:
     """The sentences to judge that are still there: those that hops selected, and what was shown of the explored.
 
     A plain search selects none, so all sentences of the passages that it found are judged.
@@ -197,5 +197,5 @@ def _shown_sentences(reader: Reader, collection_id: int, episode: StoredEpisode)
         sentences = passages.sentences_by_id(reader, collection_id, named)
         return [(key, sentences[key].text) for key in named if key in sentences]
     ids = episode.shown
-    ordered = sorted(passages.sentences_of(reader, collection_id, ids), key=lambda row: ids.index(row.passage_id))
+    ordered = sorted(passages.list_sentences(reader, collection_id, ids), key=lambda row: ids.index(row.passage_id))
     return [(sentence.id, sentence.text) for sentence in ordered]

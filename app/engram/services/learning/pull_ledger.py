@@ -37,5 +37,5 @@ class PullLedger:
         ordered = sorted(scores, key=lambda score: score.score_id)  # two writers lock rows in one order
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             pulled_scores.put(writer, target.id, scope.principal.name, source, ordered)

@@ -70,7 +70,7 @@ class Batch:
         moved_states = self._rule(
             [
                 EventStatement(
-                    event_of(event, locked.questions[event.id], noise),
+                    build_event(event, locked.questions[event.id], noise),
                     self._targets[event.id],
                     directions(event),
                     (
@@ -111,12 +111,12 @@ class Batch:
     def _supports(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
         """Return the supports that the questions have of existing sentences."""
         alive = np.unique(known.sentence_ids)
-        return question_supports.supports_of(
+        return question_supports.load_supports(
             self._writer, self._collection_id, sorted(set(questions.values())), alive
         )
 
 
-def event_of(event: PendingEvent, question: int, noise: FeedbackPolicy) -> Event:
+def build_event(event: PendingEvent, question: int, noise: FeedbackPolicy) -> Event:
     """The event as it counts for a question, by the judge's constants."""
     return Event(
         id=event.id,

@@ -17,14 +17,14 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.incoming_rating import rated
+from engram.services.learning.incoming_rating import build_verdict
 from engram.services.learning.incoming_verdict import (
     IncomingRating,
     NamedSentence,
     Verdict,
     look_up,
-    named_by_id,
-    resolved,
+    resolve_ids,
+    resolve_verdict,
 )
 from engram.storage.corpus import collections
 from engram.storage.database import Database
@@ -73,7 +73,7 @@ class _Arriving:
         content = {name: getattr(self.verdict, name) for name in SAID}
         if self.verdict.rating is not None:
             content["rating"] = self.verdict.rating
-        return hashlib.sha256(json.dumps(content, default=_plain).encode()).digest()
+        return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
 
     def settle(self, accept: Callable[[], Accepted]) -> None:
         """Let whoever waits have what comes of it."""
@@ -119,7 +119,7 @@ class Intake:
         self._check(verdict)
         self.check_expansions(verdict)
         arriving = _Arriving(verdict, key, announced)
-        known = _known(arriving)
+        known = _build_known_event(arriving)
         [accepted] = [None] if known is None else self._store([known])
         if accepted is None:
             return self._look_up(arriving)
@@ -151,7 +151,7 @@ class Intake:
     def _check(self, verdict: Verdict) -> None:
         """Expansions are embedded when the verdict is applied; all else that it teaches has its vectors already."""
         verdict.scope.judge(verdict.judge)
-        if verdict.vouches and not verdict.scope.may(VOUCH):
+        if verdict.vouches and not verdict.scope.is_allowed(VOUCH):
             raise ForbiddenError(
                 "To say that retrieval or generation succeeded takes a key with the scope `vouch`."
             )
@@ -182,7 +182,7 @@ class Intake:
                     self._running = False
                     return
                 several = len(self._waiting) > 1
-            arrivals = self._next()
+            arrivals = self._take_next()
             try:
                 self._take(arrivals)
             except UnavailableError as error:
@@ -191,7 +191,7 @@ class Intake:
                 log.exception("verdicts not stored")
                 _fail(arrivals, error)
 
-    def _next(self) -> list[_Arriving]:
+    def _take_next(self) -> list[_Arriving]:
         """Some of those that wait, in order, but for those whose callers have gone."""
         taken: list[_Arriving] = []
         names = 0
@@ -204,7 +204,9 @@ class Intake:
 
     def _take(self, arrivals: Sequence[_Arriving]) -> None:
         """Store these together as far as that does, and leave the others to themselves."""
-        known = {at: event for at, arriving in enumerate(arrivals) if (event := _known(arriving)) is not None}
+        known = {
+            at: event for at, arriving in enumerate(arrivals) if (event := _build_known_event(arriving)) is not None
+        }
         stored: dict[int, Accepted | None] = {}
         try:
             stored = dict(zip(known, self._store(list(known.values())), strict=True))
@@ -226,9 +228,9 @@ class Intake:
     def _look_up(self, arriving: _Arriving) -> Accepted:
         """Look up a verdict's references within its tenant."""
         with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
-            return self._looked_up(arriving)
+            return self._store_verdict(arriving)
 
-    def _looked_up(self, arriving: _Arriving) -> Accepted:
+    def _store_verdict(self, arriving: _Arriving) -> Accepted:
         """Find what the verdict names and store it, or find what was stored under its key before.
 
         Raises:
@@ -239,22 +241,26 @@ class Intake:
         with self._database.read() as reader:
             met = event_intake.arrival(reader, target.id, principal, key, verdict.query_id)
             if met is None:
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             if met.first is not None:
-                return _checked(arriving, Accepted(target.id, met.first))
+                return _check_repeat(arriving, Accepted(target.id, met.first))
             if not met.has_episode:
-                raise episodes.missing(verdict.query_id)
+                raise episodes.build_missing_error(verdict.query_id)
             names = look_up(reader, target.id, verdict)
-        logged = resolved(verdict, names) if verdict.rating is None else rated(verdict, verdict.rating, names)
-        [accepted] = self._store([_new(arriving, logged)])
+        logged = (
+            resolve_verdict(verdict, names)
+            if verdict.rating is None
+            else build_verdict(verdict, verdict.rating, names)
+        )
+        [accepted] = self._store([_build_event(arriving, logged)])
         if accepted is not None:
             self._announce([accepted] if arriving.announced else [])
             return accepted
         with self._database.read() as reader:  # the same key, at the same time
-            first = event_intake.by_key(reader, target.id, principal, key)
+            first = event_intake.find_by_key(reader, target.id, principal, key)
         if first is None:
-            raise collections.gone_error(target.name)
-        return _checked(arriving, Accepted(target.id, first))
+            raise collections.build_gone_error(target.name)
+        return _check_repeat(arriving, Accepted(target.id, first))
 
     def _store(self, events: Sequence[NewVerdictEvent]) -> list[Accepted | None]:
         """Store events, those that can be: see ``storage.log.intake.accept``."""
@@ -281,13 +287,17 @@ class Intake:
             self._stream.wake([(one.collection_id, one.event.id) for one in accepted])
 
 
-def _known(arriving: _Arriving) -> NewVerdictEvent | None:
+def _build_known_event(arriving: _Arriving) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
-    names = named_by_id(arriving.verdict)
-    return None if names is None else _new(arriving, resolved(arriving.verdict, names), sorted(names.sentences))
+    names = resolve_ids(arriving.verdict)
+    return (
+        None
+        if names is None
+        else _build_event(arriving, resolve_verdict(arriving.verdict, names), sorted(names.sentences))
+    )
 
 
-def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
+def _build_event(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
     incoming = arriving.verdict
     scope = incoming.scope
     judge, trusted = scope.judge(incoming.judge)
@@ -305,12 +315,12 @@ def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] =
     )
 
 
-def _plain(value: object) -> object:
+def _convert_value(value: object) -> object:
     """Convert values that JSON lacks."""
     return asdict(value) if isinstance(value, NamedSentence | Expansion | IncomingRating) else str(value)
 
 
-def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:
+def _check_repeat(arriving: _Arriving, accepted: Accepted) -> Accepted:
     """Return the event logged under the key, if it is this verdict."""
     if accepted.event.body_hash != arriving.hash():
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")

@@ -109,14 +109,16 @@ class LearnService:
     def _note_failure(self, collection_id: int, event: int, reason: str) -> None:
         with self._database.write() as writer:
             parked = feedback_events.record_failure(writer, collection_id, event, reason, self._max_attempts)
-        metrics.ended_verdicts([("parked" if parked else "failed", 1)])
+        metrics.count_ended_verdicts([("parked" if parked else "failed", 1)])
         if parked:
             log.error("feedback parked", collection_id=collection_id, event_id=event, reason=reason)
 
     def apply_overdue(self, age_seconds: float, limit: int) -> int:
         """Apply events whose wake-up was lost and that another encoder need not embed; how many there were."""
         with self._database.read() as reader:
-            overdue = feedback_events.overdue(reader, age_seconds, limit, self._attribution.encoder.fingerprints)
+            overdue = feedback_events.list_overdue(
+                reader, age_seconds, limit, self._attribution.encoder.fingerprints
+            )
         by_collection: dict[int, list[int]] = {}
         for collection_id, event in overdue:
             by_collection.setdefault(collection_id, []).append(event)
@@ -197,7 +199,7 @@ class LearnService:
     ) -> dict[int, FeedbackPolicy]:
         """By what each event is applied: its judge's constants, and less where nobody vouched for the judge."""
         set_for = judges.find(reader, collection_id, {event.judge for event in events})
-        noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in events}
+        noises = {event.id: self._noise.adapt_to_judge(set_for.get(event.judge)) for event in events}
         named = {judge for judge, own in set_for.items() if own.trusted}
         unknown = [event for event in events if not event.trusted and event.judge not in named]
         if not unknown:
@@ -205,7 +207,9 @@ class LearnService:
         standings = judge_standings.standings(
             reader, collection_id, {(event.judge, event.day) for event in unknown}
         )
-        noises |= {event.id: noises[event.id].of_new(standings[event.judge, event.day]) for event in unknown}
+        noises |= {
+            event.id: noises[event.id].adapt_to_standing(standings[event.judge, event.day]) for event in unknown
+        }
         settings = [
             ComparableVerdict(
                 event.id,
@@ -216,8 +220,8 @@ class LearnService:
             )
             for event in unknown
         ]
-        reworded = judge_standings.against_near(reader, collection_id, settings)
-        return noises | {event: noises[event].reworded() for event in reworded}
+        reworded = judge_standings.find_opposing_near(reader, collection_id, settings)
+        return noises | {event: noises[event].reduce_for_rewording() for event in reworded}
 
     def _evolve_if_due(self, collection_id: int) -> None:
         """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
@@ -237,7 +241,7 @@ def _count(
     noises: Mapping[int, FeedbackPolicy],
 ) -> None:
     """Tell of events that were applied."""
-    metrics.ended_verdicts([("applied", len(events)), ("contested", len(contested))])
+    metrics.count_ended_verdicts([("applied", len(events)), ("contested", len(contested))])
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
         metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)

@@ -74,7 +74,7 @@ class VerdictListing:
         Args:
             query: only verdicts on this answer.
         """
-        own = None if scope.may(AUDIT) else scope.principal.name
+        own = None if scope.is_allowed(AUDIT) else scope.principal.name
         target = scope.collection.id
         with self._database.snapshot() as reader:
             events = feedback_events.page(
@@ -88,8 +88,8 @@ class VerdictListing:
             )
             holders = {sentence.passage_id for sentence in sentences.values()}
             helpful = {one for summary in named.values() for one in summary.passages}
-            texts = passages.by_id(reader, target, holders | helpful)
-        reads_texts = any(scope.may(right) for right in (READ, QUERY, AUDIT))
+            texts = passages.load_by_id(reader, target, holders | helpful)
+        reads_texts = any(scope.is_allowed(right) for right in (READ, QUERY, AUDIT))
         return [
             _summary(scope, event, named[event.id], sentences if reads_texts else {}, texts if reads_texts else {})
             for event in events
@@ -104,19 +104,19 @@ def _summary(
     sentences: Mapping[int, StoredSentence],
     texts: Mapping[int, StoredPassage],
 ) -> VerdictSummary:
-    is_visible = scope.may(AUDIT) or (stored.asker is not None and scope.sees(stored.asker))
+    is_visible = scope.is_allowed(AUDIT) or (stored.asker is not None and scope.sees(stored.asker))
     return VerdictSummary(
         event=event,
         question=stored.question if is_visible else None,
         rating=stored.rating,
         reason=stored.reason,
         passages=[texts[one].external_id for one in stored.passages if one in texts],
-        sentences=_named(stored.sentences, stored.roles, sentences, texts),
+        sentences=_list_named_sentences(stored.sentences, stored.roles, sentences, texts),
         sentences_cut=stored.sentences_cut,
     )
 
 
-def _named(
+def _list_named_sentences(
     ids: Sequence[int],
     roles: Sequence[str],
     sentences: Mapping[int, StoredSentence],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
-from engram.services.feedback_log.weight_terms import JudgedStatement, observed
+from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.verdict_batch import Targets
 from engram.storage.corpus import collections, passages
@@ -46,7 +46,7 @@ class WeightTeaching:
             holders: as the method of this name reads them.
         """
         statements = [
-            JudgedStatement.of_verdict(
+            JudgedStatement.from_verdict(
                 event,
                 targets[event.id],
                 holders,
@@ -57,7 +57,7 @@ class WeightTeaching:
         taught: dict[PriorIdentity, list[WeightTerm]] = {}
         for identity, prior in sorted(self._priors_of(kind).items(), key=lambda pair: pair[0]):
             for event, statement, seen in zip(
-                events, statements, observed(identity, prior, statements), strict=True
+                events, statements, observe_statements(identity, prior, statements), strict=True
             ):
                 if seen is not None:
                     cap = policies[event.id].comparisons
@@ -68,7 +68,7 @@ class WeightTeaching:
                     )
         return taught
 
-    def terms_of(
+    def load_terms(
         self,
         reader: Reader,
         collection_id: int,
@@ -77,6 +77,6 @@ class WeightTeaching:
         policies: Mapping[int, FeedbackPolicy],
     ) -> dict[PriorIdentity, list[WeightTerm]]:
         """Read what ``terms`` needs of a collection, and compute them."""
-        kind = collections.by_id(reader, collection_id).corpus_kind
+        kind = collections.load_by_id(reader, collection_id).corpus_kind
         holders = self.holders(reader, collection_id, events, targets)
         return self.terms(kind, events, targets, policies, holders)

@@ -64,8 +64,8 @@ class AuditLog:
                 client=act.client,
                 request_id=act.request_id,
                 action=act.action,
-                target=_shortened(act.target),
-                body=_shortened(act.body or "") or None,
+                target=_shorten(act.target),
+                body=_shorten(act.body or "") or None,
             )
 
     def end(self, entry: int, status: int) -> None:
@@ -96,7 +96,7 @@ class AuditLog:
             return audit_log.page(reader, principal.tenant, before, limit)
 
 
-def _shortened(value: str) -> str:
+def _shorten(value: str) -> str:
     """Shorten a text, without characters that Postgres cannot hold."""
     return value[:MAX_CHARACTERS].replace("\x00", "").encode("utf-8", "replace").decode()
 

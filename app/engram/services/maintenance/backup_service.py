@@ -18,7 +18,7 @@ from engram.context.errors import ConfigurationError, ConflictError, Unavailable
 from engram.providers import database_dump
 from engram.storage.database import Database
 from engram.storage.maintenance import database_contents
-from engram.storage.maintenance.schema_standing import standing
+from engram.storage.maintenance.schema_standing import load_standing
 
 FORMAT = 1
 DATA, MANIFEST = "data.dump", "manifest.json"
@@ -33,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
 
-def no_progress(_stage: str, _done: int, _total: int) -> None:
+def ignore_progress(_stage: str, _done: int, _total: int) -> None:
     """For whoever does not look."""
 
 
@@ -70,7 +70,7 @@ class BackupService:
         self._programs = programs
 
     def backup(
-        self, target: Path, progress: Progress = no_progress, should_stop: Callable[[], bool] = lambda: False
+        self, target: Path, progress: Progress = ignore_progress, should_stop: Callable[[], bool] = lambda: False
     ) -> Manifest:
         """Copy the database into the new folder ``target``, while it is read and written.
 
@@ -111,10 +111,10 @@ class BackupService:
 
         with self._database.write_long(should_stop) as reader:
             versions, tables = database_contents.versions(reader), database_contents.tables(reader)
-            made, snapshot = database_contents.collections(reader), database_contents.exported(reader)
+            made, snapshot = database_contents.collections(reader), database_contents.export_snapshot(reader)
             began = _Dump(self._url, folder / DATA, snapshot, on_line, should_stop, self._programs)
             try:
-                rows = database_contents.rows_of(reader, tables)
+                rows = database_contents.count_rows(reader, tables)
             finally:
                 began.wait_for(spoken)
         sha256 = began.result()
@@ -137,7 +137,7 @@ class BackupService:
         _sync(folder)
         return manifest
 
-    def restore(self, source: Path, *, replace: bool = False, progress: Progress = no_progress) -> Manifest:
+    def restore(self, source: Path, *, replace: bool = False, progress: Progress = ignore_progress) -> Manifest:
         """Put a backup back into the database, which is migrated to the backup's schema or an empty one's.
 
         What is put back has the rows that the backup counted, or the transaction is undone.
@@ -153,9 +153,9 @@ class BackupService:
         manifest = read(source)
         check(source, manifest, progress)
         with self._database.read() as reader:
-            if others := database_contents.other_sessions(reader):
+            if others := database_contents.count_other_sessions(reader):
                 raise ConflictError(f"{others} others are connected to the database; stop the API and all workers.")
-            if standing(reader) != "current" or database_contents.versions(reader).schema != manifest.schema:
+            if load_standing(reader) != "current" or database_contents.versions(reader).schema != manifest.schema:
                 raise ConfigurationError(
                     f"The backup has schema {manifest.schema}, another than this version of Engram: restore it "
                     f"with Engram {manifest.engram}, then migrate."
@@ -174,7 +174,7 @@ class BackupService:
         database_dump.restore(self._url, source / DATA, on_line=on_line, programs=self._programs)
         with self._database.administer() as administrator:
             database_contents.analyse(administrator)
-            row_counts = database_contents.rows_of(administrator, database_contents.tables(administrator))
+            row_counts = database_contents.count_rows(administrator, database_contents.tables(administrator))
         if row_counts != manifest.rows:
             different = sorted(table for table in row_counts if row_counts[table] != manifest.rows.get(table))
             raise ConfigurationError(f"These tables do not have the rows that the backup counted: {different}.")
@@ -258,7 +258,7 @@ def read(folder: Path) -> Manifest:
         raise ConfigurationError(f"{folder} is no backup: its {MANIFEST} cannot be read ({error}).") from error
 
 
-def check(folder: Path, manifest: Manifest, progress: Progress = no_progress) -> None:
+def check(folder: Path, manifest: Manifest, progress: Progress = ignore_progress) -> None:
     """See that the data are those that the backup was made of.
 
     Raises:

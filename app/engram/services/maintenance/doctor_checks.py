@@ -27,7 +27,7 @@ from engram.storage.maintenance import (
     vector_indexes,
 )
 from engram.storage.maintenance.backlog import backlog
-from engram.storage.maintenance.schema_standing import standing
+from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.wake_stream import WakeStream
 
 Verdict = Literal["ok", "warning", "wrong"]
@@ -93,7 +93,7 @@ class DoctorService:
             ("work", self._work),
             ("indexes", self._indexes),
             ("statistics", self._statistics),
-            ("reranker", self._reranking),
+            ("reranker", self._check_reranker),
             ("llm", self._llm),
         ]
         for thing, look in looks:
@@ -185,11 +185,11 @@ class DoctorService:
 
     def _schema(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
-            stands = standing(reader)
+            stands = load_standing(reader)
         if stands == "behind":
             yield CheckResult("schema", "wrong", "of an earlier version", "engram migrate")
             return
-        lacking = schema_drift.missing(self._database) if stands == "current" else []
+        lacking = schema_drift.list_missing(self._database) if stands == "current" else []
         if lacking:
             yield CheckResult("schema", "wrong", f"lacks {', '.join(lacking)}", "restore a backup, or make it anew")
         elif stands == "newer":
@@ -207,7 +207,7 @@ class DoctorService:
             known = f"{probe.encoder.dimension} dimensions, {probe.encoder.fingerprint[:12]}"
             yield CheckResult("encoder", "ok", f"{place} answers in {_milliseconds(probe.seconds)}, {known}")
         with self._database.read() as reader:
-            foreign_collections = collections.of_other_encoders(reader, encoder.fingerprints, 4)
+            foreign_collections = collections.list_of_other_encoders(reader, encoder.fingerprints, 4)
         if foreign_collections:
             named = ", ".join(f"{other.name} ({other.encoder_model})" for other in foreign_collections[:3])
             yield CheckResult("collections", "warning", f"of other encoders: {named}", "run those for them")
@@ -218,11 +218,11 @@ class DoctorService:
         before = time.time()
         with self._database.read() as reader:
             server_time = server_clock.present(reader).timestamp()
-        apart = {"Postgres": _apart(server_time, before, time.time())}
+        apart = {"Postgres": _compute_clock_distance(server_time, before, time.time())}
         before = time.time()
         clock = self._stream.clock()
         if clock is not None:
-            apart["Redis"] = _apart(clock, before, time.time())
+            apart["Redis"] = _compute_clock_distance(clock, before, time.time())
         worst = max(apart, key=lambda name: apart[name])
         if apart[worst] > SKEW_SECONDS:
             yield CheckResult("clocks", "warning", f"{worst}'s is {apart[worst]:.0f} s off", "keep clocks by NTP")
@@ -250,8 +250,8 @@ class DoctorService:
     def _indexes(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
-            held = vector_indexes.held(reader)
-            poor = index_recall.below(reader, self._settings.maintenance_recall)
+            held = vector_indexes.count_searched_rows(reader)
+            poor = index_recall.list_below(reader, self._settings.maintenance_recall)
         invalid = [index.name for index in built if not index.valid]
         have = {(index.collection_id, index.table) for index in built}
         limit = self._settings.exact_search_limit
@@ -267,14 +267,14 @@ class DoctorService:
 
     def _statistics(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
-            outgrown = table_statistics.outgrown(reader)
+            outgrown = table_statistics.list_outgrown(reader)
         if outgrown:
             message = f"the planner knows too little of {', '.join(outgrown)}"
             yield CheckResult("statistics", "warning", message, "a worker sees to it; or ANALYZE")
         else:
             yield CheckResult("statistics", "ok", "the planner's are up to date")
 
-    def _reranking(self) -> Iterator[CheckResult]:
+    def _check_reranker(self) -> Iterator[CheckResult]:
         reranker = self._reranker()
         if reranker is None:
             yield CheckResult("reranker", "ok", "none configured")
@@ -325,7 +325,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(versions)
 
 
-def _apart(server_time: float, before: float, after: float) -> float:
+def _compute_clock_distance(server_time: float, before: float, after: float) -> float:
     """Return the least distance of a clock from ours, given our readings before and after."""
     return max(0.0, before - server_time, server_time - after)
 

@@ -11,7 +11,7 @@ from engram.providers.language import Language
 from engram.services.auth.encoder import Encoder
 from engram.storage.database import Database
 from engram.storage.maintenance.backlog import backlog
-from engram.storage.maintenance.schema_standing import standing
+from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.postgres_errors import NOT_MIGRATED
 from engram.storage.replica import Standing
 from engram.storage.wake_stream import WakeStream
@@ -79,7 +79,7 @@ class HealthService:
             UnavailableError: Postgres is out of reach, or not migrated to what this version needs.
         """
         with tenancy.unrestricted(), self._database.read() as reader:
-            migrations = standing(reader)
+            migrations = load_standing(reader)
             if migrations == "behind":
                 raise UnavailableError(NOT_MIGRATED)
             waiting = backlog(reader)
@@ -88,7 +88,7 @@ class HealthService:
         free = None if self._embedded is None else shutil.disk_usage(self._embedded).free
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0) > LATE_SECONDS
         short = free is not None and free < LEAST_DISK_BYTES
-        replica = None if self._database.replica is None else self._database.replica.last_position()
+        replica = None if self._database.replica is None else self._database.replica.get_last_position()
         fit = replica is None or replica.standing == "ok"
         return Readiness(
             status="degraded" if not workers or late or short or not fit else "ok",

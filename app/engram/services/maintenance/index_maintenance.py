@@ -163,7 +163,7 @@ class MaintainService:
 
         Small is half of what is large, or a collection at the limit would have its index built again and again.
         """
-        held_rows = vector_indexes.held(administrator)
+        held_rows = vector_indexes.count_searched_rows(administrator)
         rows = {(held.collection_id, held.table): held.rows for held in held_rows}
         dimensions = {held.collection_id: held.dimension for held in held_rows}
         built = {(index.collection_id, index.table): index for index in vector_indexes.indexes(administrator)}
@@ -189,10 +189,10 @@ class MaintainService:
         for index in indexes:
             if index.valid:
                 tables.setdefault(index.collection_id, []).append(index.table)
-        for collection_id, said in vector_indexes.announced(administrator).items():
+        for collection_id, said in vector_indexes.list_indexed_tables(administrator).items():
             if set(said) != set(tables.get(collection_id, ())):
                 with self._database.write() as writer:
-                    collections.set_indexed(writer, collection_id, sorted(tables.get(collection_id, ())))
+                    collections.record_indexed(writer, collection_id, sorted(tables.get(collection_id, ())))
 
     def _look_after(
         self, administrator: Administrator, table: str, indexes: list[VectorIndex], force: bool

@@ -59,14 +59,14 @@ class RecallGuard:
         if not self._least or index.table not in SAMPLES:
             return None
         try:
-            collection = collections.by_id(administrator, index.collection_id)
+            collection = collections.load_by_id(administrator, index.collection_id)
         except NotFoundError:
             return None
         known = None if anew else collection.index_recall.get(index.table)
         configured = index_recall.breadth(administrator)
         if known is not None and self._holds(known, rows, configured):
             return known
-        measured = self._measured(administrator, collection, index.table, rows, configured, should_stop)
+        measured = self._measure_recall(administrator, collection, index.table, rows, configured, should_stop)
         if measured is not None or anew:
             with self._database.write() as writer:
                 collections.set_index_recall(writer, collection, index.table, measured)
@@ -83,7 +83,7 @@ class RecallGuard:
             and (known.recall >= self._least or known.breadth >= MOST)
         )
 
-    def _measured(
+    def _measure_recall(
         self,
         administrator: Administrator,
         collection: Collection,
@@ -92,20 +92,20 @@ class RecallGuard:
         configured: int,
         should_stop: Callable[[], bool],
     ) -> IndexRecall | None:
-        vectors = index_recall.sampled_questions(administrator, collection, QUESTIONS)
-        vectors += index_recall.drawn(administrator, collection, table, QUESTIONS - len(vectors), seed=rows)
+        vectors = index_recall.sample_questions(administrator, collection, QUESTIONS)
+        vectors += index_recall.draw_rows(administrator, collection, table, QUESTIONS - len(vectors), seed=rows)
         exact: list[Sequence[float]] = []
         for vector in vectors:
             if should_stop():
                 return None
-            exact.append(index_recall.nearest(administrator, collection, table, vector, exact=True))
+            exact.append(index_recall.measure_nearest(administrator, collection, table, vector, exact=True))
         expected = sum(map(len, exact))
         if not expected:
             return None
         breadth = configured
         while True:
             matches = _count_matches(
-                administrator, index_recall.at(collection, table, breadth), table, vectors, exact
+                administrator, index_recall.replace_breadth(collection, table, breadth), table, vectors, exact
             )
             if matches >= self._least * expected or breadth >= MOST or should_stop():
                 break
@@ -118,6 +118,8 @@ def _count_matches(
 ) -> int:
     """Count the exact nearest of each vector that the collection's index finds."""
     return sum(
-        index_recall.count_matches(nearest, index_recall.nearest(reader, collection, table, vector, exact=False))
+        index_recall.count_matches(
+            nearest, index_recall.measure_nearest(reader, collection, table, vector, exact=False)
+        )
         for vector, nearest in zip(vectors, exact, strict=True)
     )

@@ -23,7 +23,7 @@ class StatisticsService:
             UnavailableError: Postgres cannot be reached, or it was told to stop.
         """
         with self._database.read() as reader:
-            tables = table_statistics.outgrown(reader)
+            tables = table_statistics.list_outgrown(reader)
         if tables:
             with self._database.administer(should_stop) as administrator:
                 for table in tables:

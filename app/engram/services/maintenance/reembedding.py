@@ -24,7 +24,7 @@ from uuid import UUID
 import structlog
 
 from engram.context.errors import UnavailableError
-from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, fitting
+from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, count_fitting
 from engram.providers.language import key_text
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
@@ -108,7 +108,7 @@ class ReembedService:
             ConflictError: such a job is open.
             IdempotencyConflictError: the key was used before with another request.
         """
-        encoder = self._encoder.another(scope.collection, model)
+        encoder = self._encoder.find_other_encoder(scope.collection, model)
         payload = asdict(encoder)
         return open_job(self._database, scope, REEMBED, payload, key)
 
@@ -133,13 +133,13 @@ class ReembedService:
             return
         target = _target_encoder(job)
         with self._database.read() as reader:
-            collection = collections.by_id(reader, job.collection_id)
+            collection = collections.load_by_id(reader, job.collection_id)
         self._encoder.embed_anew(target, [])
         for _ in range(MAX_ROUNDS):
             if collection.encoder_fingerprint == target.fingerprint:
                 with self._database.write() as writer:
                     work.report(writer, received=work.job.received, updated=work.job.updated, stage="in place")
-                    work.finish(writer, target_of(target))
+                    work.finish(writer, format_target(target))
                 return
             if not self._stage(work, collection, target):
                 return
@@ -162,7 +162,7 @@ class ReembedService:
         while not work.should_stop():
             with self._database.write() as writer:
                 if not collections.keep(writer, work.job.collection_id):
-                    raise collections.gone_error(work.job.collection)
+                    raise collections.build_gone_error(work.job.collection)
                 removed = staged_embeddings.drop(writer, work.job.collection_id, DROP_ROWS)
                 dropped += removed
                 work.report(writer, received=max(staged, dropped), updated=dropped, stage="vectors dropped")
@@ -174,17 +174,17 @@ class ReembedService:
         """Embed and keep what has no vector yet; False if told to stop before."""
         progress = _ReembedProgress(self._database, work, collection, target)
         for table in TEXT_OF:
-            without = partial(staged_embeddings.rows_without, table=table)
-            for rows in self._without(collection, target, without):
+            without = partial(staged_embeddings.list_unembedded_rows, table=table)
+            for rows in self._read_unembedded(collection, target, without):
                 vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
                 ids = [row.id for row in rows]
                 with progress.counted(table, len(rows)) as writer:
                     staged_embeddings.stage_rows(writer, collection.id, table, target, ids, vectors)
                 if work.should_stop():
                     return False
-        for sources in self._without(collection, target, staged_embeddings.passages_without):
+        for sources in self._read_unembedded(collection, target, staged_embeddings.list_unembedded_passages):
             with self._database.read() as reader:
-                building = collections.by_id(reader, collection.id).key_building
+                building = collections.load_by_id(reader, collection.id).key_building
             texts = [key_text(building, source.title, source.text, source.sentences) for source in sources]
             vectors = list(self._encoder.embed_anew(target, texts))
             with progress.counted("passage", len(sources)) as writer:
@@ -198,7 +198,7 @@ class ReembedService:
     ) -> bool:
         while True:
             with self._database.read() as reader:
-                texts = staged_embeddings.texts_without(reader, collection.id, target.fingerprint, TEXTS)
+                texts = staged_embeddings.list_unembedded_texts(reader, collection.id, target.fingerprint, TEXTS)
             if not texts:
                 return True
             # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
@@ -211,7 +211,7 @@ class ReembedService:
             with progress.counted("text", len(texts)) as writer:
                 staged_embeddings.stage_texts(writer, collection.id, target, [one.text for one in texts], vectors)
 
-    def _without(
+    def _read_unembedded(
         self, collection: Collection, target: EncoderId, without: _UnembeddedRows[Row]
     ) -> Iterator[list[Row]]:
         """Yield rows without a vector of the encoder, in batches of its size."""
@@ -223,8 +223,8 @@ class ReembedService:
                 )
             if not rows:
                 return
-            batch = rows[: fitting((len(row.text) for row in rows), BATCH_CHARACTERS)]
-            batch = batch[: fitting(self._encoder.count_tokens([row.text for row in batch]), BATCH_TOKENS)]
+            batch = rows[: count_fitting((len(row.text) for row in rows), BATCH_CHARACTERS)]
+            batch = batch[: count_fitting(self._encoder.count_tokens([row.text for row in batch]), BATCH_TOKENS)]
             yield batch
             after = batch[-1].id
 
@@ -248,26 +248,26 @@ class ReembedService:
     def _swap(self, writer: Writer, work: Work, collection: Collection, target: EncoderId) -> None:
         """Locks come as everywhere: the collection, the right to learn, then rows."""
         if not collections.lock_graph(writer, collection.id):
-            raise collections.gone_error(collection.name)
+            raise collections.build_gone_error(collection.name)
         collections.lock_learning(writer, collection.id, alone=True)
         changed = 0
         for table in staged_embeddings.TABLES:
-            for ids in _chunks(partial(staged_embeddings.following, writer, collection.id, table)):
+            for ids in _chunks(partial(staged_embeddings.list_next_ids, writer, collection.id, table)):
                 if work.should_stop():
                     raise _ReembedStoppedError
                 done = staged_embeddings.put_in_place(writer, collection.id, table, target, ids)
                 if done < len(ids) and table != "judged_query":
                     raise _UnstagedError
                 changed += done
-        if staged_embeddings.judged_in(writer, collection.id, collection.space + 1):
+        if staged_embeddings.count_taught_questions(writer, collection.id, collection.space + 1):
             raise _UnstagedError
-        for ids in _chunks(partial(stored_outcomes.judged_sentences, writer, collection.id), 0):
+        for ids in _chunks(partial(stored_outcomes.list_judged_sentences, writer, collection.id), 0):
             self._memories(writer, collection.id, ids)
-        for ids in _chunks(partial(key_evidence_log.keyed_passages, writer, collection.id), 0):
+        for ids in _chunks(partial(key_evidence_log.list_keyed_passages, writer, collection.id), 0):
             self._keys(writer, collection.id, ids)
         staged_embeddings.enter(writer, collection.id, target)
         work.report(writer, received=changed, updated=changed, stage="in place")
-        work.finish(writer, target_of(target))
+        work.finish(writer, format_target(target))
 
     @contextmanager
     def _unmaintained(self, work: Work) -> Iterator[bool]:
@@ -289,7 +289,7 @@ class ReembedService:
         if not built:
             return
         with self._database.write() as writer:
-            collections.set_indexed(writer, collection.id, [])
+            collections.record_indexed(writer, collection.id, [])
         with self._database.administer() as administrator:
             for index in built:
                 vector_indexes.drop(administrator, index.name)
@@ -301,7 +301,7 @@ class _ReembedProgress:
     def __init__(self, database: Database, work: Work, collection: Collection, target: EncoderId) -> None:
         self._database, self._work, self._collection = database, work, collection
         with database.read() as reader:
-            self._total = staged_embeddings.total(reader, collection.id)
+            self._total = staged_embeddings.count_vectors(reader, collection.id)
             self._done = staged_embeddings.count(reader, collection.id, target.fingerprint)
 
     @contextmanager
@@ -310,7 +310,7 @@ class _ReembedProgress:
         self._done += count
         with self._database.write() as writer:
             if not collections.keep(writer, self._collection.id):
-                raise collections.gone_error(self._collection.name)
+                raise collections.build_gone_error(self._collection.name)
             self._work.report(
                 writer, received=max(self._total, self._done), updated=self._done, stage=f"{stage} vectors"
             )
@@ -321,7 +321,7 @@ def _target_encoder(job: Job) -> EncoderId:
     return EncoderId(job.payload["model"], job.payload["fingerprint"], job.payload["dimension"])
 
 
-def target_of(encoder: EncoderId) -> dict[str, str]:
+def format_target(encoder: EncoderId) -> dict[str, str]:
     """Return the encoder as the job's result has it."""
     return {"model": encoder.model, "fingerprint": encoder.fingerprint}
 

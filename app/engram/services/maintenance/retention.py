@@ -11,7 +11,7 @@ from engram.storage.database import Database
 from engram.storage.jobs import idempotency, jobs
 from engram.storage.maintenance import audit_log, server_clock
 from engram.storage.retrieval import episode_partitions
-from engram.storage.retrieval.episode_partitions import WEEK, monday_of
+from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
 from engram.storage.sessions import sessions
 
 log = structlog.get_logger(__name__)
@@ -78,7 +78,7 @@ class RetentionService:
                 return None
             for moment in (now, now + WEEK):
                 with self._database.write() as writer:
-                    episode_partitions.make(writer, monday_of(moment))
+                    episode_partitions.make(writer, compute_monday(moment))
             with self._database.write_once() as writer:
                 tenants.forget_spent(writer, SPENT_DAYS)
             retired = RetentionResult(
@@ -105,7 +105,7 @@ class RetentionService:
         before = now - timedelta(days=self._keep.queries)
         dropped = []
         with self._database.administer(should_stop) as administrator:
-            for monday in episode_partitions.standing(administrator):
+            for monday in episode_partitions.list_standing(administrator):
                 over = datetime.combine(monday, time(), UTC) + WEEK <= before
                 if over and not should_stop():
                     episode_partitions.drop(administrator, monday)

@@ -34,7 +34,7 @@ class StateService:
         """Return the present metrics; without Postgres, that it is away and what is known without it."""
         with self._lock:
             if time.monotonic() - self._seen_at >= FRESH_SECONDS:
-                self._seen = list(self._shared())
+                self._seen = list(self._collect_shared())
                 self._seen_at = time.monotonic()
             return [*self._seen, *self._pools()]
 
@@ -46,10 +46,10 @@ class StateService:
             size.add_metric([name], pool.size)
         return in_use, size
 
-    def _shared(self) -> Iterable[Metric]:
+    def _collect_shared(self) -> Iterable[Metric]:
         found: list[Metric] = []
         try:
-            found += self._stored()
+            found += self._collect_stored()
         except EngramError as error:
             log.warning("state not read for metrics", error=error.detail)
         workers = self._stream.workers()
@@ -59,13 +59,13 @@ class StateService:
             found.append(_gauge("workers", "Workers that beat lately.", workers))
         return found
 
-    def _stored(self) -> Iterable[Metric]:
+    def _collect_stored(self) -> Iterable[Metric]:
         # Of all tenants, whoever asks: what is seen is told to others as well.
         with tenancy.unrestricted(), self._database.snapshot() as reader:
             waiting, counts = backlog(reader), gauge_queries.counts(reader)
             jobs, indexes = gauge_queries.open_jobs(reader), gauge_queries.vector_indexes(reader)
         seconds = {"verdicts": waiting.verdict_seconds or 0.0, "jobs": waiting.job_seconds or 0.0}
-        yield _labelled("backlog_seconds", "How long the oldest of what waits has waited.", "of", seconds)
+        yield _build_labelled("backlog_seconds", "How long the oldest of what waits has waited.", "of", seconds)
         yield _gauge("verdicts_pending", "Verdicts that wait.", counts.pending)
         yield _gauge("verdicts_parked", "Verdicts that could not be applied.", counts.parked)
         yield _gauge("collections", "Collections.", counts.collections)
@@ -75,17 +75,17 @@ class StateService:
             open_jobs.add_metric([row.kind, row.status], row.count)
         yield open_jobs
         sized = {row.table: row.bytes for row in indexes}
-        yield _labelled("indexes", "Vector indexes.", "table", {row.table: row.count for row in indexes})
+        yield _build_labelled("indexes", "Vector indexes.", "table", {row.table: row.count for row in indexes})
         invalid = {row.table: row.invalid for row in indexes}
-        yield _labelled("indexes_invalid", "Vector indexes that no query may use.", "table", invalid)
-        yield _labelled("index_bytes", "Size of the vector indexes.", "table", sized)
+        yield _build_labelled("indexes_invalid", "Vector indexes that no query may use.", "table", invalid)
+        yield _build_labelled("index_bytes", "Size of the vector indexes.", "table", sized)
 
 
 def _gauge(name: str, description: str, value: float) -> Metric:
     return GaugeMetricFamily(f"engram_{name}", description, value=value)
 
 
-def _labelled(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
+def _build_labelled(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
     family = GaugeMetricFamily(f"engram_{name}", description, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)

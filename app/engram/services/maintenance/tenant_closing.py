@@ -62,7 +62,7 @@ class ClosingService:
             UnavailableError: Postgres is out of reach.
         """
         with tenancy.unrestricted(), self._database.read() as reader:
-            closed_tenants = tenants.closed(reader)
+            closed_tenants = tenants.list_closed(reader)
         return [tenant for tenant in closed_tenants if self._remove(tenant, should_stop)]
 
     def _remove(self, tenant: str, should_stop: Callable[[], bool]) -> bool:
@@ -71,7 +71,7 @@ class ClosingService:
             while not should_stop():
                 with self._database.read() as reader:
                     page = collections.page(reader, None, COLLECTIONS, tenant)
-                    if tenant not in tenants.closed(reader):
+                    if tenant not in tenants.list_closed(reader):
                         return False
                 for collection in page:
                     if should_stop():

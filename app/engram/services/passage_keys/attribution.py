@@ -97,10 +97,10 @@ class Attribution:
                     wanted.setdefault(text_hash(expansion.text), expansion)
             if not wanted:
                 return {}, None
-            collection = collections.by_id(reader, collection_id)
-            known = key_credits.stored_units(reader, collection_id, list(wanted))
+            collection = collections.load_by_id(reader, collection_id)
+            known = key_credits.load_units(reader, collection_id, list(wanted))
         new = {digest: wanted[digest] for digest in wanted.keys() - known.keys()}
-        return {**known, **self.embedded(collection, new)}, collection.space
+        return {**known, **self.embed_units(collection, new)}, collection.space
 
     def ask_anew(self, collection_id: int, events: Sequence[int]) -> None:
         """Embed the questions of these events by the collection's encoder where another one did.
@@ -112,18 +112,18 @@ class Attribution:
             EmbeddingSpaceMismatchError: its vectors are of another encoder than this process runs.
         """
         with self._database.read() as reader:
-            collection = collections.by_id(reader, collection_id)
-            judged = judged_queries.of_other_spaces(reader, collection_id, events, collection.space)
+            collection = collections.load_by_id(reader, collection_id)
+            judged = judged_queries.list_of_other_spaces(reader, collection_id, events, collection.space)
         questions = sorted({one.question for one in judged})
         times = sorted({one.time_constraint for one in judged if one.time_constraint is not None} - set(questions))
         vectors = {text: self.encoder.embed_questions(collection, [text])[0] for text in questions}
         vectors |= {text: self.encoder.embed(collection, [text])[0] for text in times}
         with self._database.write() as writer:
             if not collections.keep(writer, collection_id):
-                raise collections.gone_error(collection.name)
+                raise collections.build_gone_error(collection.name)
             judged_queries.put(writer, collection_id, judged, vectors, collection.space)
 
-    def embedded(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
+    def embed_units(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
         """The units of these expansions, by text hash; no transaction is open meanwhile.
 
         Raises:
@@ -155,8 +155,8 @@ class Attribution:
         state = evolved_keys.lock(writer, collection_id)
         fresh = [digest for digest, unit in units.items() if not unit.stored]
         if fresh:  # others may have stored the same texts since: what they are credited follows from what is stored
-            units = {**units, **key_credits.stored_units(writer, collection_id, fresh)}
-        carried = [_Carried(event, _brought(event, units)) for event in events if event.verdict.expansions]
+            units = {**units, **key_credits.load_units(writer, collection_id, fresh)}
+        carried = [_Carried(event, _collect_units(event, units)) for event in events if event.verdict.expansions]
         evidence, credits = self._attribute(writer, collection_id, carried, targets)
         key_credits.add_evidence(writer, collection_id, evidence, credits)
         raised = [credit for credit in credits if credit.weight > 0]
@@ -180,8 +180,10 @@ class Attribution:
         targets: Mapping[int, Mapping[int, int]],
     ) -> tuple[list[ExpansionEvidence], list[Credit]]:
         """Compute each event's evidence, with validated units stored and credited passages locked."""
-        supported = _supported(writer, collection_id, [one.event for one in carried], targets)
-        retrieved = self._retrieved(writer, collections.by_id(writer, collection_id), carried, supported)
+        supported = _find_supported_passages(writer, collection_id, [one.event for one in carried], targets)
+        retrieved = self._retrieve_passages(
+            writer, collections.load_by_id(writer, collection_id), carried, supported
+        )
         validated = {
             one.event.id: self._validation.validate(one.event, supported[one.event.id], retrieved[one.event.id])
             for one in carried
@@ -208,7 +210,7 @@ class Attribution:
             credits += new_credits
         return evidence, credits
 
-    def _retrieved(
+    def _retrieve_passages(
         self,
         reader: Reader,
         collection: Collection,
@@ -223,11 +225,11 @@ class Attribution:
         queries = [one for one in carried if depths[one.event.id]]
         searches = [
             passages_by_key.Search(
-                core.expanded(one.event.embedding, one.vectors), depths[one.event.id], one.event.filter
+                core.expand_query(one.event.embedding, one.vectors), depths[one.event.id], one.event.filter
             )
             for one in queries
         ]
-        nearest = passages_by_key.nearest_to_each(reader, collection, searches, self._limits)
+        nearest = passages_by_key.find_nearest_to_each(reader, collection, searches, self._limits)
         nothing: dict[int, list[int]] = {event: [] for event in depths}
         return nothing | {one.event.id: ids for one, ids in zip(queries, nearest, strict=True)}
 
@@ -252,10 +254,12 @@ class Attribution:
         Returns:
             Passages whose memories and keys are to be made anew, in id order.
         """
-        if not key_evidence_log.any_evidence(writer, collection_id, events):
+        if not key_evidence_log.has_evidence(writer, collection_id, events):
             return []
         evolved_keys.lock(writer, collection_id)
-        evolved_keys.lock_bases(writer, collection_id, key_evidence_log.credited(writer, collection_id, events))
+        evolved_keys.lock_bases(
+            writer, collection_id, key_evidence_log.list_credited(writer, collection_id, events)
+        )
         withdrawn = key_evidence_log.withdraw(writer, collection_id, events)
         self.name_units(writer, collection_id, withdrawn.units)
         if withdrawn.waited:
@@ -274,7 +278,7 @@ class Attribution:
     def count_batches(self, reader: Reader, collection_id: int) -> EvolutionProgress:
         """Count the progress of the collection's batches anew over the pending events."""
         state = EvolutionProgress(0, 0.0, 0.0, 0, 0, None)
-        for gain in key_evidence_log.waiting_gains(reader, collection_id):
+        for gain in key_evidence_log.list_waiting_gains(reader, collection_id):
             state = advance(state, gain, self._learning)
         return state
 
@@ -288,7 +292,7 @@ def advance(state: EvolutionProgress, gain: float, learning: KeyLearning) -> Evo
         waiting=state.waiting + (gain > 0),
     )
     if state.batch_events >= learning.batch_events:
-        after = Saturation(state.best_gain, state.stale_batches).after(state.batch_gain, learning.margin)
+        after = Saturation(state.best_gain, state.stale_batches).update(state.batch_gain, learning.margin)
         state = replace(state, batch_events=0, batch_gain=0.0, best_gain=after.best, stale_batches=after.stale)
     if state.stale_batches >= learning.patience and state.waiting:
         return replace(state, due="saturated")
@@ -302,7 +306,7 @@ def text_hash(text: str) -> bytes:
     return hashlib.sha256(" ".join(text.split()).encode()).digest()
 
 
-def _brought(event: PendingEvent, units: Units) -> list[Unit]:
+def _collect_units(event: PendingEvent, units: Units) -> list[Unit]:
     """The event's units, each once, in the order of their hashes, with the methods it says they come from."""
     methods: dict[bytes, str] = {}
     for expansion in event.verdict.expansions:
@@ -310,7 +314,7 @@ def _brought(event: PendingEvent, units: Units) -> list[Unit]:
     return [replace(units[digest], method=method) for digest, method in sorted(methods.items())]
 
 
-def _supported(
+def _find_supported_passages(
     writer: Writer,
     collection_id: int,
     events: Sequence[PendingEvent],

@@ -48,7 +48,7 @@ class ExpansionValidation:
         by_rule = verdict.retrieval_success is None and is_retrieved
         if verdict.retrieval_success or by_rule:
             return "retrieval"
-        return "generation" if verdict.generated(self._generation_threshold) else "none"
+        return "generation" if verdict.is_answer_right(self._generation_threshold) else "none"
 
     def depth(self, event: PendingEvent, supported: Sequence[int]) -> int:
         """Return how many passages of the expanded query ``validate`` needs."""

@@ -28,7 +28,7 @@ def credits(pairs: Sequence[CreditPair], bases: Mapping[int, Vector], units: Map
     return credit_rows
 
 
-def evolved_keys(
+def compose_keys(
     standing: Sequence[ScoredUnit],
     bases: Mapping[int, Base],
     vectors: Mapping[int, Vector],

@@ -53,7 +53,7 @@ class EvolveService:
             UnavailableError: Postgres is out of reach.
         """
         with self._database.read() as reader:
-            due = evolved_keys.due(reader)
+            due = evolved_keys.list_due(reader)
         evolved = 0
         for collection_id in due:
             try:
@@ -86,30 +86,32 @@ class EvolveService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             evolved_keys.lock(writer, target.id)
             chosen = key_generations.find(writer, target.id, number)
             if number and chosen is None:
                 raise NotFoundError(f"Collection {target.name!r} has no key generation {number}.")
-            previous = key_generations.find(writer, target.id, key_generations.serving(writer, target.id))
+            previous = key_generations.find(
+                writer, target.id, key_generations.get_serving_number(writer, target.id)
+            )
             rules = KeyRules(**chosen.rules) if chosen else self._rules
             changed = set(key_generations.go_to(writer, target.id, number))
             if previous is not None and chosen is not None and previous.rules != chosen.rules:
-                changed.update(evolved_keys.evolved_passages(writer, target.id))
+                changed.update(evolved_keys.list_evolved_passages(writer, target.id))
             for chunk in _chunks(sorted(changed)):
                 self._compose(writer, target.id, chunk, rules)
                 key_credits.refresh_memory(writer, target.id, chunk, self._rules.capacity)
         log.info("keys rolled back", collection=target.name, generation=number, passages=len(changed))
-        return self.standing(scope)
+        return self.load_standing(scope)
 
-    def standing(self, scope: Scope) -> KeyStanding:
+    def load_standing(self, scope: Scope) -> KeyStanding:
         """Return the standing of the collection's keys.
 
         Raises:
             NotFoundError: it was deleted meanwhile.
         """
         with self._database.read() as reader:
-            target = collections.by_id(reader, scope.collection.id)
+            target = collections.load_by_id(reader, scope.collection.id)
             return KeyStanding(target.name, target.key_generation, evolved_keys.progress(reader, target.id))
 
     def generations(self, scope: Scope, before: int | None, limit: int) -> list[Generation]:
@@ -123,7 +125,7 @@ class EvolveService:
         Called in the transaction that changed them, under ``collections.lock_graph``.
         """
         evolved_keys.lock(writer, collection_id)
-        rules = self.serving_rules(writer, collection_id)
+        rules = self.load_serving_rules(writer, collection_id)
         for chunk in _chunks(sorted(passages)):
             pairs = key_credits.pairs(writer, collection_id, chunk)
             if not pairs:
@@ -138,14 +140,16 @@ class EvolveService:
 
         Called under ``keys.lock``.
         """
-        rules = self.serving_rules(writer, collection_id)
+        rules = self.load_serving_rules(writer, collection_id)
         for chunk in _chunks(sorted(passages)):
             key_credits.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
             self._compose(writer, collection_id, chunk, rules)
 
-    def serving_rules(self, reader: Reader, collection_id: int) -> KeyRules:
+    def load_serving_rules(self, reader: Reader, collection_id: int) -> KeyRules:
         """The constants that the collection's keys are composed with: those of the generation that serves."""
-        serving = key_generations.find(reader, collection_id, key_generations.serving(reader, collection_id))
+        serving = key_generations.find(
+            reader, collection_id, key_generations.get_serving_number(reader, collection_id)
+        )
         return KeyRules(**serving.rules) if serving else self._rules
 
     def _evolve(self, collection_id: int, *, requested: bool) -> Generation | None:
@@ -159,12 +163,14 @@ class EvolveService:
             reason = "requested" if requested else state.due
             if reason is None:  # another worker was first
                 return None
-            serving = key_generations.find(writer, collection_id, key_generations.serving(writer, collection_id))
-            concerned = set(key_credits.waiting_passages(writer, collection_id))
+            serving = key_generations.find(
+                writer, collection_id, key_generations.get_serving_number(writer, collection_id)
+            )
+            concerned = set(key_credits.list_waiting_passages(writer, collection_id))
             rules = asdict(self._rules)
             changed = serving is not None and serving.rules != rules
             if changed:
-                concerned.update(evolved_keys.evolved_passages(writer, collection_id))
+                concerned.update(evolved_keys.list_evolved_passages(writer, collection_id))
             opened = None
             if concerned:
                 opened = key_generations.open_next(writer, collection_id, reason, rules, len(concerned))
@@ -187,12 +193,12 @@ class EvolveService:
 
     def _compose(self, writer: Writer, collection_id: int, passages: Sequence[int], rules: KeyRules) -> None:
         """Make the passages' keys what the evidence that was taken in says they are."""
-        standing = key_credits.standing(writer, collection_id, passages, rules.units)
+        standing = key_credits.list_standing_units(writer, collection_id, passages, rules.units)
         bases = evolved_keys.lock_base_keys(writer, collection_id, passages)
         units = sorted({scored.unit_id for scored in standing})
         vectors = key_credits.embeddings(writer, collection_id, units)
         terms = key_credits.frequencies(writer, collection_id, units)
-        evolved = key_composition.evolved_keys(standing, bases, vectors, terms, rules)
+        evolved = key_composition.compose_keys(standing, bases, vectors, terms, rules)
         evolved_keys.replace_keys(writer, collection_id, passages, evolved, bases)
 
 

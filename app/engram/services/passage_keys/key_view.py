@@ -100,7 +100,7 @@ class KeyViewService:
                 raise NotFoundError(f"There is no passage {passage!r} in collection {target.name!r}.")
             serving = key_generations.find(reader, target.id, target.key_generation)
             units, unit_count = key_history.units(reader, target.id, key.passage_id, key.units, limit)
-            terms, term_count = key_history.added_terms(reader, target.id, key.passage_id, TERMS)
+            terms, term_count = key_history.list_added_terms(reader, target.id, key.passage_id, TERMS)
             sources = key_history.sources(reader, target.id, key.passage_id, [unit.id for unit in units], EVENTS)
         rules = KeyRules(**serving.rules) if serving else self._rules
         behind = {unit: list(group) for unit, group in groupby(sources, key=lambda source: source.unit_id)}
@@ -114,7 +114,7 @@ class KeyViewService:
             key_building=target.key_building,
             cosine=float(key.base @ vector),
             displacement=float(np.linalg.norm(vector - key.base)),
-            displacement_bound=core.displacement_bound(rules.strength),
+            displacement_bound=core.compute_displacement_bound(rules.strength),
             terms=[AddedTerm(*term) for term in terms],
             term_count=term_count,
             units=[_unit(unit, key, rules, behind.get(unit.id, [])) for unit in units],

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, fitting
+from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, count_fitting
 from engram.providers.language import ANALYSER, key_text, terms
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
@@ -88,8 +88,8 @@ class RekeyService:
     def _finish_needless(self, work: Work) -> bool:
         """Finish a job for the keys that the collection has; whether nothing is left to do."""
         with self._database.write() as writer:
-            target = collections.by_id(writer, work.job.collection_id)
-            if target.key_building != _building(work.job):
+            target = collections.load_by_id(writer, work.job.collection_id)
+            if target.key_building != _read_building(work.job):
                 return False
             work.report(writer, received=target.passage_count, updated=0, unchanged=target.passage_count)
             work.finish(writer)
@@ -99,16 +99,16 @@ class RekeyService:
         """Embed and stage what is not staged yet; False if told to stop before."""
         job = work.job
         with self._database.read() as reader:
-            collection = collections.by_id(reader, job.collection_id)
+            collection = collections.load_by_id(reader, job.collection_id)
             staged = staged_keys.count(reader, job)
         after = 0
         while not work.should_stop():
             with self._database.read() as reader:
-                batch = _fitting(staged_keys.unstaged(reader, job, after, self._batch_size))
+                batch = _cut_to_batch(staged_keys.list_unstaged(reader, job, after, self._batch_size))
             if not batch:
                 return True
-            texts = [_text(_building(job), source) for source in batch]
-            texts = texts[: fitting(self._encoder.count_tokens(texts), BATCH_TOKENS)]
+            texts = [_text(_read_building(job), source) for source in batch]
+            texts = texts[: count_fitting(self._encoder.count_tokens(texts), BATCH_TOKENS)]
             batch = batch[: len(texts)]
             vectors = self._encoder.embed(collection, texts)
             keys = [
@@ -118,9 +118,9 @@ class RekeyService:
             with self._database.write() as writer:
                 space = collections.lock_graph_in(writer, job.collection_id)
                 if space is None:
-                    raise collections.gone_error(job.collection)
+                    raise collections.build_gone_error(job.collection)
                 if space != collection.space:  # other vectors have taken the place of those that these go with
-                    collection, staged = collections.by_id(writer, job.collection_id), 0
+                    collection, staged = collections.load_by_id(writer, job.collection_id), 0
                     continue
                 staged += len(keys)
                 work.report(writer, received=max(collection.passage_count, staged), updated=staged)
@@ -132,26 +132,27 @@ class RekeyService:
         """Put the staged keys in place, in one transaction; False if passages came or changed meanwhile."""
         job = work.job
         if not collections.lock_graph(writer, job.collection_id):
-            raise collections.gone_error(job.collection)
-        if staged_keys.unstaged(writer, job, 0, 1):
+            raise collections.build_gone_error(job.collection)
+        if staged_keys.list_unstaged(writer, job, 0, 1):
             return False
         changed: list[int] = []
         length = 0.0
         size = min(self._batch_size, SWAP_PASSAGES)
-        while chunk := _fitting(staged_keys.sources(writer, job, changed[-1] if changed else 0, size)):
+        while chunk := _cut_to_batch(staged_keys.sources(writer, job, changed[-1] if changed else 0, size)):
             if work.should_stop():
                 raise _RekeyStoppedError
             passages = [source.passage_id for source in chunk]
             staged_keys.put_in_place(writer, job, passages)
             counted = [
-                TermCounts(source.passage_id, Counter(terms(_text(_building(job), source)))) for source in chunk
+                TermCounts(source.passage_id, Counter(terms(_text(_read_building(job), source))))
+                for source in chunk
             ]
             length += lexical_index.index(writer, job.collection_id, counted, ANALYSER)
             changed += passages
         collections.add_counts(
             writer, job.collection_id, passages=0, sentences=0, entities=0, lexical_length=length
         )
-        collections.set_key_building(writer, job.collection_id, _building(job))
+        collections.set_key_building(writer, job.collection_id, _read_building(job))
         if self._rebase is not None:
             self._rebase(writer, job.collection_id, changed)
         staged_keys.let_go(writer, job)
@@ -160,14 +161,14 @@ class RekeyService:
         return True
 
 
-def _building(job: Job) -> KeyBuilding:
+def _read_building(job: Job) -> KeyBuilding:
     building: KeyBuilding = job.payload["key_building"]
     return building
 
 
-def _fitting(sources: Sequence[KeySource]) -> Sequence[KeySource]:
+def _cut_to_batch(sources: Sequence[KeySource]) -> Sequence[KeySource]:
     """Return the leading passages that fit into one batch."""
-    return sources[: fitting((len(source.text) for source in sources), BATCH_CHARACTERS)]
+    return sources[: count_fitting((len(source.text) for source in sources), BATCH_CHARACTERS)]
 
 
 def _text(building: KeyBuilding, source: KeySource) -> str:

@@ -11,7 +11,7 @@ import structlog
 from engram.context import tenancy
 from engram.context.errors import MissingPartitionError
 from engram.core.auth.access_keys import AUDIT
-from engram.core.text.identifiers import moment_of
+from engram.core.text.identifiers import read_moment
 from engram.services.auth.replica_reads import Reads
 from engram.services.auth.scope import Scope
 from engram.services.explanations.verdict_influence import Influences
@@ -25,7 +25,7 @@ from engram.services.retrieval.query_plan import QueryPlan, ServingMode
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
-from engram.storage.retrieval.episode_partitions import monday_of
+from engram.storage.retrieval.episode_partitions import compute_monday
 from engram.storage.retrieval.episodes import EpisodeRow, TracedEpisode
 from engram.telemetry import metrics
 from engram.telemetry.stages import stage
@@ -81,9 +81,9 @@ class AskService:
         """
         plan = self._retrieve.plan(query, served)
         # What others asked and said is for those to see who may.
-        audits = query.scope.may(AUDIT)
+        audits = query.scope.is_allowed(AUDIT)
         found, trace = self._reads.on_replica(
-            plan.collection.id, lambda: self._traced(plan, explained=explained and audits)
+            plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
         )
         answer = answer_presentation.answer(found)
         with stage("keep"):
@@ -106,7 +106,7 @@ class AskService:
         return replace(
             answer,
             entities=list(found.entities) if "entities" in query.include else None,
-            trace=(trace if audits else _own(trace)) if "trace" in query.include else None,
+            trace=(trace if audits else _hide_other_questions(trace)) if "trace" in query.include else None,
         )
 
     def keep(self, collection_id: int, episode: EpisodeRow) -> None:
@@ -120,7 +120,7 @@ class AskService:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
         except MissingPartitionError:
             with tenancy.unrestricted(), self._database.write() as writer:
-                episode_partitions.make(writer, monday_of(moment_of(episode.id)))
+                episode_partitions.make(writer, compute_monday(read_moment(episode.id)))
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
 
@@ -133,20 +133,20 @@ class AskService:
         with self._database.snapshot() as reader:
             stored = episodes.find(reader, scope.collection.id, query_id)
             if not scope.sees(stored.principal):
-                raise episodes.missing(query_id)
+                raise episodes.build_missing_error(query_id)
             reading = AnswerReading(reader, scope.collection, stored)
         trace = reading.trace()
-        if not scope.may(AUDIT):
+        if not scope.is_allowed(AUDIT):
             trace = {**trace, "recalled": [{**row, "past_question": None} for row in trace["recalled"]]}
         return Episode(reading.answer(), trace, stored.judged, stored.created_at)
 
-    def traced(self, scope: Scope, trace_id: str) -> list[TracedEpisode]:
+    def list_trace_queries(self, scope: Scope, trace_id: str) -> list[TracedEpisode]:
         """List the queries of a trace that the principal may see, oldest first, at most ``TRACED``."""
         with self._database.read() as reader:
-            listed = episodes.by_trace(reader, scope.collection.id, trace_id, TRACED)
+            listed = episodes.list_by_trace(reader, scope.collection.id, trace_id, TRACED)
         return [episode for episode in listed if scope.sees(episode.principal)]
 
-    def _traced(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
+    def _retrieve_with_trace(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
         """Retrieve, and trace the retrieval, with explanations if asked for.
 
         For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
@@ -155,20 +155,20 @@ class AskService:
         if "trace" not in plan.query.include or not plan.focus.policy.gated or not explained:
             retrieved = self._retrieve.find(plan)
             return retrieved, answer_presentation.trace(retrieved)
-        alone = self._without_memory(plan) if plan.focus.use_memory else None
+        alone = self._rank_without_memory(plan) if plan.focus.use_memory else None
         with self._retrieve.on_snapshot(plan) as (reader, retrieved):
             plain = (retrieved.ranking if alone is None else alone).ranks
             with stage("explain"):
-                return retrieved, self._influences.explained(
+                return retrieved, self._influences.explain_trace(
                     reader, retrieved, plain, answer_presentation.trace(retrieved)
                 )
 
-    def _without_memory(self, plan: QueryPlan) -> PassageRanking:
+    def _rank_without_memory(self, plan: QueryPlan) -> PassageRanking:
         depth = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
-        return self._retrieve.find(plan.without_memory(depth)).ranking
+        return self._retrieve.find(plan.disable_memory(depth)).ranking
 
 
-def _own(trace: Trace) -> Trace:
+def _hide_other_questions(trace: Trace) -> Trace:
     """The trace without what others asked."""
     return replace(trace, recalled=[replace(past, past_question=None) for past in trace.recalled])
 

@@ -33,7 +33,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
     """Make the row of an answer and its trace."""
     plan, ranking, explored = retrieved.plan, retrieved.ranking, retrieved.explored
     ids = {stored.external_id: passage for passage, stored in retrieved.passages.items()}
-    recorded = explored.recorded(ranking)
+    recorded = explored.select_recorded(ranking)
     teaches = ranking.teaches and not explored.withheld  # of what nobody saw nobody can say how it should be ranked
     return EpisodeRow(
         id=answer.query_id,
@@ -66,35 +66,37 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             "collapse_duplicates": answer.collapse_duplicates,
             "passages": [_passage(hit, ids) for hit in answer.passages],
         }
-        | _collapsed(ranking)
+        | _format_duplicates(ranking)
         | ({} if plan.focus.conditions is None else {"conditions": plan.focus.conditions}),
         trace={
             "time_constraint": trace.time_constraint,
-            "entities": [_without(_json(entity), "name") for entity in trace.entities],
+            "entities": [_drop_fields(_json(entity), "name") for entity in trace.entities],
             "recalled": [
-                _without(_json(recalled), "past_question") | {"question_id": past.question_id}
+                _drop_fields(_json(recalled), "past_question") | {"question_id": past.question_id}
                 for recalled, past in zip(trace.recalled, retrieved.walk.recalled, strict=True)
             ],
             "hops": [_hop(*pair) for pair in zip(trace.hops, retrieved.walk.hops, strict=True)],
-            "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
+            "passages": None
+            if trace.passages is None
+            else [_format_passage_trace(of, ids) for of in trace.passages],
             "sufficiency": None if trace.sufficiency is None else _json(trace.sufficiency),
             "collapsed": trace.collapsed,
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
-        answer_features=_taught(retrieved),
-        reranked=_reranked(ranking, recorded) if teaches else None,
+        answer_features=_select_taught_features(retrieved),
+        reranked=_select_reranked_features(ranking, recorded) if teaches else None,
     )
 
 
-def _reranked(ranking: PassageRanking, recorded: NDArray[np.intp]) -> RerankedFeatures | None:
+def _select_reranked_features(ranking: PassageRanking, recorded: NDArray[np.intp]) -> RerankedFeatures | None:
     """Scores of a reranker for the candidates that are kept."""
     if ranking.reranked is None:
         return None
     return RerankedFeatures(ranking.reranked.prior, ranking.reranked.features[recorded].astype(np.float32))
 
 
-def _taught(retrieved: RetrievalResult) -> NDArray[np.float32] | None:
+def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] | None:
     """Features of the answer, where a verdict on it speaks of the first that the weights alone ranked.
 
     It does not where the judge was not shown all of these.
@@ -106,7 +108,7 @@ def _taught(retrieved: RetrievalResult) -> NDArray[np.float32] | None:
     return ranking.sufficiency.features.astype(np.float32)
 
 
-def _collapsed(ranking: PassageRanking) -> dict[str, Any]:
+def _format_duplicates(ranking: PassageRanking) -> dict[str, Any]:
     """Each duplicate that is left out, as text, and the passage that stands for it; nothing where there is none."""
     held = {str(duplicate): passage for duplicate, passage in ranking.standing.items()}
     return {COLLAPSED: held} if held else {}
@@ -133,7 +135,7 @@ def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
         "coverage": trace.coverage,
         "published": _json(trace.published),
         "sentences": [
-            _without(_json(sentence), "passage_id", "text")
+            _drop_fields(_json(sentence), "passage_id", "text")
             | {
                 "activated_by": [
                     entity for entity in hop.evidence[sentence.sentence_id].entities if entity in active
@@ -144,16 +146,16 @@ def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
     }
 
 
-def _explained(trace: PassageTrace, ids: Mapping[str, int]) -> dict[str, Any]:
+def _format_passage_trace(trace: PassageTrace, ids: Mapping[str, int]) -> dict[str, Any]:
     row: dict[str, Any] = _json(trace) | {"passage_id": ids[trace.passage_id]}
     row["completes"] = None if trace.completes is None else ids[trace.completes]
     row["features"] = {name: [one.value, one.weight] for name, one in trace.features.items()}
     if row["key"] is not None:
-        row["key"]["units"] = [_without(unit, "method", "text") for unit in row["key"]["units"]]
+        row["key"]["units"] = [_drop_fields(unit, "method", "text") for unit in row["key"]["units"]]
     return row
 
 
-def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _drop_fields(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
 
@@ -200,7 +202,7 @@ class AnswerReading:
         of_sentences = {sentence.passage_id for sentence in self._sentences.values()}
         pooled = {row["completes"] for row in trace["passages"] or () if row["completes"] is not None}
         duplicates = {one for hit in episode.answer["passages"] for one in hit.get("duplicates", ())}
-        self._passages: Mapping[int, StoredPassage] = passages.by_id(
+        self._passages: Mapping[int, StoredPassage] = passages.load_by_id(
             reader, collection.id, {*episode.shown, *of_sentences, *pooled, *duplicates}
         )
         self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
@@ -208,12 +210,12 @@ class AnswerReading:
         past = {row["question_id"] for row in trace["recalled"]}
         self._past = influence_rows.question_texts(reader, collection.id, sorted(past)) if past else {}
         events = {cause["event_id"] for cause in _causes(trace)}
-        self._judged = influence_rows.judged_questions(reader, collection.id, sorted(events)) if events else {}
+        self._judged = influence_rows.find_judged_questions(reader, collection.id, sorted(events)) if events else {}
 
     def answer(self) -> dict[str, Any]:
         """Return the stored answer in the shape of an answer."""
         episode, said = self._episode, self._episode.answer
-        return _without(said, "passages", COLLAPSED) | {
+        return _drop_fields(said, "passages", COLLAPSED) | {
             "query_id": episode.id,
             "query": episode.question,
             "memory": episode.memory,
@@ -242,12 +244,12 @@ class AnswerReading:
                 if row["entity_id"] in self._surfaces
             ],
             "recalled": [
-                _without(row, "question_id") | {"past_question": self._past.get(row["question_id"])}
-                for row in self._standing(trace["recalled"])
+                _drop_fields(row, "question_id") | {"past_question": self._past.get(row["question_id"])}
+                for row in self._select_existing(trace["recalled"])
             ],
             "hops": [self._hop(hop) for hop in trace["hops"]],
-            "passages": None if explained is None else list(self._explained(explained)),
-            "sufficiency": enough and enough | {"influences": self._with_questions(enough["influences"])},
+            "passages": None if explained is None else list(self._read_passage_traces(explained)),
+            "sufficiency": enough and enough | {"influences": self._add_questions(enough["influences"])},
         }
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
@@ -265,7 +267,7 @@ class AnswerReading:
             ],
             "sentences": [
                 row | {"position": sentence.position, "text": sentence.text}
-                for row in self._standing(hit["sentences"])
+                for row in self._select_existing(hit["sentences"])
                 for sentence in (self._sentences[row["sentence_id"]],)
             ],
         }
@@ -281,14 +283,14 @@ class AnswerReading:
                     "passage_id": self._passages[sentence.passage_id].external_id,
                     "text": sentence.text,
                     "activated_by": [names[entity] for entity in row["activated_by"] if entity in names],
-                    "influences": self._with_questions(row["influences"]),
+                    "influences": self._add_questions(row["influences"]),
                 }
-                for row in self._standing(hop["sentences"])
+                for row in self._select_existing(hop["sentences"])
                 for sentence in (self._sentences[row["sentence_id"]],)
             ],
         }
 
-    def _explained(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    def _read_passage_traces(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         for row in rows:
             if row["passage_id"] in self._passages:
                 explained = {**row, "passage_id": self._passages[row["passage_id"]].external_id}
@@ -297,23 +299,25 @@ class AnswerReading:
                 explained["features"] = {
                     name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
                 }
-                explained["influences"] = self._with_questions(row["influences"])
+                explained["influences"] = self._add_questions(row["influences"])
                 if explained["key"] is not None:
-                    explained["key"] = explained["key"] | {"units": list(self._brought(explained["key"]["units"]))}
+                    explained["key"] = explained["key"] | {
+                        "units": list(self._read_expansion_units(explained["key"]["units"]))
+                    }
                 yield explained
 
-    def _brought(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    def _read_expansion_units(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         for row in rows:
             if row["unit_id"] in self._units:
                 method, text = self._units[row["unit_id"]]
-                yield {**row, "method": method, "text": text, "events": self._with_questions(row["events"])}
+                yield {**row, "method": method, "text": text, "events": self._add_questions(row["events"])}
 
-    def _with_questions(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def _add_questions(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The causes, each with the question that its verdict is on."""
         judged = self._judged
         return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]
 
-    def _standing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    def _select_existing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         """Return the rows about sentences that still exist."""
         return (dict(row) for row in rows if row["sentence_id"] in self._sentences)
 

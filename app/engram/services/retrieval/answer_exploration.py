@@ -37,7 +37,7 @@ class ExploredAnswer:
     withheld: bool = False
     duplicates: frozenset[int] = frozenset()
 
-    def with_exploration(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
+    def mark_exploration(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
         """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
         nearest = self.passages.get(passage)
         if nearest is None:
@@ -61,7 +61,7 @@ class ExploredAnswer:
             if found.passage_id not in self.passages and found.passage_id not in self.displaced | self.duplicates
         ]
 
-    def recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
+    def select_recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
         """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
         candidates = ranking.candidates
         is_recorded = np.arange(len(candidates)) < RECORDED
@@ -95,7 +95,7 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
     drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
     ids = [passage for passage, _ in drawn]
-    nearest = exploration_candidates.nearest_sentences(reader, focus.collection.id, focus.vector, ids)
+    nearest = exploration_candidates.find_nearest_sentences(reader, focus.collection.id, focus.vector, ids)
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
     kept_count = len(ranking.best) - len(drawn)
     displaced = frozenset(passage for passage, _ in ranking.best[kept_count:])

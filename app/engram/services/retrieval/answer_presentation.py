@@ -25,7 +25,7 @@ from engram.storage.retrieval.graph_hops import SelectedSentence
 def answer(result: RetrievalResult) -> Answer:
     """Make the answer, without parts that were not asked for."""
     plan, walk = result.plan, result.walk
-    supporting = _supporting(walk)
+    supporting = _collect_supporting(walk)
     duplicates = _duplicates(result)
     similarities = dict(result.ranking.ordered) if plan.served.strategy == "dense" else result.ranking.similarities
     return Answer(
@@ -40,7 +40,7 @@ def answer(result: RetrievalResult) -> Answer:
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
-            result.explored.with_exploration(
+            result.explored.mark_exploration(
                 passage,
                 _passage(
                     result.passages[passage],
@@ -60,7 +60,7 @@ def answer(result: RetrievalResult) -> Answer:
         insufficient=result.explored.withheld,
         timings=timings(result),
         warnings=plan.warnings,
-        rest=hop_loop.remaining_walk(plan, walk) if walk.hops else None,
+        rest=hop_loop.cut_walk(plan, walk) if walk.hops else None,
         alone=result.ranking.teaches and not result.explored.passages,
         collapse_duplicates=plan.collapses,
         trace_id=plan.query.trace_id,
@@ -118,7 +118,7 @@ class _Supporting:
     best: Mapping[int, float]
 
 
-def _supporting(walk: Walk) -> _Supporting:
+def _collect_supporting(walk: Walk) -> _Supporting:
     of_passage: dict[int, list[SelectedSentence]] = {}
     for evidence in walk.evidence.values():
         of_passage.setdefault(evidence.passage_id, []).append(evidence)

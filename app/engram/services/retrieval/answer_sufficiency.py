@@ -45,7 +45,7 @@ class SufficiencyEstimate:
         return max(self.model, self.vouched, self.remembered)
 
 
-def enough(
+def estimate_sufficiency(
     plan: QueryPlan,
     walk: Walk,
     scores: NDArray[np.float64],
@@ -71,7 +71,7 @@ def enough(
     # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
     rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
     absent = max(len(plan.terms) - len(every), 0) * rarest
-    share = sufficiency.covered(first, every, absent)
+    share = sufficiency.compute_word_coverage(first, every, absent)
     values = sufficiency.features(scores, features[:, _SHARED_NEW], share, _chain(plan, features, pool))
     return SufficiencyEstimate(sufficiency.probability(values, weights), walk.vouched, values, weights, events)
 
@@ -80,7 +80,7 @@ def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool |
     triples = question_triples.triples(plan.query.text, list(plan.mentions.values()))
     about = features[:, _TITLED] > 0
     return Chain(
-        through=question_triples.passed_through(triples),
+        through=question_triples.count_intermediate_unknowns(triples),
         compared=question_triples.compares(triples),
         about=about,
         named=np.zeros((0, len(features)), dtype=bool)

@@ -25,16 +25,16 @@ def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[i
         return {}
     size = max(LEADING, 2 * plan.query.top_k)
     while True:
-        representatives = _among(reader, plan.collection.id, ordered[:size])
+        representatives = _find_duplicates(reader, plan.collection.id, ordered[:size])
         if size >= len(ordered) or size - len(representatives) >= plan.query.top_k + SPARE:
             return representatives
         size *= 2
 
 
-def _among(reader: Reader, collection_id: int, ordered: Sequence[int]) -> dict[int, int]:
-    pairs = duplicates.alike(*lexical_index.term_rows(reader, collection_id, ordered))
+def _find_duplicates(reader: Reader, collection_id: int, ordered: Sequence[int]) -> dict[int, int]:
+    pairs = duplicates.find_similar_pairs(*lexical_index.term_rows(reader, collection_id, ordered))
     if not pairs:
         return {}
-    stored = passages.by_id(reader, collection_id, sorted({passage for pair in pairs for passage in pair}))
+    stored = passages.load_by_id(reader, collection_id, sorted({passage for pair in pairs for passage in pair}))
     texts = {passage: f"{held.title or ''}\n{held.text}" for passage, held in stored.items()}
     return duplicates.stand_ins(ordered, pairs, texts)

@@ -67,21 +67,23 @@ def look_again(
         candidates.ids,
         start_entities,
         plan.limits.hub_limit,
-        carried=learned_weights.of_all(believed) if believed else None,
+        carried=learned_weights.build_query_of_all(believed) if believed else None,
     )
-    learned = learned_weights.gathered(links.aside, believed)
+    learned = learned_weights.collect_weights(links.aside, believed)
     if not links.members:
         return ComplementarityResult(None, learned)
     candidate_pool = pool(
         np.searchsorted(candidates.ids, links.members),
-        _named(links, titles, start_entities),
+        _find_named_entities(links, titles, start_entities),
         SharedWords(candidates.words.weight, candidates.words.said),
         GapSimilarities(keys=candidates.similarity, sentences=links.similarities, across=links.across),
     )
     return ComplementarityResult(candidate_pool, learned)
 
 
-def _named(links: PoolLinks, titles: Sequence[Sequence[str]], start_entities: Sequence[int]) -> NamedEntities:
+def _find_named_entities(
+    links: PoolLinks, titles: Sequence[Sequence[str]], start_entities: Sequence[int]
+) -> NamedEntities:
     ids = np.array(list(links.entities), dtype=np.int64)
     order = np.argsort(ids)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))

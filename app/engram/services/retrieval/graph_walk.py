@@ -102,8 +102,8 @@ class Walk:
         """The texts of the selected sentences, in that order."""
         return [found.text for found in self.evidence.values()]
 
-    def stored(self) -> dict[str, Any]:
-        """All of it as JSON has it; ``loaded`` makes an equal walk of that."""
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON has it; ``load_walk`` makes an equal walk of that."""
         return {
             "frontier": None if self.frontier is None else _frontier(self.frontier),
             "joining": list(self.joining),
@@ -132,12 +132,12 @@ class Walk:
         }
 
 
-def loaded(stored: Mapping[str, Any]) -> Walk:
-    """The walk that ``Walk.stored`` gave."""
+def load_walk(stored: Mapping[str, Any]) -> Walk:
+    """The walk that ``Walk.to_json`` gave."""
     return Walk(
-        frontier=None if stored["frontier"] is None else _loaded_frontier(stored["frontier"]),
+        frontier=None if stored["frontier"] is None else _load_frontier(stored["frontier"]),
         joining=stored["joining"],
-        hops=tuple(_loaded_hop(hop) for hop in stored["hops"]),
+        hops=tuple(_load_hop(hop) for hop in stored["hops"]),
         recalled=[PastSupport(**past) for past in stored["recalled"]],
         priors=dict(stored["priors"]),
         vouched=stored["vouched"],
@@ -147,7 +147,7 @@ def loaded(stored: Mapping[str, Any]) -> Walk:
     )
 
 
-def merged(walks: Sequence[Walk]) -> Walk:
+def merge_walks(walks: Sequence[Walk]) -> Walk:
     """Several walks that wait to be resumed as one: the ``ONWARD`` entities that they lead to most, best first.
 
     An entity that several lead to counts as where it is strongest; what hops they made is left out.
@@ -175,13 +175,13 @@ def _column(hop: WalkHop, name: str) -> list[Any]:
     return values
 
 
-def _loaded_frontier(rows: Sequence[Sequence[Any]]) -> Frontier:
+def _load_frontier(rows: Sequence[Sequence[Any]]) -> Frontier:
     return Frontier(
         activation={entity: score for entity, _, score in rows}, names={entity: name for entity, name, _ in rows}
     )
 
 
-def _loaded_hop(stored: Mapping[str, Any]) -> WalkHop:
+def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
     columns: dict[str, Any] = {
         name: np.array(values, dtype=np.int64 if name.endswith("_ids") else np.float64)
         for name, values in stored["candidates"].items()
@@ -190,10 +190,10 @@ def _loaded_hop(stored: Mapping[str, Any]) -> WalkHop:
     scores = np.array(stored["scores"], dtype=np.float64)
     selected = [SelectedSentence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
     return WalkHop(
-        start=_loaded_frontier(stored["start"]),
+        start=_load_frontier(stored["start"]),
         candidates=candidates,
         scores=scores,
-        order=propagation.strongest(scores, candidates.sentence_ids, len(candidates)),
+        order=propagation.select_strongest(scores, candidates.sentence_ids, len(candidates)),
         selected=stored["selected"],
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),

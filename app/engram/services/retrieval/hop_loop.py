@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engram.core.ranking import coverage, propagation
-from engram.core.ranking.question_memory import nearness, net_support, recall_priors, ungated_support
+from engram.core.ranking.question_memory import compute_ungated_support, nearness, net_support, recall_priors
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
 from engram.services.retrieval.passage_key_cache import Known
@@ -32,7 +32,7 @@ def recalls(plan: QueryPlan) -> bool:
     return plan.profile.recalls and plan.focus.use_memory
 
 
-def opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
+def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
     """Read the opening of a walk from the question's names."""
     return openings.read(
         reader,
@@ -41,7 +41,7 @@ def opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
         plan.limits,
         plan.profile.sentences_per_hop,
         recall=(plan.question_memory_threshold, RECALL_QUESTIONS) if recalls(plan) else None,
-        near=NEAR_PASSAGES if _hubs_near(plan) else None,
+        near=NEAR_PASSAGES if _reads_near_hubs(plan) else None,
     )
 
 
@@ -57,9 +57,13 @@ def begin(
         opened: what was read already for a walk from this start.
     """
     past = plan.query.walk
-    walk = Walk(start) if past is None else resumed(plan, _named(reader, plan, past), start)
+    walk = Walk(start) if past is None else resume_walk(plan, _add_names(reader, plan, past), start)
     same_snapshot = opened if past is None else None
-    near = _near(reader, plan, walk.frontier or start, known) if same_snapshot is None else same_snapshot.near
+    near = (
+        _find_near_passages(reader, plan, walk.frontier or start, known)
+        if same_snapshot is None
+        else same_snapshot.near
+    )
     walk = replace(
         walk, near=near, reached=None if same_snapshot is None or plan.query.pool else same_snapshot.reached
     )
@@ -72,7 +76,7 @@ def begin(
         )
     if not plan.focus.policy.gated:
         recalled = [
-            replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
+            replace(past, support=compute_ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
     priors, vouched = question_memory_priors(recalled, plan.question_memory_threshold)
@@ -83,44 +87,46 @@ def begin(
         recalled=[past for past in recalled if net_support(past.support, past.perplexity) > 0],
         priors=priors,
         vouched=vouched,
-        evidence_known=_evidence_known(recalled, plan.question_memory_threshold),
+        evidence_known=_collect_past_evidence(recalled, plan.question_memory_threshold),
         reached=None if joining else walk.reached,
     )
 
 
-def remaining_walk(plan: QueryPlan, walk: Walk) -> Walk:
+def cut_walk(plan: QueryPlan, walk: Walk) -> Walk:
     """Return the frontier of the walk without its hops, for another question to resume.
 
     Ids and numbers alone: names are read again where it is resumed, so that it holds nothing of a passage that is
     deleted meanwhile.
     """
-    onward = walk.frontier or _onward(plan, walk)
+    onward = walk.frontier or _compute_next_frontier(plan, walk)
     return Walk(Frontier(onward.activation, dict.fromkeys(onward.activation, "")), stop_reason=walk.stop_reason)
 
 
-def _named(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
+def _add_names(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """A walk that was kept as ids, with the names of those of its entities that there still are."""
     onward = walk.frontier or Frontier({}, {})
     names = entity_lookup.names(reader, plan.collection, list(onward.activation))
     return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
 
 
-def _near(reader: Reader, plan: QueryPlan, start: Frontier, known: Known) -> Sequence[int] | None:
+def _find_near_passages(reader: Reader, plan: QueryPlan, start: Frontier, known: Known) -> Sequence[int] | None:
     """Passages near the question, best first, where there is too much to read of all; None where there is not.
 
     Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
     question without entities reads their sentences.
     """
     if start.activation:
-        near_count = NEAR_PASSAGES if _hubs_near(plan) else 0
+        near_count = NEAR_PASSAGES if _reads_near_hubs(plan) else 0
     else:
         near_count = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
     if not near_count:
         return None
-    return known(near_count) or list(passages_by_key.nearest_passages(reader, plan.focus, near_count, plan.limits))
+    return known(near_count) or list(
+        passages_by_key.find_nearest_passages(reader, plan.focus, near_count, plan.limits)
+    )
 
 
-def _hubs_near(plan: QueryPlan) -> bool:
+def _reads_near_hubs(plan: QueryPlan) -> bool:
     """Whether a hub contributes sentences of near passages instead of its oldest."""
     return not plan.limits.exact and "passage" in plan.collection.indexed
 
@@ -137,11 +143,11 @@ def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
 def resume(
     reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
 ) -> Walk:
-    """Go on with a walk that stopped, as far as ``plan`` lets it, see ``resumed``."""
-    return advance(reader, plan, resumed(plan, walk, start, sentences))
+    """Go on with a walk that stopped, as far as ``plan`` lets it, see ``resume_walk``."""
+    return advance(reader, plan, resume_walk(plan, walk, start, sentences))
 
 
-def resumed(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
+def resume_walk(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
     """A walk that stopped, before its next hop.
 
     Args:
@@ -149,7 +155,7 @@ def resumed(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentence
         start: entities to start from besides those that the last hop leads to.
         sentences: that the next hop reaches whatever it starts from.
     """
-    frontier = walk.frontier or _onward(plan, walk)
+    frontier = walk.frontier or _compute_next_frontier(plan, walk)
     if start is not None:
         activation = dict(frontier.activation)
         for entity, score in start.activation.items():
@@ -163,7 +169,7 @@ def _step(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """One more hop, or the reason why there is none."""
     if walk.hops and len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
-    frontier = walk.frontier or _onward(plan, walk)
+    frontier = walk.frontier or _compute_next_frontier(plan, walk)
     if walk.hops and not frontier.activation and not walk.joining:
         return replace(walk, frontier=frontier, stop_reason="no_entities")
     hop = _hop(reader, plan, walk, frontier)
@@ -182,19 +188,19 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     if walk.reached is not None:
         reached = walk.reached
     elif start.activation or walk.hops:
-        near = (walk.near or ())[:NEAR_PASSAGES] if _hubs_near(plan) else None
-        reached = graph_hops.linked_sentences(
+        near = (walk.near or ())[:NEAR_PASSAGES] if _reads_near_hubs(plan) else None
+        reached = graph_hops.find_linked_sentences(
             reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, near
         )
     else:
-        reached = graph_hops.all_sentences(
+        reached = graph_hops.find_all_sentences(
             reader, focus, walk.near, walk.joining, plan.limits, profile.sentences_per_hop
         )
     candidates = reached.candidates
     if not len(candidates):
         return None
     scores = propagation.sentence_scores(candidates, learned_only=focus.policy.learned_only)
-    order = propagation.strongest(scores, candidates.sentence_ids, len(candidates))
+    order = propagation.select_strongest(scores, candidates.sentence_ids, len(candidates))
     selected = candidates.sentence_ids[order[: profile.sentences_per_hop]].tolist()
     selected += [
         sentence for sentence in walk.joining if sentence not in selected and sentence in candidates.sentence_ids
@@ -225,7 +231,7 @@ def _read(
     return graph_hops.evidence(reader, plan.collection, selected, plan.limits.hub_limit)
 
 
-def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
+def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     """Return the frontier after the last hop (GAM-RAG, Eq. 9); a recalled sentence counts with its prior."""
     hop, profile = walk.hops[-1], plan.profile
     scores = {
@@ -237,7 +243,7 @@ def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
         visited = {entity for past in walk.hops for entity in past.start.activation}
         links = [(sentence, entity) for sentence, entity in links if entity not in visited]
     names = {entity: name for found in hop.evidence.values() for entity, name in found.entities.items()}
-    activation = propagation.next_entities(
+    activation = propagation.select_next_entities(
         scores, links, profile.entities_per_hop, hop.counts if profile.rare_first else None
     )
     return Frontier(activation, {entity: names[entity] for entity in activation})
@@ -261,7 +267,7 @@ def question_memory_priors(recalled: Sequence[PastSupport], gate: float) -> tupl
     return dict(strongest), max((nearby * net for past, nearby, net in near if past.complete), default=0.0)
 
 
-def _evidence_known(recalled: Sequence[PastSupport], gate: float) -> list[PastEvidence]:
+def _collect_past_evidence(recalled: Sequence[PastSupport], gate: float) -> list[PastEvidence]:
     """Evidence of past questions, for the sufficiency of answers that it leads."""
     return [
         PastEvidence(

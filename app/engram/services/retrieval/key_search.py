@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engram.core.ranking import fusion, passage_scores
-from engram.services.retrieval.passage_key_cache import Known, unknown
+from engram.services.retrieval.passage_key_cache import Known, find_nothing
 from engram.services.retrieval.query import Strategy
 from engram.storage.corpus import lexical_index
 from engram.storage.database import Reader
@@ -18,7 +18,7 @@ def search(
     terms: Mapping[str, float],
     limit: int,
     limits: GraphLimits,
-    known: Known = unknown,
+    known: Known = find_nothing,
 ) -> list[tuple[int, float]]:
     """Passage and score of the ``limit`` passages whose keys are most like the question, best first.
 
@@ -30,19 +30,19 @@ def search(
     """
     match strategy:
         case "dense":
-            return list(_dense(reader, focus, limit, limits, known).items())
+            return list(_search_by_vector(reader, focus, limit, limits, known).items())
         case "lexical":
-            return list(by_words(reader, focus, terms, limit).items())
+            return list(search_by_words(reader, focus, terms, limit).items())
         case "hybrid":
             depth = max(fusion.DEPTH, limit)
-            near = _dense(reader, focus, depth, limits, known)
-            matching = by_words(reader, focus, terms, depth)
-            return passage_scores.best(fusion.reciprocal_rank_fusion([list(near), list(matching)]), limit)
+            near = _search_by_vector(reader, focus, depth, limits, known)
+            matching = search_by_words(reader, focus, terms, depth)
+            return passage_scores.select_best(fusion.reciprocal_rank_fusion([list(near), list(matching)]), limit)
         case "graph":
             raise ValueError("the graph is walked, not searched")
 
 
-def by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], limit: int) -> dict[int, float]:
+def search_by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], limit: int) -> dict[int, float]:
     """The ``limit`` passages with the highest BM25 score, passage -> score, best first."""
     if not terms:
         return {}
@@ -52,6 +52,8 @@ def by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], limit: in
     )
 
 
-def _dense(reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: Known) -> dict[int, float]:
-    nearest = passages_by_key.nearest_passages(reader, focus, limit, limits, known=known(limit))
+def _search_by_vector(
+    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: Known
+) -> dict[int, float]:
+    nearest = passages_by_key.find_nearest_passages(reader, focus, limit, limits, known=known(limit))
     return {passage: key.similarity for passage, key in nearest.items()}

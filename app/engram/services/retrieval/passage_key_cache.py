@@ -20,7 +20,7 @@ Known = Callable[[int], Sequence[int] | None]
 """How many -> so many passages nearest to the question, best first; None where this process does not know them."""
 
 
-def unknown(count: int) -> None:
+def find_nothing(count: int) -> None:
     """Return nothing, for a process without cached keys, whatever the ``count``."""
 
 
@@ -76,7 +76,7 @@ class PassageKeyCache:
         """Size of the cache."""
         return self._size
 
-    def known(self, reader: Reader, focus: Focus, now: Current | None) -> Known:
+    def prepare_search(self, reader: Reader, focus: Focus, now: Current | None) -> Known:
         """Return the cached keys nearest to the question on this snapshot.
 
         Args:
@@ -84,15 +84,15 @@ class PassageKeyCache:
         """
 
         @cache  # a walk that may end after each hop is ranked after each
-        def nearest(count: int) -> Sequence[int] | None:
-            cached = None if now is None or not self._serves(focus) else self._cached(reader, focus, now)
+        def find_nearest(count: int) -> Sequence[int] | None:
+            cached = None if now is None or not self._serves(focus) else self._load_cached_keys(reader, focus, now)
             if cached is None or cached.ids is None or cached.keys is None:
                 return None
             vector = focus.vector if focus.key_vector is None else focus.key_vector
-            found: list[int] = cached.ids[exact_search.nearest(cached.keys, vector, count)].tolist()
+            found: list[int] = cached.ids[exact_search.find_nearest(cached.keys, vector, count)].tolist()
             return found
 
-        return nearest
+        return find_nearest
 
     def _serves(self, focus: Focus) -> bool:
         """Whether keys are to be kept for such a question. A choice of passages is left to Postgres."""
@@ -101,7 +101,7 @@ class PassageKeyCache:
         searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
         return searched and not focus.is_narrowed and size <= min(self._most, MOST_BYTES)
 
-    def _cached(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
+    def _load_cached_keys(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
         """Return the cached keys of this version, read now if they were asked for often enough."""
         cache_key = focus.collection.id, focus.evolved
         version = now.base_keys, now.evolved_keys if focus.evolved else None
@@ -115,7 +115,7 @@ class PassageKeyCache:
                 return cached
             self._reading.add(cache_key)
         try:
-            ids, keys = passages_by_key.all_keys(reader, cache_key[0], evolved=cache_key[1])
+            ids, keys = passages_by_key.load_all_keys(reader, cache_key[0], evolved=cache_key[1])
         finally:
             with self._lock:
                 self._reading.remove(cache_key)

@@ -16,14 +16,14 @@ from engram.core.ranking import (
     sufficiency,
 )
 from engram.core.ranking.complementarity import CandidatePool
-from engram.core.ranking.duplicates import merged
+from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.core.ranking.reranking import RerankedScores
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, enough
+from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, estimate_sufficiency
 from engram.services.retrieval.collapse import SPARE, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
@@ -132,27 +132,27 @@ def rank(
     if plan.served.strategy != "graph":
         strategy = plan.served.strategy
 
-        def searched(limit: int) -> list[tuple[int, float]]:
+        def search_passages(limit: int) -> list[tuple[int, float]]:
             return search(reader, plan.focus, strategy, plan.terms, limit, plan.limits, known)
 
-        ordered, standing = _filled(reader, plan, depth, searched)
+        ordered, standing = _fill_ranking(reader, plan, depth, search_passages)
         ordered = ordered[:depth]
         return PassageRanking(
             ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:], standing=standing
         )
     if plan.profile.by_features:
-        return _by_features(reader, plan, walk, prior, known)
+        return _rank_by_features(reader, plan, walk, prior, known)
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
     touched = {passage for bonus in bonuses for passage in bonus}
     touched.update(found.passage_id for found in walk.evidence.values())
 
-    def published(limit: int) -> list[tuple[int, float]]:
-        near = passages_by_key.nearest_passages(reader, plan.focus, limit, plan.limits, touched, known(limit))
+    def score_as_published(limit: int) -> list[tuple[int, float]]:
+        near = passages_by_key.find_nearest_passages(reader, plan.focus, limit, plan.limits, touched, known(limit))
         similarities = {passage: key.similarity for passage, key in near.items()}
         scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
-        return passage_scores.best(scores, len(scores))
+        return passage_scores.select_best(scores, len(scores))
 
-    ordered, standing = _filled(reader, plan, top_k, published)
+    ordered, standing = _fill_ranking(reader, plan, top_k, score_as_published)
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
@@ -162,7 +162,7 @@ def rank(
     )
 
 
-def _filled(
+def _fill_ranking(
     reader: Reader, plan: QueryPlan, least: int, ranked: Callable[[int], list[tuple[int, float]]]
 ) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
     """Ranked passages without duplicates, ``least`` at least if there are so many, and what stands for which.
@@ -180,23 +180,27 @@ def _filled(
         limit, before = 2 * limit, len(ranked_passages)
 
 
-def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known) -> PassageRanking:
+def _rank_by_features(
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known
+) -> PassageRanking:
     profile, top_k = plan.profile, plan.query.top_k
-    found, titles, first, standing = _distinct(reader, plan, walk, prior, known)
+    found, titles, first, standing = _collect_distinct(reader, plan, walk, prior, known)
     taught = list(prior.of_answers) if plan.focus.use_memory else []
     look = look_again(reader, plan, walk, found, titles, first @ prior.first, taught)
-    features = passage_scores.with_second_look(first, look.pool, prior.first)
-    believed = _believed(prior, look.learned)
+    features = passage_scores.add_second_look(first, look.pool, prior.first)
+    believed = _compute_beliefs(prior, look.learned)
     mean, events = believed[prior.of_ranking]
     values = features @ mean
-    reranked = _reranked(plan, prior, found, features, believed)
+    reranked = _apply_reranker(plan, prior, found, features, believed)
     if reranked is not None:
         values = values + reranked.added
     order = np.lexsort((found.ids, -values))
     first_places = order[: sufficiency.FIRST]
     words = replace(found.words, score=found.words.score[first_places], said=found.words.said[first_places])
-    pool = None if look.pool is None else look.pool.ordered(order)
-    judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency])
+    pool = None if look.pool is None else look.pool.reorder(order)
+    judged = estimate_sufficiency(
+        plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency]
+    )
     scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
@@ -204,7 +208,7 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
             holder = walk.evidence[sentence].passage_id
             passage = standing.get(holder, holder)
             scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
-    ordered = passage_scores.best(scores, len(scores))
+    ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.FIRST]}
     evidence = [
         replace(one, passage_id=standing.get(one.passage_id, one.passage_id)) for one in walk.evidence_known
@@ -219,13 +223,15 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=events,
-        sufficiency=replace(judged, remembered=remembered_sufficiency.remembered(evidence, leading)),
+        sufficiency=replace(
+            judged, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
+        ),
         standing=standing,
-        reranked=None if reranked is None else reranked.ordered(order),
+        reranked=None if reranked is None else reranked.reorder(order),
     )
 
 
-def _reranked(
+def _apply_reranker(
     plan: QueryPlan,
     prior: RankingPrior,
     candidates: CandidatePassages,
@@ -240,7 +246,7 @@ def _reranked(
     return RerankedScores(prior.reranker_name, both, float(weights[1]))
 
 
-def _distinct(
+def _collect_distinct(
     reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known
 ) -> tuple[CandidatePassages, Sequence[Sequence[str]], NDArray[np.float64], Mapping[int, int]]:
     """Candidates without duplicates, the names in their titles, their first look, and what stands for which.
@@ -251,7 +257,7 @@ def _distinct(
     while True:
         candidates = _candidates(reader, plan, walk, known, limit)
         titles = [_names(title) for title in candidates.titles]
-        first = _first_look(reader, plan, walk, candidates, titles)
+        first = _compute_first_look(reader, plan, walk, candidates, titles)
         ordered = candidates.ids[np.lexsort((candidates.ids, -(first @ prior.first)))].tolist()
         standing = stand_ins(reader, plan, ordered)
         if not standing:
@@ -260,9 +266,9 @@ def _distinct(
         if distinct >= plan.query.top_k + SPARE or len(ordered) <= before or limit >= WIDEST:
             break
         limit, before = 2 * limit, len(ordered)
-    candidates = candidates.without(standing)
+    candidates = candidates.exclude(standing)
     titles = [_names(title) for title in candidates.titles]
-    return candidates, titles, _first_look(reader, plan, walk, candidates, titles, standing), standing
+    return candidates, titles, _compute_first_look(reader, plan, walk, candidates, titles, standing), standing
 
 
 def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, limit: int) -> CandidatePassages:
@@ -272,7 +278,7 @@ def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, limit
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
     if plan.focus.gaps:
         searches = [passages_by_key.Search(gap, GAP_PASSAGES, plan.focus.metadata) for gap in plan.focus.gaps]
-        for found_in in passages_by_key.nearest_to_each(reader, plan.collection, searches, plan.limits):
+        for found_in in passages_by_key.find_nearest_to_each(reader, plan.collection, searches, plan.limits):
             touched.update(found_in)
     near = walk.near or known(limit) or ()
     return passage_candidates.find(reader, plan.focus, plan.terms, limit, plan.limits, sorted(touched), near)
@@ -284,7 +290,7 @@ def _names(title: str | None) -> Sequence[str]:
     return tuple(normalise_entity(name) for name in title_entities(title))
 
 
-def _first_look(
+def _compute_first_look(
     reader: Reader,
     plan: QueryPlan,
     walk: Walk,
@@ -308,15 +314,15 @@ def _first_look(
     _, features = passage_scores.passage_features(
         dict(zip(ids, candidates.similarity.tolist(), strict=True)),
         dict(zip(ids, (candidates.words.score / length).tolist(), strict=True)),
-        passages_by_key.timely_passages(reader, plan.focus, ids),
-        [merged(_reach(hop, called), standing or {}) for hop in walk.hops],
+        passages_by_key.find_timely_passages(reader, plan.focus, ids),
+        [merge_duplicates(_reach(hop, called), standing or {}) for hop in walk.hops],
         title_similarity=title_similarity,
         best_sentence=best_sentence,
     )
     return features
 
 
-def _believed(
+def _compute_beliefs(
     prior: RankingPrior, learned: Mapping[PriorIdentity, LearnedWeights]
 ) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
     """Return for each belief the mean weights, (k,), and the number of verdicts in them."""

@@ -61,14 +61,14 @@ class PassageReranker:
             return RerankingResult()
         with self._lock:
             if time.monotonic() < self._until:
-                return _nothing("It failed several times in a row and is left alone for some seconds.")
+                return _build_failure("It failed several times in a row and is left alone for some seconds.")
         texts = [_text(passage) for _, passage in passages]
         try:
             with stage("rerank"):
                 odds = log_odds(self._reranker.score(question, texts, self._seconds))
         except (RerankerError, ValueError) as error:
             self._note_failure(str(error))
-            return _nothing(str(error))
+            return _build_failure(str(error))
         with self._lock:
             self._failures = 0
         return RerankingResult(dict(zip((one for one, _ in passages), odds, strict=True)))
@@ -86,5 +86,5 @@ def _text(passage: StoredPassage) -> str:
     return "\n".join(part for part in (passage.title, passage.text) if part)[:TEXT_CHARACTERS]
 
 
-def _nothing(reason: str) -> RerankingResult:
+def _build_failure(reason: str) -> RerankingResult:
     return RerankingResult(warning=Fallback("not-reranked", reason))

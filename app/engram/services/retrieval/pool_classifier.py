@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.core.planning.feedback_stop import AT_LEAST, PoolVerdict, classify_pool, named
+from engram.core.planning.feedback_stop import AT_LEAST, PoolVerdict, classify_pool, compute_named_share
 from engram.providers.language import Language
 from engram.providers.stop_weights import COSINE, Relevance, StopWeights
 from engram.services.auth.encoder import Encoder
@@ -54,10 +54,10 @@ class PoolClassifier:
             cosine: of the sentence that is most about the question, where that is known.
         """
         names = self._language.analyse_question(question).entities
-        about = self._about(collection, question, pool) if cosine is None else cosine
-        return classify_pool(named(names, pool), about, self._network)
+        about = self._compute_relevance(collection, question, pool) if cosine is None else cosine
+        return classify_pool(compute_named_share(names, pool), about, self._network)
 
-    def embedded(self, collection: Collection, question: str) -> NDArray[np.float32]:
+    def embed_question(self, collection: Collection, question: str) -> NDArray[np.float32]:
         """The question's vector, (d,), which a pool's cosines are with."""
         vector: NDArray[np.float32] = self._encoder.embed_questions(collection, [question])[0]
         return vector
@@ -77,9 +77,9 @@ class PoolClassifier:
                 for sentence in hop.selected
             ]
             relevance = max(cosines, default=0.0)
-        return classify_pool(named(list(plan.mentions.values()), pool), relevance, self._network)
+        return classify_pool(compute_named_share(list(plan.mentions.values()), pool), relevance, self._network)
 
-    def _about(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
+    def _compute_relevance(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
         """Return the relevance of the most relevant sentence; the paper does not say how to combine several.
 
         Over pools of 86 development questions of MuSiQue the most tells them apart with an AUC of .72, the mean of

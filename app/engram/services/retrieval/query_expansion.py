@@ -71,7 +71,7 @@ class ExpandService:
                 if method == "prf":
                     texts = self._key_terms(scope.collection, question, feedback_texts)
                 elif method == "diver":
-                    texts = self._refined(scope.collection, question, feedback_texts, feedback_passages)
+                    texts = self._refine_question(scope.collection, question, feedback_texts, feedback_passages)
                 else:
                     texts = self._endpoint(method).expand(method, question)
             except LlmError as error:
@@ -79,7 +79,7 @@ class ExpandService:
                     raise
                 failures.append(Fallback("not-widened", f"{method}: {error.detail}"))
                 continue
-            units += [Expansion(method, text) for text in texts if _plain(text) != _plain(question)]
+            units += [Expansion(method, text) for text in texts if _fold_text(text) != _fold_text(question)]
         return units
 
     def _endpoint(self, *methods: Method) -> Llm:
@@ -96,10 +96,10 @@ class ExpandService:
         vector = self._encoder.embed_questions(collection, [question])[0]
         words = Counter(terms(question))
         with self._database.snapshot() as reader:
-            current_vectors.same_space(reader, collection)
+            current_vectors.check_space(reader, collection)
             nearest = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)
             best = [passage for passage, _ in nearest]
-            stored = passages.by_id(reader, collection.id, best)
+            stored = passages.load_by_id(reader, collection.id, best)
         texts = [stored[passage] for passage in best if passage in stored]
         return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in texts]
 
@@ -115,7 +115,9 @@ class ExpandService:
         written = surface_words(texts)
         return [", ".join(written.get(term, term) for term in chosen)] if chosen else []
 
-    def _refined(self, collection: Collection, question: str, texts: Sequence[str], limit: int) -> list[str]:
+    def _refine_question(
+        self, collection: Collection, question: str, texts: Sequence[str], limit: int
+    ) -> list[str]:
         """The question after rounds of retrieving with it and refining it by what that found; none, or one."""
         llm, draft = self._endpoint("diver"), question
         for turn in range(DIVER_ROUNDS):
@@ -127,5 +129,5 @@ class ExpandService:
         return [draft]
 
 
-def _plain(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split())

@@ -62,7 +62,7 @@ class ServingMode:
     exploring: Exploring | None = None
 
 
-def new_query_id() -> UUID:
+def create_query_id() -> UUID:
     """The identifier of a query that begins now."""
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
 
@@ -70,7 +70,7 @@ def new_query_id() -> UUID:
 def as_asked(query: Query) -> ServingMode:
     """The query served as it says, whatever its collection is set to."""
     return ServingMode(
-        query_id=new_query_id(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy
+        query_id=create_query_id(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy
     )
 
 
@@ -119,7 +119,7 @@ class QueryPlan:
         """The constants that it is retrieved by."""
         return self.served.profile
 
-    def without_memory(self, top_k: int) -> "QueryPlan":
+    def disable_memory(self, top_k: int) -> "QueryPlan":
         """Return the plan of the same question without memory and exploration."""
         return replace(
             self,
@@ -161,7 +161,7 @@ class QueryPlanner:
         stop_rule = self._stop_rule(query, served)
         began = time.perf_counter()
         with stage("analyse"):
-            mentions, constraint, warnings = self._analysed(query, served)
+            mentions, constraint, warnings = self._analyse_question(query, served)
             weights = term_weights(query.text, query.expansions)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
@@ -182,7 +182,7 @@ class QueryPlanner:
             conditions=None if query.conditions is None else condition_path(query.conditions),
             among=query.among,
             asked=_days(constraint, served),
-            key_vector=evolution.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
+            key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         return QueryPlan(
@@ -203,7 +203,7 @@ class QueryPlanner:
             collapses=self._collapses(query, served),
         )
 
-    def again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
+    def plan_again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
         """Plan the same question for the collection as it is now.
 
         Raises:
@@ -212,7 +212,7 @@ class QueryPlanner:
         query = replace(plan.query, scope=replace(plan.query.scope, collection=collection))
         return replace(self.plan(query, plan.served), stop_rule=plan.stop_rule, warnings=plan.warnings)
 
-    def embedded(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
+    def embed_mentions(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
         """The plan with the embeddings of these of its names.
 
         Few need any: most names that a question mentions are names of entities, and one embedding takes as long as
@@ -252,7 +252,7 @@ class QueryPlanner:
             return "none"
         return query.stop_rule or ("coverage" if served.profile.recalls else "none")
 
-    def _analysed(
+    def _analyse_question(
         self, query: Query, served: ServingMode
     ) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
         """Normalised name -> mention, the time constraint, and whether rules had to find it.
@@ -289,7 +289,7 @@ def _days(constraint: str | None, served: ServingMode) -> tuple[TimeExpression, 
 def term_weights(question: str, expansions: Sequence[Expansion]) -> dict[str, float]:
     """Return the terms of the question and its expansions with their weights > 0."""
     units = [Counter(terms(expansion.text)) for expansion in expansions]
-    return bm25.expanded(Counter(terms(question)), units)
+    return bm25.expand_query(Counter(terms(question)), units)
 
 
 def milliseconds(start: float, end: float) -> float:

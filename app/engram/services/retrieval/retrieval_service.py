@@ -92,7 +92,7 @@ class RetrieveService:
         self._priors = priors
         self._llm = llm
 
-    def by(self, priors: RankingPriors) -> "RetrieveService":
+    def with_priors(self, priors: RankingPriors) -> "RetrieveService":
         """Return a service that starts from other ranking weights."""
         return RetrieveService(
             self._database,
@@ -136,37 +136,37 @@ class RetrieveService:
             unread: list[tuple[int, StoredPassage]] = []
             with self._database.snapshot() as reader:
                 with stage("align") if walk is None else nullcontext():
-                    opened = _opened(reader, plan) if walk is None else None
+                    opened = _open_walk(reader, plan) if walk is None else None
                     now = (
                         current_vectors.find_current(reader, plan.collection.id)
                         if opened is None
                         else opened.current
                     )
-                    moved_collection = current_vectors.if_moved(reader, plan.collection, now)
-                    known = self._kept_keys.known(reader, plan.focus, now)
+                    moved_collection = current_vectors.load_if_moved(reader, plan.collection, now)
+                    known = self._kept_keys.prepare_search(reader, plan.focus, now)
                     if moved_collection is None and walk is None:
-                        aligned, unknown, opened = _aligned(reader, plan, opened)
-                        frontier = first_frontier(aligned)
+                        aligned, unknown, opened = _align_mentions(reader, plan, opened)
+                        frontier = build_first_frontier(aligned)
                         walk = None if unknown else hop_loop.begin(reader, plan, frontier, known, opened)
                 if moved_collection is None and walk is not None:
-                    walk, ranking = self._advanced(reader, plan, walk, known)
+                    walk, ranking = self._advance_walk(reader, plan, walk, known)
                     if walk.stop_reason is not None:
-                        unread = self._unread(reader, plan, walk, ranking, known)
+                        unread = self._list_unread_candidates(reader, plan, walk, ranking, known)
                     if walk.stop_reason is not None and not unread:
                         yield reader, self._retrieve(reader, plan, aligned, walk, ranking, known, began)
                         return
             if (
                 moved_collection is not None
             ):  # other vectors have taken the place of those that the plan was made for
-                plan, walk, began = self._planner.again(plan, moved_collection), start, time.perf_counter()
+                plan, walk, began = self._planner.plan_again(plan, moved_collection), start, time.perf_counter()
             elif unread:
-                plan = self._reranked(plan, unread)
+                plan = self._rerank_plan(plan, unread)
             elif walk is None:
                 paused_at = time.perf_counter()
-                plan = self._planner.embedded(plan, unknown)
+                plan = self._planner.embed_mentions(plan, unknown)
                 began += time.perf_counter() - paused_at
             elif plan.stop_rule == "published":
-                walk = self._classified(plan, walk)
+                walk = self._classify_walk(plan, walk)
             else:
                 try:
                     if self._is_sufficient(plan, walk):
@@ -179,29 +179,29 @@ class RetrieveService:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
         with self.on_snapshot(self.plan(query)) as (reader, found):
             candidates = found.ranking.candidates.tolist()
-            stored = passages.by_id(reader, query.scope.collection.id, candidates)
+            stored = passages.load_by_id(reader, query.scope.collection.id, candidates)
         places = [at for at, passage in enumerate(candidates) if passage in stored]
         return [stored[candidates[at]].external_id for at in places], found.ranking.features[places]
 
-    def _advanced(
+    def _advance_walk(
         self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known
     ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
         Stop rule "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
         """
-        walk = self._walked(reader, plan, walk)
+        walk = self._walk_hops(reader, plan, walk)
         while plan.stop_rule == "learned" and walk.stop_reason is None:
-            ranking = self._ranked(reader, plan, walk, known)
+            ranking = self._rank_passages(reader, plan, walk, known)
             if ranking.sufficiency is not None and ranking.sufficiency.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
-            walk = self._walked(reader, plan, walk)
+            walk = self._walk_hops(reader, plan, walk)
         while plan.stop_rule == "published" and walk.stop_reason is None and not self._classifier().reads:
-            walk = self._classified(plan, walk)
-            walk = self._walked(reader, plan, walk)
+            walk = self._classify_walk(plan, walk)
+            walk = self._walk_hops(reader, plan, walk)
         return walk, None
 
-    def _classified(self, plan: QueryPlan, walk: Walk) -> Walk:
+    def _classify_walk(self, plan: QueryPlan, walk: Walk) -> Walk:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
             verdict = self._classifier().classify_walk(plan, walk)
@@ -209,13 +209,13 @@ class RetrieveService:
         stopped = "sufficient" if suffices(verdict) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
-    def _walked(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
+    def _walk_hops(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
         with stage("walk"):
             return hop_loop.advance(reader, plan, walk)
 
-    def _ranked(self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known) -> PassageRanking:
+    def _rank_passages(self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known) -> PassageRanking:
         with stage("rank"):
-            prior = self._priors.of_kind(plan.collection.corpus_kind)
+            prior = self._priors.select_kind(plan.collection.corpus_kind)
             return rank(reader, plan, walk, prior, depth(plan), known)
 
     def _retrieve(
@@ -229,7 +229,7 @@ class RetrieveService:
         began: float,
     ) -> RetrievalResult:
         """The rest of what is read once the walk has stopped."""
-        ranking = ranking or self._ranked(reader, plan, walk, known)
+        ranking = ranking or self._rank_passages(reader, plan, walk, known)
         with stage("read"):
             return self._texts(reader, plan, aligned, walk, ranking, began)
 
@@ -247,7 +247,7 @@ class RetrieveService:
         duplicates = {one for one, passage in ranking.standing.items() if passage in shown_passages}
         sentences: dict[int, list[StoredSentence]] = {}
         if "sentences" in plan.query.include:
-            for sentence in passages.sentences_of(reader, plan.collection.id, shown_passages):
+            for sentence in passages.list_sentences(reader, plan.collection.id, shown_passages):
                 sentences.setdefault(sentence.passage_id, []).append(sentence)
         return RetrievalResult(
             plan=plan,
@@ -255,27 +255,27 @@ class RetrieveService:
             walk=walk,
             ranking=ranking,
             explored=explored,
-            passages=passages.by_id(
+            passages=passages.load_by_id(
                 reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
             ),
             sentences=sentences,
             search_ms=milliseconds(began, time.perf_counter()),
         )
 
-    def _unread(
+    def _list_unread_candidates(
         self, reader: Reader, plan: QueryPlan, walk: Walk, ranking: PassageRanking | None, known: Known
     ) -> list[tuple[int, StoredPassage]]:
         """The best candidates, with their texts, where a reranker is still to read them."""
         by_features = plan.served.strategy == "graph" and plan.profile.by_features
-        trusted = self._priors.of_kind(plan.collection.corpus_kind).reranker
+        trusted = self._priors.select_kind(plan.collection.corpus_kind).reranker
         if self._reranker is None or plan.reranked is not None or not by_features or trusted is None:
             return []
-        ranking = ranking or self._ranked(reader, plan, walk, known)
+        ranking = ranking or self._rank_passages(reader, plan, walk, known)
         best = ranking.candidates[: self._reranker.candidates].tolist()
-        stored = passages.by_id(reader, plan.collection.id, sorted(best))
+        stored = passages.load_by_id(reader, plan.collection.id, sorted(best))
         return [(passage, stored[passage]) for passage in best if passage in stored]
 
-    def _reranked(self, plan: QueryPlan, unread: Sequence[tuple[int, StoredPassage]]) -> QueryPlan:
+    def _rerank_plan(self, plan: QueryPlan, unread: Sequence[tuple[int, StoredPassage]]) -> QueryPlan:
         """The plan with what the reranker says; no transaction is open."""
         assert self._reranker is not None  # noqa: S101 - else there is nothing unread
         result = self._reranker.rerank(plan.query.text, unread)
@@ -288,14 +288,14 @@ class RetrieveService:
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 
-def _opened(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
+def _open_walk(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
     """Read the opening of a walk if none of the question's names has to be embedded yet."""
     if not plan.mentions or plan.unknown:
         return None
-    return hop_loop.opening(reader, plan)
+    return hop_loop.read_opening(reader, plan)
 
 
-def _aligned(
+def _align_mentions(
     reader: Reader, plan: QueryPlan, opened: WalkOpening | None
 ) -> tuple[list[EntityAnswer], list[str], WalkOpening | None]:
     """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what was read with
@@ -307,19 +307,19 @@ def _aligned(
     if opened is not None:
         called = opened.called
     elif plan.mentions:
-        called = entity_lookup.called_entities(reader, plan.collection, list(plan.mentions))
+        called = entity_lookup.find_called_entities(reader, plan.collection, list(plan.mentions))
     aligned = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
     unmatched = [name for name in plan.mentions if name not in called]
     unknown = [name for name in unmatched if name not in plan.unknown]
     for name in unmatched if not unknown else ():
-        nearest = entity_lookup.nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
+        nearest = entity_lookup.find_nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
             aligned.append(EntityAnswer(plan.mentions[name], *nearest))
     return aligned, unknown, None if unmatched else opened
 
 
-def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
+def build_first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
     """Return the frontier of the first hop; of several mentions of one entity the best counts."""
     ordered = sorted(aligned, key=lambda entity: entity.similarity)
     return Frontier(

@@ -127,7 +127,7 @@ class Making:
         days = self._questions(restored.questions_gone)
         session_erasure.forget_in_copy(writer, copy.source, copy.target)
         self._beliefs(days | restored.days)
-        generation, certain = _serving(writer, copy)
+        generation, certain = _find_serving_generation(writer, copy)
         self._keys(generation)
         self._analyse("statistics of states", STATES)
         return PastCopy(
@@ -142,7 +142,7 @@ class Making:
             sentences_gone=removed_questions,
             key_generation=generation,
             key_generation_certain=certain,
-            learned=copied_log.learned(writer, copy),
+            learned=copied_log.count_learned_rows(writer, copy),
         )
 
     def _pages(
@@ -171,9 +171,9 @@ class Making:
         writer, copy = self._writer, self._copy
         joined_entities.stand_for(writer, copy.target, roots(copied_facts.copy(writer, copy)))
         after = 0
-        while page := belief_groups.following(writer, copy.target, after, ROWS):
+        while page := belief_groups.list_next(writer, copy.target, after, ROWS):
             after = page[-1]
-            fact_learning.settle(writer, copy.target, belief_groups.keys_of(writer, copy.target, page))
+            fact_learning.settle(writer, copy.target, belief_groups.find_keys(writer, copy.target, page))
 
     def _memories(self) -> int:
         """Replay all memories; how many sentences that verdicts speak of are not there."""
@@ -181,7 +181,7 @@ class Making:
 
         def write(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
             nonlocal removed
-            removed += len(sentences) - len(stored_outcomes.existing(writer, copy.target, sentences))
+            removed += len(sentences) - len(stored_outcomes.find_existing(writer, copy.target, sentences))
             copied_log.begin_memories(writer, copy, sentences)
             done = list(log_replay.memories(writer, copy.target, sentences))
             sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
@@ -190,7 +190,7 @@ class Making:
             )
 
         total = copied_log.count_judged(self._writer, self._copy)
-        self._pages("memories", total, _of_target(stored_outcomes.judged_sentences), write, CHUNK)
+        self._pages("memories", total, _read_from_target(stored_outcomes.list_judged_sentences), write, CHUNK)
         return removed
 
     def _questions(self, removed: Mapping[int, bytes]) -> Days:
@@ -204,7 +204,7 @@ class Making:
                 questions,
                 {question: removed[question] for question in questions if question in removed},
             )
-            first_questions = replay_history.first_asked(writer, copy.target, questions)
+            first_questions = replay_history.find_first_questions(writer, copy.target, questions)
             put = {question: (first.text, first.embedding) for question, first in first_questions.items()}
             question_supports.put_questions(writer, copy.target, put, [])
             done = list(log_replay.supports(writer, copy.target, questions))
@@ -212,11 +212,11 @@ class Making:
             question_supports.replace_supports(
                 writer, copy.target, SupportRows.from_rows([replayed.state for replayed in done]), []
             )
-            against = log_replay.contradicting(writer, copy.target, questions)
+            against = log_replay.find_opposing_events(writer, copy.target, questions)
             days.update(learned_weights.contest(writer, copy.target, questions, against))
 
         total = copied_log.count_questions(self._writer, self._copy)
-        self._pages("questions", total, _of_target(stored_outcomes.question_ids), write, CHUNK)
+        self._pages("questions", total, _read_from_target(stored_outcomes.question_ids), write, CHUNK)
         return days
 
     def _beliefs(self, days: Days) -> None:
@@ -241,20 +241,22 @@ class Making:
         def write(writer: Writer, copy: Copy, passages: Sequence[int]) -> None:
             self._evolve.recompose(writer, copy.target, passages)
 
-        self._pages("keys", total, _of_target(key_evidence_log.keyed_passages), write, CHUNK)
+        self._pages("keys", total, _read_from_target(key_evidence_log.list_keyed_passages), write, CHUNK)
 
 
-def _of_target(read: Callable[[Reader, int, int, int], list[int]]) -> Callable[[Reader, Copy, int, int], list[int]]:
+def _read_from_target(
+    read: Callable[[Reader, int, int, int], list[int]],
+) -> Callable[[Reader, Copy, int, int], list[int]]:
     return lambda reader, copy, after, limit: read(reader, copy.target, after, limit)
 
 
-def _serving(reader: Reader, copy: Copy) -> tuple[int, bool]:
+def _find_serving_generation(reader: Reader, copy: Copy) -> tuple[int, bool]:
     """The generation of the source that served then, and whether no other can have: see the module's docstring.
 
     That somebody rolled back and forth between two evolutions cannot be told, and is not thought of.
     """
     before = None
-    serving = key_generations.serving(reader, copy.source)
+    serving = key_generations.get_serving_number(reader, copy.source)
     while page := key_generations.page(reader, copy.source, before, CHUNK):
         for generation in page:  # the latest first
             if generation.created_at <= copy.until:

@@ -76,8 +76,8 @@ class PastService:
         job = work.job
         until, name = datetime.fromisoformat(job.payload["until"]), job.payload["into"]
         with self._database.read() as reader:
-            source = collections.by_id(reader, job.collection_id)
-            result = collection_copies.made_by(reader, source.id, name, job.id)
+            source = collections.load_by_id(reader, job.collection_id)
+            result = collection_copies.find_report(reader, source.id, name, job.id)
         if result is None:
             try:
                 result = self.make(source, until, name, self._report(work), work.should_stop, job.id).as_json()
@@ -126,7 +126,7 @@ class PastService:
             space = original.space
             while True:
                 with self._database.write_long(should_stop) as writer:
-                    source = collections.by_id(writer, original.id)
+                    source = collections.load_by_id(writer, original.id)
                     units, space = units if source.space == space else {}, source.space
                     _check(writer, until, source.id, into)
                     units, missing = self._restore.units(writer, source.id, until, units)
@@ -137,7 +137,7 @@ class PastService:
                         )
                         collection_copies.describe(writer, copy, past.as_json())
                         break
-                units = {**units, **self._attribution.embedded(source, missing)}  # with no transaction open
+                units = {**units, **self._attribution.embed_units(source, missing)}  # with no transaction open
         log.info("past state made", collection=into, of=original.name, until=until.isoformat(), events=past.events)
         return past
 
@@ -159,7 +159,7 @@ class PastService:
 
 def _check(reader: Reader, until: datetime, source: int, name: str) -> None:
     """Raise what stands against making this collection."""
-    if until > collection_copies.now(reader):
+    if until > collection_copies.read_clock(reader):
         raise InvalidRequestError(f"{until.isoformat()} is yet to come.")
     if collection_copies.is_taken(reader, source, name):
         raise NameTakenError(f"There is a collection {name!r} already.")

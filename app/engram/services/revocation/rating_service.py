@@ -24,4 +24,4 @@ class RatingService:
         """
         receipt = self._feedback.accept(verdict, key)
         self._revoke.replace_ratings(scope, receipt.event)
-        return self._feedback.applied(Accepted(scope.collection.id, receipt.event)) if wait else receipt
+        return self._feedback.apply_event(Accepted(scope.collection.id, receipt.event)) if wait else receipt

@@ -10,9 +10,17 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.filter.states import RECALL, TIME, Audit, AuditRows, SentenceObservation, question_hash, seen_noise
+from engram.core.filter.states import (
+    RECALL,
+    TIME,
+    Audit,
+    AuditRows,
+    SentenceObservation,
+    compute_seen_noise,
+    question_hash,
+)
 from engram.services.learning.feedback_policy import FeedbackPolicy
-from engram.services.learning.verdict_batch import directions, event_of
+from engram.services.learning.verdict_batch import build_event, directions
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution, Units, text_hash
 from engram.storage.database import Reader, Writer
@@ -56,15 +64,15 @@ class Restore:
     ) -> tuple[Units, Mapping[bytes, Expansion]]:
         """The expansion units that are needed, and the expansions of those neither stored nor ``known``."""
         wanted: dict[bytes, Expansion] = {}
-        for event in copied_log.revoked_since(reader, source, until):
+        for event in copied_log.list_revoked_since(reader, source, until):
             for expansion in event.expansions:
                 wanted.setdefault(text_hash(expansion.text), expansion)
-        units = {**known, **key_credits.stored_units(reader, source, list(wanted))}
+        units = {**known, **key_credits.load_units(reader, source, list(wanted))}
         return units, {digest: expansion for digest, expansion in wanted.items() if digest not in units}
 
     def run(self, writer: Writer, copy: Copy, units: Units) -> Restored:
         """Have the verdicts that wait in the copy count, with all that they did but gains and perplexities."""
-        events = copied_log.revoked_since(writer, copy.source, copy.until)
+        events = copied_log.list_revoked_since(writer, copy.source, copy.until)
         questions, gone = _questions(writer, copy, events)
         days = Days()
         for at in range(0, len(events), BATCH):
@@ -76,12 +84,12 @@ class Restore:
             if any(event.verdict.expansions for event in pending):
                 known = [event for event in pending if not noises[event.id].is_new]
                 self._attribution.credit(writer, copy.target, known, targets, units)
-            taught = self._weights.terms_of(writer, copy.target, pending, targets, noises)
+            taught = self._weights.load_terms(writer, copy.target, pending, targets, noises)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)
             copied_log.settle_restored(writer, copy, {event.id: questions[event.id] for event in some})
-        credited = copied_log.units_credited(writer, copy, [event.id for event in events])
+        credited = copied_log.list_credited_units(writer, copy, [event.id for event in events])
         self._attribution.name_units(writer, copy.target, credited)
         return Restored([event.id for event in events], gone, days)
 
@@ -112,18 +120,18 @@ def _audit(
 ) -> AuditRows:
     """Return the events' audits of existing sentences, with gains left for the replay."""
     named = sorted({sentence for observation in targets.values() for sentence in observation})
-    alive = stored_outcomes.existing(reader, copy.target, named)
-    dated = copied_log.dated(reader, copy, sorted(alive))
+    alive = stored_outcomes.find_existing(reader, copy.target, named)
+    dated = copied_log.find_dated_sentences(reader, copy, sorted(alive))
     rows: list[Audit] = []
     for event in events:
-        counted = event_of(event, questions[event.id], noises[event.id])
+        counted = build_event(event, questions[event.id], noises[event.id])
         probable = event.verdict.probabilities
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
                 noise = noises[event.id].observation_noise(target, event.verdict.confidence)
                 observation = SentenceObservation(
-                    counted, sentence, target, seen_noise(noise, probable.get(sentence, 1.0))
+                    counted, sentence, target, compute_seen_noise(noise, probable.get(sentence, 1.0))
                 )
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
-                rows += [Audit.of_observation(observation, channel) for channel in (RECALL, *channels)]
+                rows += [Audit.from_observation(observation, channel) for channel in (RECALL, *channels)]
     return AuditRows.from_rows(rows)

@@ -59,7 +59,7 @@ class RevokeService:
         """
         target = scope.collection
         missing = NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
-        if not scope.may(MODERATE):
+        if not scope.is_allowed(MODERATE):
             with self._database.read() as reader:
                 event = feedback_events.find(reader, target.id, event_id)
             if event is None or not scope.sees(event.principal):
@@ -81,9 +81,9 @@ class RevokeService:
         Repeated, it revokes nothing that came after the event.
         """
         collection_id = scope.collection.id
-        principal = None if scope.may(MODERATE) else scope.principal.name
+        principal = None if scope.is_allowed(MODERATE) else scope.principal.name
         with self._database.read() as reader:
-            earlier = feedback_events.earlier_ratings(
+            earlier = feedback_events.list_earlier_ratings(
                 reader, collection_id, event.query_id, event.judge, event.id, principal
             )
         if not earlier:
@@ -138,11 +138,11 @@ class RevokeService:
         """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""
         collection_id = work.job.collection_id
         if not collections.keep(writer, collection_id):
-            raise collections.gone_error(work.job.collection)
+            raise collections.build_gone_error(work.job.collection)
         current = jobs.find(writer, collection_id, work.job.id)
         if current is None:
             raise ClaimLostError
-        batch = revocations.following(writer, collection_id, current.payload, current.position, self._batch_size)
+        batch = revocations.list_next(writer, collection_id, current.payload, current.position, self._batch_size)
         if batch:
             work.advance(writer, updated=self._revoke(writer, collection_id, batch), position=batch[-1])
         else:
@@ -162,7 +162,7 @@ class RevokeService:
         feedback_events.mark_revoked(writer, collection_id, list(standing))
         applied = [event for event, status in standing.items() if status == "applied"]
         if applied:
-            questions = question_supports.questions_of(writer, collection_id, applied)
+            questions = question_supports.find_questions(writer, collection_id, applied)
             states = sentence_memories.withdraw(writer, collection_id, applied)
             sentence_memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
             replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
@@ -204,7 +204,7 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
     questions, days = list(touched), Days()
     for at in range(0, len(questions), CHUNK):
         chunk = questions[at : at + CHUNK]
-        first_questions = replay_history.first_asked(writer, collection_id, chunk)
+        first_questions = replay_history.find_first_questions(writer, collection_id, chunk)
         question_supports.put_questions(
             writer,
             collection_id,
@@ -218,7 +218,7 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
             for replayed in log_replay.supports(writer, collection_id, list(first_questions), sentences)
             if (replayed.state.question_id, replayed.state.sentence_id) in concerned
         ]
-        against = log_replay.contradicting(writer, collection_id, chunk)
+        against = log_replay.find_opposing_events(writer, collection_id, chunk)
         days |= learned_weights.contest(writer, collection_id, chunk, against)
         sentence_memories.rewrite(
             writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]

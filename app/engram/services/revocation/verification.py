@@ -21,7 +21,7 @@ from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvid
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
-from engram.services.feedback_log.weight_terms import JudgedStatement, observed
+from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
 from engram.services.passage_keys.key_evolution import EvolveService
 from engram.services.revocation.verification_findings import TOLERANCE, Findings, VerificationReport, values
 from engram.services.revocation.verify_facts import verify_facts
@@ -52,7 +52,7 @@ class VerifyService:
         self._evolve = evolve
         self._capacity = capacity
 
-    def every(self, most: int = 100) -> Iterator[VerificationReport]:
+    def verify_all(self, most: int = 100) -> Iterator[VerificationReport]:
         """Verify all collections of all tenants, in name order, keeping ``most`` differences of each.
 
         One that is deleted meanwhile is left out: nothing of it is left to differ. Another tenant's is called by
@@ -68,7 +68,7 @@ class VerifyService:
             after = (page[-1].name, page[-1].id)
 
     def verify(self, scope: Scope, most: int = 100) -> VerificationReport:
-        """Verify a collection as it is now, keeping ``most`` differences; it is called as ``every`` calls it.
+        """Verify a collection as it is now, keeping ``most`` differences; it is called as ``verify_all`` calls it.
 
         Raises:
             NotFoundError: it was deleted meanwhile.
@@ -77,12 +77,12 @@ class VerifyService:
 
     def _page(self, after: tuple[str, int]) -> list[collections.Collection]:
         with self._database.read() as reader:
-            return collections.of_all_tenants(reader, after, COLLECTIONS)
+            return collections.list_of_all_tenants(reader, after, COLLECTIONS)
 
     def _verify(self, collection: collections.Collection, most: int) -> VerificationReport:
         findings = Findings(most)
         with self._database.snapshot() as reader:
-            target = collections.by_id(reader, collection.id).id
+            target = collections.load_by_id(reader, collection.id).id
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
@@ -92,18 +92,18 @@ class VerifyService:
             self._keys(reader, target, findings)
             verify_facts(reader, target, findings)
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
-                for event, status in stored_outcomes.left_behind(reader, target, table, most):
+                for event, status in stored_outcomes.list_left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
         own = collection.tenant == LOCAL_TENANT
         return findings.report(collection.name if own else f"{collection.tenant}/{collection.name}")
 
     def _keys(self, reader: Reader, target: int, findings: Findings) -> None:
         try:
-            rules = self._evolve.serving_rules(reader, target)
+            rules = self._evolve.load_serving_rules(reader, target)
         except (TypeError, ValueError) as error:
             findings.differs("key_generation", "the one that serves", f"has rules that cannot be read: {error}")
             return
-        for chunk in _pages(lambda after: key_evidence_log.keyed_passages(reader, target, after, CHUNK)):
+        for chunk in _pages(lambda after: key_evidence_log.list_keyed_passages(reader, target, after, CHUNK)):
             verify_keys(reader, target, chunk, rules, self._capacity, findings)
 
 
@@ -113,11 +113,11 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
     while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
         after = page[-1].id
         targets = {event.id: event.verdict.targets(event.activated) for event in page}
-        alive = stored_outcomes.existing(
+        alive = stored_outcomes.find_existing(
             reader, collection_id, sorted({s for named in targets.values() for s in named})
         )
         taught = {event.question_id for event in page}
-        questions = stored_outcomes.stored_questions(reader, collection_id, sorted(taught))
+        questions = stored_outcomes.load_questions(reader, collection_id, sorted(taught))
         for event in page:
             named = targets[event.id]
             name = f"event {event.id}, sentence {{}}, {{}}"
@@ -136,16 +136,16 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
 
 
 def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
-    for chunk in _pages(lambda after: stored_outcomes.judged_sentences(reader, collection_id, after, CHUNK)):
+    for chunk in _pages(lambda after: stored_outcomes.list_judged_sentences(reader, collection_id, after, CHUNK)):
         stored = {
-            (m.sentence_id, m.channel): m for m in stored_outcomes.stored_memories(reader, collection_id, chunk)
+            (m.sentence_id, m.channel): m for m in stored_outcomes.load_memories(reader, collection_id, chunk)
         }
         for memory in stored.values():
             findings.add("sentence_memory", *values(memory))
         replayed: dict[tuple[int, str], SentenceMemory] = {}
         for done in log_replay.memories(reader, collection_id, chunk):
             replayed[done.state.sentence_id, done.state.channel] = done.state
-            _correct(findings, done.corrected)
+            _report_corrections(findings, done.corrected)
         findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")
 
 
@@ -153,29 +153,29 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
     """The events that go against what other judges said."""
     contested: set[int] = set()
     for chunk in _pages(lambda after: stored_outcomes.question_ids(reader, collection_id, after, CHUNK)):
-        stored = stored_outcomes.stored_questions(reader, collection_id, chunk)
+        stored = stored_outcomes.load_questions(reader, collection_id, chunk)
         for row in stored.values():
             findings.add("question", *values(row))
         expected = {
             question: StoredQuestion(question, question_hash(first.text), first.text, first.embedding)
-            for question, first in replay_history.first_asked(reader, collection_id, chunk).items()
+            for question, first in replay_history.find_first_questions(reader, collection_id, chunk).items()
         }
         findings.compare("question", stored, expected, "question {}")
         known = {
-            (s.question_id, s.sentence_id): s for s in question_supports.supports_of(reader, collection_id, chunk)
+            (s.question_id, s.sentence_id): s for s in question_supports.load_supports(reader, collection_id, chunk)
         }
         for support in known.values():
             findings.add("question_support", *values(support))
         replayed: dict[tuple[int, int], Support] = {}
         for done in log_replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
-            _correct(findings, done.corrected)
-        contested |= log_replay.contradicting(reader, collection_id, chunk)
+            _report_corrections(findings, done.corrected)
+        contested |= log_replay.find_opposing_events(reader, collection_id, chunk)
         findings.compare("question_support", known, replayed, "question {}, sentence {}")
     return contested
 
 
-def _correct(findings: Findings, corrected: Sequence[Any]) -> None:
+def _report_corrections(findings: Findings, corrected: Sequence[Any]) -> None:
     for row in corrected:
         name = f"event {row.event_id}, sentence {row.sentence_id}, {row.channel}"
         findings.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
@@ -216,11 +216,11 @@ def _weights(
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
         terms = [term for term in page if targets[term.event_id].keys() <= holders.keys()]
         statements = [
-            JudgedStatement.of_verdict(term, targets[term.event_id], holders, term.noise) for term in terms
+            JudgedStatement.from_verdict(term, targets[term.event_id], holders, term.noise) for term in terms
         ]
-        anew = () if known is None else observed(believed, known, statements)
+        anew = () if known is None else observe_statements(believed, known, statements)
         for term, seen in zip(terms, anew, strict=known is not None):
-            if seen is None or not _near(term.evidence, seen.evidence):
+            if seen is None or not _is_near(term.evidence, seen.evidence):
                 findings.differs(
                     "ranking_audit", f"event {term.event_id}, {believed.model}", "is not what the verdict says"
                 )
@@ -228,7 +228,7 @@ def _weights(
             _check_term(term, believed, findings)
             name = f"event {term.event_id}, {believed.model}"
             cap = caps.comparisons(term.cap, contested=term.contested)
-            counts_now = caps.counted([cap], counts[term.judge, term.day])[0]
+            counts_now = caps.select_counting([cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
             if term.contested != (term.event_id in contested):
                 findings.differs("ranking_audit", name, f"contested is {term.contested}")
@@ -249,7 +249,7 @@ def _check_term(term: Term, believed: PriorIdentity, findings: Findings) -> None
     )
 
 
-def _near(one: WeightEvidence, other: WeightEvidence) -> bool:
+def _is_near(one: WeightEvidence, other: WeightEvidence) -> bool:
     scale = TOLERANCE * max(1.0, float(np.abs(other.precision).max()))
     return np.allclose(one.information, other.information, rtol=TOLERANCE, atol=scale) and np.allclose(
         one.precision, other.precision, rtol=TOLERANCE, atol=scale

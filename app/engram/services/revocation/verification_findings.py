@@ -86,7 +86,7 @@ class Findings:
     def add(self, table: str, *values: object) -> None:
         """Count a stored row into the table's checksum."""
         self.rows[table] += 1
-        self.digests[table].update(b"".join(map(packed, values)))
+        self.digests[table].update(b"".join(map(pack_value, values)))
 
     def compare(
         self, table: str, stored: Mapping[Any, object], replayed: Mapping[Any, object], name: str = "{}"
@@ -111,25 +111,25 @@ class Findings:
 
 def values(row: Any) -> list[object]:
     """Return the values of a row, column by column."""
-    return list(_named(row).values())
+    return list(_list_columns(row).values())
 
 
-def _named(row: Any) -> dict[str, object]:
+def _list_columns(row: Any) -> dict[str, object]:
     return row if isinstance(row, dict) else {name: getattr(row, name) for name in row.__slots__}
 
 
 def columns(stored: object, replayed: object) -> str:
     """Describe the columns that differ, with short values; empty if none does."""
     wrong = []
-    expected = _named(replayed)
-    for name, value in _named(stored).items():
-        if packed(value) != packed(expected[name]):
+    expected = _list_columns(replayed)
+    for name, value in _list_columns(stored).items():
+        if pack_value(value) != pack_value(expected[name]):
             short = all(isinstance(v, int | float | str) for v in (value, expected[name]))
             wrong.append(f"{name} is {value!r}, replayed {expected[name]!r}" if short else f"{name} differs")
     return "; ".join(wrong)
 
 
-def packed(value: object) -> bytes:
+def pack_value(value: object) -> bytes:
     """A value to the last bit, with its kind, so that no two rows run together."""
     match value:
         case bool():
@@ -141,15 +141,15 @@ def packed(value: object) -> bytes:
         case bytes():
             encoded = b"b" + struct.pack("<q", len(value)) + value
         case str():
-            encoded = packed(value.encode())
+            encoded = pack_value(value.encode())
         case np.ndarray():
-            encoded = packed(np.ascontiguousarray(value).tobytes())
+            encoded = pack_value(np.ascontiguousarray(value).tobytes())
         case dict():
-            encoded = packed(list(value.values()))
+            encoded = pack_value(list(value.values()))
         case GainBudget():
-            encoded = packed([value.day, value.kept])
+            encoded = pack_value([value.day, value.kept])
         case list() | tuple():
-            encoded = b"[" + struct.pack("<q", len(value)) + b"".join(map(packed, value))
+            encoded = b"[" + struct.pack("<q", len(value)) + b"".join(map(pack_value, value))
         case _:
             raise TypeError(f"a {type(value).__name__} is no value of a row")
     return encoded

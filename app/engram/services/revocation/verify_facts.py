@@ -17,15 +17,15 @@ def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None
     """Replay every group of facts, and compare what is stored of them and of what moved them, to the bit."""
     _verify_joins(reader, collection_id, findings)
     after = 0
-    while page := belief_groups.following(reader, collection_id, after, CHUNK):
+    while page := belief_groups.list_next(reader, collection_id, after, CHUNK):
         after = page[-1]
         facts, moves = replay(
-            belief_groups.groups(reader, collection_id, belief_groups.keys_of(reader, collection_id, page))
+            belief_groups.groups(reader, collection_id, belief_groups.find_keys(reader, collection_id, page))
         )
-        stored = belief_groups.stored(reader, collection_id, page)
-        audit = belief_groups.stored_moves(reader, collection_id, page)
+        stored = belief_groups.load_beliefs(reader, collection_id, page)
+        audit = belief_groups.load_moves(reader, collection_id, page)
         for fact in stored.values():
-            findings.add("fact", *(_plain(value) for value in values(fact)))
+            findings.add("fact", *(_normalise_value(value) for value in values(fact)))
         for move in audit.values():
             findings.add("fact_audit", *values(move))
         fact_ids = set(page)
@@ -41,15 +41,15 @@ def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None
             {(move.fact_id, move.sequence): move for move in moves if move.fact_id in fact_ids},
             "fact {}, word {}",
         )
-        for fact_id in sorted(belief_groups.alone(reader, collection_id, page)):
+        for fact_id in sorted(belief_groups.find_without_source(reader, collection_id, page)):
             findings.differs("fact", f"fact {fact_id}", "nobody says so")
 
 
 def _verify_joins(reader: Reader, collection_id: int, findings: Findings) -> None:
     """Compare what entities stand for with the joins that count; those of which only the log knows are left out."""
-    held = joined_entities.stored(reader, collection_id)
-    expected_roots = roots(joined_entities.counted(reader, collection_id))
-    stored_roots = joined_entities.known(reader, collection_id, list(expected_roots))
+    held = joined_entities.load_joins(reader, collection_id)
+    expected_roots = roots(joined_entities.list_counting_joins(reader, collection_id))
+    stored_roots = joined_entities.find_existing(reader, collection_id, list(expected_roots))
     for entity, root in sorted(held.items()):
         findings.add("fact_entity", entity, root)
     findings.compare(
@@ -61,10 +61,10 @@ def _verify_joins(reader: Reader, collection_id: int, findings: Findings) -> Non
 
 
 def _row(state: Fact) -> dict[str, object]:
-    return {name: _plain(value) for name, value in asdict(state).items()}
+    return {name: _normalise_value(value) for name, value in asdict(state).items()}
 
 
-def _plain(value: object) -> object:
+def _normalise_value(value: object) -> object:
     """A value that a checksum takes: nothing is empty text, a moment is in UTC as ISO 8601 writes it."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()

@@ -25,7 +25,7 @@ def verify_keys(
     """
     _credits(reader, collection_id, chunk, findings)
     _expansion_memory(reader, collection_id, chunk, capacity, findings)
-    _evolved(reader, collection_id, chunk, rules, findings)
+    _verify_evolved_keys(reader, collection_id, chunk, rules, findings)
 
 
 def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings: Findings) -> None:
@@ -47,11 +47,11 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
         row = f"event {credit.event_id}, passage {credit.passage_id}, unit {credit.unit_id}"
         if hashes[credit.unit_id] not in brought.get(credit.event_id, set()):
             findings.differs("key_credit", row, "the verdict did not bring the unit")
-        elif not _near_credit(held, credit):
+        elif not _is_near_credit(held, credit):
             findings.differs("key_credit", row, f"{columns(held, credit)}")
 
 
-def _near_credit(held: Credit, replayed: Credit) -> bool:
+def _is_near_credit(held: Credit, replayed: Credit) -> bool:
     return abs(held.gain - replayed.gain) <= TOLERANCE and abs(held.weight - replayed.weight) <= TOLERANCE
 
 
@@ -61,7 +61,7 @@ def _expansion_memory(
     stored = key_credits.memory(reader, collection_id, chunk)
     for (passage, unit), score in stored.items():
         findings.add("expansion_memory", passage, unit, score)
-    best = key_credits.best(reader, collection_id, chunk, capacity)
+    best = key_credits.find_best_units(reader, collection_id, chunk, capacity)
     findings.compare("expansion_memory", _scores(stored), _scores(best), "passage {}, unit {}")
 
 
@@ -69,14 +69,16 @@ def _scores(rows: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], dict
     return {key: {"score": score} for key, score in rows.items()}
 
 
-def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: KeyRules, findings: Findings) -> None:
-    stored = {key.passage_id: key for key in key_evidence_log.evolved(reader, collection_id, chunk)}
+def _verify_evolved_keys(
+    reader: Reader, collection_id: int, chunk: Sequence[int], rules: KeyRules, findings: Findings
+) -> None:
+    stored = {key.passage_id: key for key in key_evidence_log.load_evolved_keys(reader, collection_id, chunk)}
     for key in stored.values():
         findings.add("passage_key", key.passage_id, key.generation, key.vector, list(key.units), list(key.scores))
-    standing = key_credits.standing(reader, collection_id, chunk, rules.units)
+    standing = key_credits.list_standing_units(reader, collection_id, chunk, rules.units)
     units = sorted({scored.unit_id for scored in standing})
     bases = evolved_keys.base_keys(reader, collection_id, chunk)
-    composed = key_composition.evolved_keys(
+    composed = key_composition.compose_keys(
         standing,
         bases,
         key_credits.embeddings(reader, collection_id, units),
@@ -84,10 +86,12 @@ def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: Ke
         rules,
     )
     findings.compare("passage_key", _key_rows(stored.values()), _key_rows(composed), "passage {}")
-    postings = _by_term(key_evidence_log.postings(reader, collection_id, chunk))
+    postings = _index_by_term(key_evidence_log.postings(reader, collection_id, chunk))
     for posting in postings.values():
         findings.add("evolved_posting", *values(posting))
-    raised = _by_term(posting for key in composed for posting in evolved_keys.postings(key, bases[key.passage_id]))
+    raised = _index_by_term(
+        posting for key in composed for posting in evolved_keys.postings(key, bases[key.passage_id])
+    )
     findings.compare("evolved_posting", postings, raised, "passage {}, term {!r}")
 
 
@@ -97,5 +101,5 @@ def _key_rows(key_rows: Any) -> dict[int, dict[str, object]]:
     return {key.passage_id: {name: getattr(key, name) for name in columns} for key in evolved}
 
 
-def _by_term(postings: Any) -> dict[tuple[int, str], Posting]:
+def _index_by_term(postings: Any) -> dict[tuple[int, str], Posting]:
     return {(posting.passage_id, posting.term): posting for posting in postings}

@@ -10,23 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from engram.context.errors import LlmError
-from engram.core.knowledge.agent_turns import AgentTurn, written
+from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.triples import Triple
 from engram.core.planning.session import Conclusion, CurationCounts, Note, PoolSentence, StopReason
 from engram.providers.language import SentenceAnalysis
-from engram.providers.llm import Llm, agent_prompts, triple_of
-from engram.providers.llm.agent_model import next_turn
+from engram.providers.llm import Llm, agent_prompts, convert_relation
+from engram.providers.llm.agent_model import ask_turn
 from engram.services.facts import rule_agent
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe
-from engram.services.facts.grounding import GroundedFacts, StreamDocument, bears, by_rules, grounded
+from engram.services.facts.grounding import GroundedFacts, StreamDocument, bears, ground_text, read_by_rules
 from engram.services.facts.text_facts import BY_LLM, read_by_model
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.planner import SessionStep
-from engram.services.sessions.session_rules import OrderedPassages, evidence_first, ranked_by_rules
+from engram.services.sessions.session_rules import OrderedPassages, move_evidence_first, rank_by_rules
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery, StepTools
-from engram.services.sessions.tree_options import PlannerOptions, said_of
+from engram.services.sessions.tree_options import PlannerOptions, parse_planner_options
 
 CALLS_TO_ANSWER = 2
 """Calls of the budget that are kept for the answer and its repetition."""
@@ -43,14 +43,14 @@ class AgentPlanner:
 
     def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The next turn."""
-        options = said_of(state.asked.options)
+        options = parse_planner_options(state.asked.options)
         asked, documents = _documents(state, tools, options)
         if not documents:
             return SessionStep(action=None, asked=asked, stop="nothing_new")
         play = begin(state.question, len(documents), turns=_turns(state), insert_only=options.insert_only)
         if "remarks" in state.plan_state:
-            play = play.resumed(state.plan_state)
-        play, document = _current(play, documents, tools)
+            play = play.resume(state.plan_state)
+        play, document = _find_current_document(play, documents, tools)
         observation = observe(play, document)
         reading = _Reading(tools, options)
         turn, warnings = _turn(tools, play, document, options)
@@ -58,7 +58,7 @@ class AgentPlanner:
             return SessionStep(action=None, asked=asked, stop="no_gap", warnings=warnings)
         outcome = carry_out(play, turn, document, reading.insert, reading.update)
         evidence = _pool_sentences(state, play, outcome, tools)
-        ordered = ranked_by_rules(state, asked, evidence)
+        ordered = rank_by_rules(state, asked, evidence)
         return SessionStep(
             action="skip" if turn.skips else turn.act,
             sub_question=turn.content if turn.act == "search" else None,
@@ -66,10 +66,10 @@ class AgentPlanner:
             found=evidence,
             curated=CurationCounts(kept=len(evidence)),
             notes=[*state.notes, *_notes(state, play, outcome)],
-            ranked=_ranked(state, documents, ordered, evidence),
+            ranked=_rank_passages(state, documents, ordered, evidence),
             sufficiency=ordered.sufficiency,
             covered=ordered.covered,
-            plan_state={"documents": documents, **outcome.play.stored()},
+            plan_state={"documents": documents, **outcome.play.to_json()},
             said={
                 "prompts": agent_prompts.VERSION,
                 "thought": turn.thought,
@@ -78,8 +78,8 @@ class AgentPlanner:
                 "note": outcome.play.note,
                 "facts": [outcome.play.memory.line(place) for place in outcome.facts],
                 "answer": outcome.answer or (outcome.found.text.text if outcome.found is not None else None),
-                "observation": agent_prompts.shown(observation),
-                "reply": None if warnings else written(turn),
+                "observation": agent_prompts.format_observation(observation),
+                "reply": None if warnings else format_turn(turn),
             },
             conclusion=_conclusion(outcome),
             stop=_stop(outcome),
@@ -97,7 +97,7 @@ class _Reading:
 
     def insert(self, text: str, document: StreamDocument) -> GroundedFacts:
         """Read the facts of an inserted text."""
-        return grounded(text, document, self.tools.language, self._read)
+        return ground_text(text, document, self.tools.language, self._read)
 
     def update(self, text: str, document: StreamDocument, memory: AgentMemory) -> Change:
         """Read a correction: removals and additions by the model (GRAM, Fig. 6), else by rules."""
@@ -115,7 +115,7 @@ class _Reading:
         added = []
         for one in reply.add:
             for ordinal, (_, sentence) in enumerate(document.sentences):
-                triple = triple_of(one, sentence, ordinal)
+                triple = convert_relation(one, sentence, ordinal)
                 if bears(sentence, document.title, triple):
                     added.append((triple, document.source(ordinal)))
                     break
@@ -125,7 +125,7 @@ class _Reading:
 
     def _read(self, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
         if self.options.extraction != BY_LLM or self.tools.llm is None:
-            return by_rules(title, sentences)
+            return read_by_rules(title, sentences)
         triples, failed = read_by_model(self.tools.llm, title, sentences)
         self.warnings += [Fallback("read-by-rules", detail) for detail in dict.fromkeys(failed)]
         return triples
@@ -138,7 +138,7 @@ def _documents(
     if "documents" in state.plan_state:
         return [], list(state.plan_state["documents"])
     if options.documents:
-        return [], tools.readable_ids(options.documents)
+        return [], tools.find_readable_ids(options.documents)
     asked_query = tools.ask(state.question)
     return [asked_query], [passage.id for passage in asked_query.passages]
 
@@ -149,7 +149,9 @@ def _turns(state: SessionState) -> int:
     return min(state.budget.rounds, state.number if calls_left <= CALLS_TO_ANSWER else state.budget.rounds)
 
 
-def _current(play: Play, documents: Sequence[int], tools: StepTools) -> tuple[Play, StreamDocument | None]:
+def _find_current_document(
+    play: Play, documents: Sequence[int], tools: StepTools
+) -> tuple[Play, StreamDocument | None]:
     """The document of the moment; those that are gone went by."""
     while play.at < len(documents):
         document = tools.document(documents[play.at])
@@ -167,7 +169,7 @@ def _turn(
     detail = "The budget has no call of the language model."
     if llm is not None:
         try:
-            return next_turn(llm, observe(play, document), insert_only=options.insert_only), []
+            return ask_turn(llm, observe(play, document), insert_only=options.insert_only), []
         except LlmError as error:
             detail = error.detail
     if document is None or "insert" not in play.offered:
@@ -210,8 +212,8 @@ def _stop(outcome: TurnOutcome) -> StopReason | None:
     return None if outcome.answer is None else "answered"
 
 
-def _ranked(
+def _rank_passages(
     state: SessionState, documents: Sequence[int], ordered: OrderedPassages, evidence: Sequence[PoolSentence]
 ) -> list[int]:
     """Passages that a fact is from first, then the others as they came."""
-    return evidence_first(list(dict.fromkeys([*ordered.ranked, *documents])), [*state.pool, *evidence])
+    return move_evidence_first(list(dict.fromkeys([*ordered.ranked, *documents])), [*state.pool, *evidence])

@@ -38,7 +38,7 @@ class AutoPlanner:
     def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The first round, or what the picked planner does."""
         if not state.rounds:
-            step = self.pool.by_rules(state, tools)
+            step = self.pool.run_by_rules(state, tools)
             return replace(step, plan_state={"of": step.plan_state or {}})
         plan_state = dict(state.plan_state)
         picked = plan_state.get("planner") or self._pick(state, tools)

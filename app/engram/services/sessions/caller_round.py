@@ -7,7 +7,7 @@ from typing import Any
 from engram.core.planning.curation import curate
 from engram.core.planning.session import CurationCounts, Gap, PoolSentence
 from engram.services.sessions.planner import SessionStep
-from engram.services.sessions.session_rules import ranked_by_rules
+from engram.services.sessions.session_rules import rank_by_rules
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import StepTools
 
@@ -25,7 +25,7 @@ class CallerRound:
         return self.question is not None or bool(self.evidence)
 
 
-def given_of(payload: Mapping[str, Any]) -> CallerRound | None:
+def read_caller_round(payload: Mapping[str, Any]) -> CallerRound | None:
     """Read the caller's round of a job's payload; None lets the session run to its end."""
     round_payload = payload.get("round")
     return (
@@ -35,19 +35,19 @@ def given_of(payload: Mapping[str, Any]) -> CallerRound | None:
     )
 
 
-def given_step(state: SessionState, tools: StepTools, caller_round: CallerRound) -> SessionStep:
+def run_caller_round(state: SessionState, tools: StepTools, caller_round: CallerRound) -> SessionStep:
     """Ask the caller's sub-question, and put its evidence into the pool."""
-    brought = _brought(state, tools, caller_round)
+    brought = _collect_evidence(state, tools, caller_round)
     pool = [*state.pool, *brought]
     queries = (
         []
         if caller_round.question is None
         else [tools.ask(caller_round.question, pool=[one.sentence_id for one in pool])]
     )
-    evidence, curated = tools.curated(queries, pool=pool)
+    evidence, curated = tools.curate_sentences(queries, pool=pool)
     lost = len(caller_round.evidence) - len(brought)
     evidence = [*brought, *evidence]
-    ranking = ranked_by_rules(state, queries, evidence)
+    ranking = rank_by_rules(state, queries, evidence)
     return SessionStep(
         action="given",
         sub_question=caller_round.question,
@@ -61,7 +61,7 @@ def given_step(state: SessionState, tools: StepTools, caller_round: CallerRound)
     )
 
 
-def _brought(state: SessionState, tools: StepTools, caller_round: CallerRound) -> list[PoolSentence]:
+def _collect_evidence(state: SessionState, tools: StepTools, caller_round: CallerRound) -> list[PoolSentence]:
     """The caller's sentences that there are and that the pool has not, of passages that may still be read."""
     sentence_ids = [
         sentence for sentence in caller_round.evidence if sentence not in {one.sentence_id for one in state.pool}

@@ -35,13 +35,13 @@ class Publisher:
         Raises:
             NotFoundError: the collection was deleted meanwhile.
         """
-        memory = AgentMemory.loaded(state.plan_state)
+        memory = AgentMemory.from_json(state.plan_state)
         texts = {one.sentence_id: one.text for one in state.pool}
         with self._database.read() as reader:
-            held = passages.by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
+            held = passages.load_by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
         stated: list[int] = []
         for passage in held.values():
-            facts = list(_stated_facts(memory, passage.id, texts))
+            facts = list(_build_stated_facts(memory, passage.id, texts))
             if not facts:
                 continue
             with suppress(PassageGoneError):  # what a passage said goes with it, also between the two transactions
@@ -65,7 +65,7 @@ class Publisher:
         return len(rows)
 
 
-def _stated_facts(memory: AgentMemory, passage: int, texts: dict[int, str]) -> Iterable[StatedFact]:
+def _build_stated_facts(memory: AgentMemory, passage: int, texts: dict[int, str]) -> Iterable[StatedFact]:
     for fact in memory.facts:
         for number in fact.sources:
             source = memory.sources[number - 1]

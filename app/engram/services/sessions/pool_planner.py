@@ -16,18 +16,24 @@ from engram.context.errors import LlmError
 from engram.core.planning.answerable import has_answer
 from engram.core.planning.binding import Binding, BindingSentence, bind, binds
 from engram.core.planning.curation import words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, filled, open_unknowns, triples
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopReason
-from engram.core.planning.sub_questions import carried_nouns, fits, is_well_formed, tidied, whole_names
+from engram.core.planning.sub_questions import (
+    find_carried_nouns,
+    fits,
+    is_well_formed,
+    select_whole_names,
+    tidy_text,
+)
 from engram.providers.llm import Llm
 from engram.providers.llm import session_model as asking
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import GapQuery
 from engram.services.sessions.planner import SessionStep
-from engram.services.sessions.query_drift import invented, sources
+from engram.services.sessions.query_drift import list_invented_names, sources
 from engram.services.sessions.sentence_sifting import SiftedSentences, sift
-from engram.services.sessions.session_rules import evidence_first, ranked_by_rules, stops
+from engram.services.sessions.session_rules import move_evidence_first, rank_by_rules, stops
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery, FoundPassage, StepTools
 
@@ -52,12 +58,12 @@ class _PoolKnowledge:
         """Triples whose unknown is still to be found, but for the answer's."""
         return [triple for triple in self.triples if triple.unknown not in (ANSWER, *self.bindings)]
 
-    def known(self, triple: QuestionTriple) -> str | None:
+    def find_known_end(self, triple: QuestionTriple) -> str | None:
         """The known end of a triple in words; None while it is not known."""
-        filled_triples = filled(triple.known, self.values)
+        filled_triples = fill_unknowns(triple.known, self.values)
         return None if open_unknowns(filled_triples) else filled_triples
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the knowledge as JSON."""
         return {
             "triples": [asdict(triple) for triple in self.triples],
@@ -90,41 +96,41 @@ class PoolPlanner:
 
     def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The question itself first; then a query for what is missing, until nothing is."""
-        return self.by_rules(state, tools) if tools.llm is None else self._by_llm(state, tools, tools.llm)
+        return self.run_by_rules(state, tools) if tools.llm is None else self._run_by_llm(state, tools, tools.llm)
 
-    def by_rules(self, state: SessionState, tools: StepTools) -> SessionStep:
+    def run_by_rules(self, state: SessionState, tools: StepTools) -> SessionStep:
         """Do a round without a language model."""
-        known = self._known(state, tools)
-        asked_before = {_plain(text) for text in state.queries}
+        known = self._load_knowledge(state, tools)
+        asked_before = {_normalise_words(text) for text in state.queries}
         gap = _gap(state, known, asked_before) if state.rounds else None
         if state.rounds and gap is None:
             return SessionStep(action=None, stop="no_gap")
         text = state.question if gap is None else gap.text
         queries = [_ask_gap(state, tools, text, gap, known)]
-        sifted = SiftedSentences(*tools.curated(queries), [], [])
-        known, bound = _bound(state, tools, known, queries)
+        sifted = SiftedSentences(*tools.curate_sentences(queries), [], [])
+        known, bound = _bind_unknowns(state, tools, known, queries)
         end = _end(state, tools, known, queries)
-        stop = end if _gap(state, known, {*asked_before, _plain(text)}) is None else None
+        stop = end if _gap(state, known, {*asked_before, _normalise_words(text)}) is None else None
         return _step(state, gap, queries, sifted, _RoundAssessment(known, bound, "", stop, (), end == "not_found"))
 
-    def _by_llm(self, state: SessionState, tools: StepTools, llm: Llm) -> SessionStep:
+    def _run_by_llm(self, state: SessionState, tools: StepTools, llm: Llm) -> SessionStep:
         """Do a round in which the model reads the question, curates, and tells what is settled and missing."""
         known, warnings = self._split(state, tools, llm)
         next_query = str(state.plan_state.get("query", "")) if state.rounds else ""
         gap = Gap(next_query) if next_query else None
         if state.rounds and gap is None:
-            gap = _gap(state, known, {_plain(text) for text in state.queries})
+            gap = _gap(state, known, {_normalise_words(text) for text in state.queries})
             if gap is None:
                 return SessionStep(action=None, stop="no_gap" if known.missing else "found")
         text = state.question if gap is None else gap.text
         queries = [_ask_gap(state, tools, text, gap, known)]
         sifted = sift(state, tools, queries, text, gap)
-        judged = self._judged(state, tools, llm, known, queries, sifted.found)
+        judged = self._assess_pool(state, tools, llm, known, queries, sifted.found)
         step = _step(state, gap, queries, sifted, judged)
         ranked = step.ranked or ()
         return replace(
             step,
-            ranked=ranked if sifted.warnings else evidence_first(ranked, [*state.pool, *step.found]),
+            ranked=ranked if sifted.warnings else move_evidence_first(ranked, [*state.pool, *step.found]),
             plan_state={**(step.plan_state or {}), "query": judged.query},
             said={"prompts": VERSION},
             warnings=[*warnings, *step.warnings],
@@ -132,14 +138,14 @@ class PoolPlanner:
 
     def _split(self, state: SessionState, tools: StepTools, llm: Llm) -> tuple[_PoolKnowledge, list[Fallback]]:
         if "triples" in state.plan_state:
-            return self._known(state, tools), []
+            return self._load_knowledge(state, tools), []
         try:
             names = tools.language.analyse_question(state.question).entities
             return _PoolKnowledge(asking.split(llm, state.question), {}, names), []
         except LlmError as error:
-            return self._known(state, tools), [Fallback("planned-by-rules", error.detail)]
+            return self._load_knowledge(state, tools), [Fallback("planned-by-rules", error.detail)]
 
-    def _judged(
+    def _assess_pool(
         self,
         state: SessionState,
         tools: StepTools,
@@ -150,7 +156,7 @@ class PoolPlanner:
     ) -> _RoundAssessment:
         """Assess the pool and choose the next question by the model (R-Feedback and the gap), else by rules."""
         pool = [(one.sentence_id, one.text) for one in (*evidence, *reversed(state.pool))]
-        before = {_plain(text) for text in (*state.queries, *(query.text for query in queries))}
+        before = {_normalise_words(text) for text in (*state.queries, *(query.text for query in queries))}
         facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
         warnings: list[Fallback] = []
         try:
@@ -164,19 +170,19 @@ class PoolPlanner:
             known = replace(known, bindings={**known.bindings, **{one.unknown: one for one in bound}})
             if reply.sufficient:
                 return _RoundAssessment(known, bound, "", "answered", warnings)
-            names = invented(tools, reply.query, sources(state, *(text for _, text in pool)))
-            if not names and _plain(reply.query) not in before:
+            names = list_invented_names(tools, reply.query, sources(state, *(text for _, text in pool)))
+            if not names and _normalise_words(reply.query) not in before:
                 return _RoundAssessment(known, bound, reply.query, None, warnings)
             why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
             warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
         except LlmError as error:
             warnings.append(Fallback("planned-by-rules", error.detail))
-            known, bound = _bound(state, tools, known, queries)
+            known, bound = _bind_unknowns(state, tools, known, queries)
         gap = _gap(state, known, before)
         stop: StopReason | None = None if gap else "no_gap" if known.missing else "found"
         return _RoundAssessment(known, bound, "" if gap is None else gap.text, stop, warnings)
 
-    def _known(self, state: SessionState, tools: StepTools) -> _PoolKnowledge:
+    def _load_knowledge(self, state: SessionState, tools: StepTools) -> _PoolKnowledge:
         plan_state = state.plan_state
         names = tools.language.analyse_question(state.question).entities
         if "triples" in plan_state:
@@ -194,9 +200,9 @@ def _step(
     judged: _RoundAssessment,
 ) -> SessionStep:
     """The round that this was: what enters the pool, what is noted, the passages in order, and whether it stops."""
-    evidence = _with(sifted.found, judged.bound, queries, state)
+    evidence = _add_gaps(sifted.found, judged.bound, queries, state)
     notes = _notes(state, judged.known, judged.bound)
-    ordered = ranked_by_rules(state, queries, evidence, notes)
+    ordered = rank_by_rules(state, queries, evidence, notes)
     return SessionStep(
         action="ask" if gap is None else "fill",
         sub_question=None if gap is None else gap.text,
@@ -207,8 +213,8 @@ def _step(
         notes=[*state.notes, *notes, *sifted.contradictions],
         ranked=ordered.ranked,
         sufficiency=ordered.sufficiency,
-        covered=_covered(judged.known, ordered.covered),
-        plan_state=judged.known.stored(),
+        covered=_compute_coverage(judged.known, ordered.covered),
+        plan_state=judged.known.to_json(),
         stop=stops(state, ordered, judged.stop, doubtful=judged.doubtful),
         warnings=[*sifted.warnings, *judged.warnings],
     )
@@ -218,18 +224,22 @@ def _gap(state: SessionState, known: _PoolKnowledge, asked_texts: set[str]) -> G
     """The first triple that is still open and makes a well-formed sub-question that was not asked yet."""
     for triple in known.triples:
         text = None if triple.unknown in known.bindings else _sub_question(state, known, triple)
-        if text is not None and _plain(text) not in asked_texts and _plain(text) != _plain(state.question):
+        if (
+            text is not None
+            and _normalise_words(text) not in asked_texts
+            and _normalise_words(text) != _normalise_words(state.question)
+        ):
             return Gap(text, triple.ends)
     return None
 
 
 def _sub_question(state: SessionState, known: _PoolKnowledge, triple: QuestionTriple) -> str | None:
     """Return the question for a triple's unknown; None while its other end is open or it is not well formed."""
-    if known.known(triple) is None:
+    if known.find_known_end(triple) is None:
         return None
     phrase = triple.phrase if triple.unknown == ANSWER else triple.phrase.replace(triple.unknown, "")
-    names, values = whole_names(state.question, known.names), list(known.values.values())
-    text = tidied(filled(phrase, known.values).strip(), carried_nouns(state.question, names), values)
+    names, values = select_whole_names(state.question, known.names), list(known.values.values())
+    text = tidy_text(fill_unknowns(phrase, known.values).strip(), find_carried_nouns(state.question, names), values)
     return text if is_well_formed(text, [*names, *values]) else None
 
 
@@ -256,7 +266,7 @@ def _ask_gap(
 ) -> AskedQuery:
     """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
     pool = [sentence.sentence_id for sentence in state.pool]
-    return tools.ask(text, pool=pool, lacking=_lacking(state), binds=_binds(state, tools, gap, known))
+    return tools.ask(text, pool=pool, lacking=_find_gap_query(state), binds=_binds(state, tools, gap, known))
 
 
 def _binds(
@@ -264,7 +274,7 @@ def _binds(
 ) -> Callable[[FoundPassage], float] | None:
     """Return how well a passage answers the gap's triple; None where no triple describes the gap."""
     triple = next((one for one in known.triples if gap is not None and one.ends == gap.triple), None)
-    subject = None if triple is None else known.known(triple)
+    subject = None if triple is None else known.find_known_end(triple)
     if triple is None or subject is None or "binding" in state.without:
         return None
 
@@ -279,7 +289,7 @@ def _binds(
     return strength
 
 
-def _lacking(state: SessionState) -> GapQuery | None:
+def _find_gap_query(state: SessionState) -> GapQuery | None:
     """The question and the sentences of the pool that say most of it: those that bind, then the best scored."""
     if "gaps" in state.without:
         return None
@@ -288,16 +298,16 @@ def _lacking(state: SessionState) -> GapQuery | None:
     return GapQuery(state.question, [one.text for one in best]) if best else None
 
 
-def _bound(
+def _bind_unknowns(
     state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> tuple[_PoolKnowledge, list[Binding]]:
     """Return the bindings of the sentences read so far; one triple leads to the next."""
-    binding_sentences = _known_sentences(tools, state, queries)
+    binding_sentences = _list_binding_sentences(tools, state, queries)
     texts = {one.sentence_id: one.text for one in binding_sentences}
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
     for triple in known.triples:
-        subject = known.known(triple)
+        subject = known.find_known_end(triple)
         if triple.unknown in (ANSWER, *known.bindings) or subject is None:
             continue
         if tools.llm is None and _sub_question(state, known, triple) is None:
@@ -309,7 +319,9 @@ def _bound(
     return known, fresh
 
 
-def _known_sentences(tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]) -> list[BindingSentence]:
+def _list_binding_sentences(
+    tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]
+) -> list[BindingSentence]:
     """All sentences of the passages that the round read, and those of the pool."""
     read = {
         sentence.id: (sentence.text, passage.title)
@@ -325,7 +337,7 @@ def _known_sentences(tools: StepTools, state: SessionState, queries: Sequence[As
     ]
 
 
-def _with(
+def _add_gaps(
     evidence: Sequence[PoolSentence], bound: Sequence[Binding], queries: Sequence[AskedQuery], state: SessionState
 ) -> list[PoolSentence]:
     """Return the evidence with the gap that each binding sentence fills; such a sentence always enters."""
@@ -349,7 +361,7 @@ def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding])
     return [
         Note(
             "binding",
-            f"{filled(by_unknown[one.unknown].phrase, known.values)}: {one.value}",
+            f"{fill_unknowns(by_unknown[one.unknown].phrase, known.values)}: {one.value}",
             (one.sentence_id,),
             state.number,
         )
@@ -357,7 +369,7 @@ def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding])
     ]
 
 
-def _covered(known: _PoolKnowledge, coverage_of_words: float) -> float:
+def _compute_coverage(known: _PoolKnowledge, coverage_of_words: float) -> float:
     """Return the share of the question's words and unknowns that the pool has, in [0, 1]."""
     unknown = {triple.unknown for triple in known.triples} - {ANSWER}
     share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
@@ -367,8 +379,10 @@ def _covered(known: _PoolKnowledge, coverage_of_words: float) -> float:
 def _states(value: str, cites: Sequence[int], pool: Sequence[tuple[int, str]]) -> bool:
     """Whether one of the cited sentences has the value in its words."""
     texts = dict(pool)
-    return any(f" {_plain(value)} " in f" {_plain(texts[one])} " for one in cites if one in texts)
+    return any(
+        f" {_normalise_words(value)} " in f" {_normalise_words(texts[one])} " for one in cites if one in texts
+    )
 
 
-def _plain(text: str) -> str:
+def _normalise_words(text: str) -> str:
     return " ".join(words(text))

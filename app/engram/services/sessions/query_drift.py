@@ -7,7 +7,7 @@ from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import StepTools
 
 
-def invented(tools: StepTools, query: str, sources: Iterable[str]) -> list[str]:
+def list_invented_names(tools: StepTools, query: str, sources: Iterable[str]) -> list[str]:
     """Names in the query that are in none of the sources."""
     known = " ".join(f" {' '.join(words(source))} " for source in sources)
     names = tools.language.analyse_question(query).entities

@@ -16,7 +16,7 @@ from typing import Any
 from engram.context.errors import InvalidRequestError, LlmError
 from engram.core.planning.binding import Binding, BindingSentence, bind
 from engram.core.planning.curation import words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, filled, open_unknowns, triples
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopRule
 from engram.core.planning.sub_questions import fits
 from engram.core.planning.triple_coverage import gap_query, triple_coverage
@@ -27,10 +27,10 @@ from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.sentence_sifting import SiftedSentences, sift
-from engram.services.sessions.session_rules import evidence_first
+from engram.services.sessions.session_rules import move_evidence_first
 from engram.services.sessions.session_state import SessionRequest, SessionState
 from engram.services.sessions.session_tools import AskedQuery, StepTools
-from engram.services.sessions.tree_options import said_of
+from engram.services.sessions.tree_options import parse_planner_options
 
 RFM_RAG = "rfm-rag"
 PUBLISHED: StopRule = "published"
@@ -39,7 +39,7 @@ BM25: Mapping[str, Any] = {"memory": "off", "profile": "paper", "strategy": "lex
 """Arm of its queries."""
 
 
-def published_request(planner: str, request: SessionRequest) -> SessionRequest:
+def adapt_request(planner: str, request: SessionRequest) -> SessionRequest:
     """Return the request as the planner runs it: of "rfm-rag" by BM25 and R-Feedback, of others as it is.
 
     Raises:
@@ -75,7 +75,7 @@ class RfmRagPlanner:
 
     def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The question first; then a query for what the pool does not cover, until it covers enough."""
-        split, warnings = _split(state, tools)
+        split, warnings = _split_question(state, tools)
         bindings = [Binding(**one) for one in state.plan_state.get("bindings", ())]
         gap, notes = None, list(state.notes)
         details: dict[str, Any] = {} if tools.llm is None else {"prompts": VERSION}
@@ -83,20 +83,20 @@ class RfmRagPlanner:
             read = _read_gap(state, tools, split, bindings)
             bindings, warnings = [*bindings, *read.bindings], [*warnings, *read.warnings]
             notes += _notes(state, split, bindings, read.bindings)
-            ends = read.share >= said_of(state.asked.options).coverage
+            ends = read.share >= parse_planner_options(state.asked.options).coverage
             if ends or read.gap is None:
                 return SessionStep(
                     action=None,
                     notes=notes,
                     covered=read.share,
-                    plan_state=_stored(split, bindings),
+                    plan_state=_format_state(split, bindings),
                     stop="covered" if ends else "no_gap",
                     warnings=warnings,
                 )
             gap, details = read.gap, {**details, "coverage": read.share}
         text = state.question if gap is None else gap.text
         queries = [tools.ask(text)]
-        filtered = _filtered(state, tools, queries, text, gap)
+        filtered = _filter_sentences(state, tools, queries, text, gap)
         pool = [*state.pool, *filtered.found]
         passage_ids = [passage.id for query in queries for passage in query.passages]
         return SessionStep(
@@ -107,15 +107,15 @@ class RfmRagPlanner:
             found=filtered.found,
             curated=filtered.curated,
             notes=[*notes, *filtered.contradictions],
-            ranked=evidence_first(list(dict.fromkeys([*state.ranked, *passage_ids])), pool),
+            ranked=move_evidence_first(list(dict.fromkeys([*state.ranked, *passage_ids])), pool),
             covered=coverage(state.question, [one.text for one in pool]),
-            plan_state=_stored(split, bindings),
+            plan_state=_format_state(split, bindings),
             said=details,
             warnings=[*warnings, *filtered.warnings],
         )
 
 
-def _split(state: SessionState, tools: StepTools) -> tuple[list[QuestionTriple], list[Fallback]]:
+def _split_question(state: SessionState, tools: StepTools) -> tuple[list[QuestionTriple], list[Fallback]]:
     """Return the triples of the question, by the model in the first round, else by rules."""
     if "triples" in state.plan_state:
         return [QuestionTriple(**one) for one in state.plan_state["triples"]], []
@@ -128,7 +128,7 @@ def _split(state: SessionState, tools: StepTools) -> tuple[list[QuestionTriple],
     return triples(state.question, tools.language.analyse_question(state.question).entities), warnings
 
 
-def _filtered(
+def _filter_sentences(
     state: SessionState, tools: StepTools, queries: Sequence[AskedQuery], text: str, gap: Gap | None
 ) -> SiftedSentences:
     """Return the sentences that the model keeps; without one, or where it fails, all that is no repetition."""
@@ -140,7 +140,7 @@ def _filtered(
     else:
         warnings = []
     every = {one.id: gap for query in queries for passage in query.passages for one in passage.sentences}
-    return SiftedSentences(*tools.curated(queries, every), [], warnings)
+    return SiftedSentences(*tools.curate_sentences(queries, every), [], warnings)
 
 
 def _read_gap(
@@ -153,22 +153,22 @@ def _read_gap(
     query, answered = "", False
     if tools.llm is not None:
         try:
-            query, answered, fresh = _by_model(state, tools.llm, split, bindings)
+            query, answered, fresh = _find_gap_by_model(state, tools.llm, split, bindings)
         except LlmError as error:
             warnings.append(Fallback("planned-by-rules", error.detail))
-            fresh = _by_rules(state, tools, split, bindings, pool)
+            fresh = _bind_by_rules(state, tools, split, bindings, pool)
     else:
-        fresh = _by_rules(state, tools, split, bindings, pool)
+        fresh = _bind_by_rules(state, tools, split, bindings, pool)
     values = {one.unknown: one.value for one in (*bindings, *fresh)}
     covered = triple_coverage(split, values, pool, answered=answered)
-    asked_before = {_plain(text) for text in state.queries}
+    asked_before = {_normalise_words(text) for text in state.queries}
     gaps = [Gap(query)] if query else []
     gaps += [Gap(gap_query(triple, values), triple.ends) for triple in covered.missing]
-    gap = next((one for one in gaps if _plain(one.text) not in asked_before), None)
+    gap = next((one for one in gaps if _normalise_words(one.text) not in asked_before), None)
     return _GapReading(covered.share, gap, fresh, warnings)
 
 
-def _by_model(
+def _find_gap_by_model(
     state: SessionState, llm: Llm, split: Sequence[QuestionTriple], bindings: Sequence[Binding]
 ) -> tuple[str, bool, list[Binding]]:
     """Return the model's next query, whether the pool answers the question, and the unknowns that it settles."""
@@ -181,7 +181,7 @@ def _by_model(
     return reply.query, reply.sufficient, settled
 
 
-def _by_rules(
+def _bind_by_rules(
     state: SessionState,
     tools: StepTools,
     split: Sequence[QuestionTriple],
@@ -194,7 +194,7 @@ def _by_rules(
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
     for triple in split:
-        known = filled(triple.known, values)
+        known = fill_unknowns(triple.known, values)
         if triple.unknown in (ANSWER, *values) or open_unknowns(known):
             continue
         binding = bind(triple, known, pool, [*own, *values.values()])
@@ -232,9 +232,9 @@ def _notes(
     ]
 
 
-def _stored(split: Sequence[QuestionTriple], bindings: Sequence[Binding]) -> dict[str, Any]:
+def _format_state(split: Sequence[QuestionTriple], bindings: Sequence[Binding]) -> dict[str, Any]:
     return {"triples": [asdict(one) for one in split], "bindings": [asdict(one) for one in bindings]}
 
 
-def _plain(text: str) -> str:
+def _normalise_words(text: str) -> str:
     return " ".join(words(text))

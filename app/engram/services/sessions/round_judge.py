@@ -13,7 +13,7 @@ from engram.core.ranking import sufficiency
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.explanations.counterfactual_states import Weights
-from engram.services.explanations.sufficiency_causes import moved_by
+from engram.services.explanations.sufficiency_causes import find_strongest_verdicts
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.session_state import SessionState
@@ -36,7 +36,7 @@ class RoundJudge:
         self._classifier = classifier
         self._priors = priors
 
-    def judged(self, scope: Scope, state: SessionState, step: SessionStep) -> SessionStep:
+    def judge_step(self, scope: Scope, state: SessionState, step: SessionStep) -> SessionStep:
         """The step with what is said of the pool after it, stopped where the session's rule goes by that.
 
         A cross-encoder is asked only where the rule needs it: it reads the pool anew after each round.
@@ -47,20 +47,22 @@ class RoundJudge:
         pool = [*state.pool, *step.found]
         verdict = self._classify(scope.collection, state.question, pool)
         step = replace(step, said={**step.said, "published": asdict(verdict)})
-        if step.asked and self._priors().of_kind(scope.collection.corpus_kind).rounds is not None:
+        if step.asked and self._priors().select_kind(scope.collection.corpus_kind).rounds is not None:
             step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, verdict, pool)})
         if rule == "published":
-            return _stopped(state, step, verdict.probability, "sufficient")
+            return _stop_if_sufficient(state, step, verdict.probability, "sufficient")
         # The first round is the own question's, of whose first five more is known than of the pool.
         later = rule == "sufficiency" and bool(state.rounds) and "suffices" in step.said
-        return _stopped(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
+        return (
+            _stop_if_sufficient(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
+        )
 
     def _classify(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
         """Classify the pool, with cosines of the sentences' stored vectors."""
         classifier = self._classifier()
         cosine = None
         if pool and not classifier.reads:
-            vector = classifier.embedded(collection, question)
+            vector = classifier.embed_question(collection, question)
             with self._database.read() as reader:
                 cosine = session_pools.relevance(reader, collection, [one.sentence_id for one in pool], vector)
         return classifier.classify(collection, question, [one.text for one in pool], cosine)
@@ -73,7 +75,7 @@ class RoundJudge:
         verdict: PoolVerdict,
         pool: Sequence[PoolSentence],
     ) -> dict[str, Any]:
-        prior = self._priors().of_kind(scope.collection.corpus_kind)
+        prior = self._priors().select_kind(scope.collection.corpus_kind)
         began = prior.rounds
         assert began is not None  # noqa: S101 - the caller saw to it
         own = state.sufficiency if step.sufficiency is None else step.sufficiency
@@ -84,7 +86,7 @@ class RoundJudge:
             with self._database.snapshot() as reader:
                 learned = Weights(reader, scope.collection.id, prior.of_rounds, began)
                 weights, events = learned.mean, learned.events
-                moved, cut = moved_by(learned, features, CAUSES)
+                moved, cut = find_strongest_verdicts(learned, features, CAUSES)
                 influences = [{"event_id": event, "probability": by} for event, by in moved.items()]
         return {
             "probability": sufficiency.probability(features, weights),
@@ -99,7 +101,9 @@ class RoundJudge:
         }
 
 
-def _stopped(state: SessionState, step: SessionStep, probability: float, reason: StopReason) -> SessionStep:
+def _stop_if_sufficient(
+    state: SessionState, step: SessionStep, probability: float, reason: StopReason
+) -> SessionStep:
     suffices = step.stop is None and probability >= state.asked.at_least
     return replace(step, stop=reason) if suffices else step
 
@@ -120,7 +124,7 @@ def _classification(one: Round) -> Mapping[str, Any]:
     return said
 
 
-def judged_rounds(state: SessionState) -> list[JudgedRound]:
+def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
     """The session's rounds as a verdict on it goes by them; nothing of one without any that teaches."""
     found: dict[int, list[int]] = {}
     pool_ids = set[int]()

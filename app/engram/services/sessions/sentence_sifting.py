@@ -32,7 +32,7 @@ def sift(
     say the same is for ``core.curation`` to tell, whoever chose.
     """
     if tools.llm is None:
-        return SiftedSentences(*tools.curated(queries), [], [])
+        return SiftedSentences(*tools.curate_sentences(queries), [], [])
     pool_ids = {sentence.sentence_id for sentence in state.pool}
     candidates = {
         sentence.id: sentence.text
@@ -47,20 +47,20 @@ def sift(
         shown_sentences = [*candidates.items(), *((one.sentence_id, one.text) for one in state.pool)]
         kept_sentences = asking.keep(tools.llm, state.question, sought, notes, shown_sentences)
     except LlmError as error:
-        return SiftedSentences(*tools.curated(queries), [], [Fallback("sifted-by-rules", error.detail)])
-    found, curated = tools.curated(
+        return SiftedSentences(*tools.curate_sentences(queries), [], [Fallback("sifted-by-rules", error.detail)])
+    found, curated = tools.curate_sentences(
         queries, {sentence: gap for sentence in kept_sentences.kept if sentence in candidates}
     )
     standing = pool_ids | {sentence.sentence_id for sentence in found}
     contradictions = [
-        Note("contradiction", _named(one.about, one.borne_by), one.cites, state.number)
+        Note("contradiction", _describe_contradiction(one.about, one.borne_by), one.cites, state.number)
         for one in kept_sentences.contradictions
         if len(one.cites) > 1 and standing.issuperset(one.cites)
     ]
     return SiftedSentences(found, curated, contradictions, [])
 
 
-def _named(about: str, borne_by: Sequence[int]) -> str:
+def _describe_contradiction(about: str, borne_by: Sequence[int]) -> str:
     """A contradiction in words: named, and resolved by evidence or said to be open."""
     if not borne_by:
         return f"{about} (open: neither side is the better founded)"

@@ -19,8 +19,8 @@ from engram.core.planning.session import Round
 from engram.core.ranking.coverage import content_words
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolved
-from engram.services.sessions.round_judge import judged_rounds
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolve_verdict
+from engram.services.sessions.round_judge import list_judged_rounds
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus import passages
 from engram.storage.database import Database
@@ -69,20 +69,20 @@ class Teacher:
         """
         with self._database.snapshot() as reader:
             collection_id = scope.collection.id
-            logged = resolved(verdict, look_up(reader, collection_id, verdict))
+            logged = resolve_verdict(verdict, look_up(reader, collection_id, verdict))
             ids = [episode for one in state.rounds for episode in one.episodes]
-            answered = episodes.answered(reader, collection_id, ids)
+            answered = episodes.load_answered(reader, collection_id, ids)
             read = {episode: shown_passages for one in state.rounds for episode, shown_passages in _read(one)}
             shown_passages = sorted({passage for passages_ in read.values() for passage in passages_})
             sentences: dict[int, list[int]] = {}
-            for sentence in passages.sentences_of(reader, collection_id, shown_passages):
+            for sentence in passages.list_sentences(reader, collection_id, shown_passages):
                 sentences.setdefault(sentence.passage_id, []).append(sentence.id)
             named = {
                 key: stored.external_id
-                for key, stored in passages.by_id(reader, collection_id, shown_passages).items()
+                for key, stored in passages.load_by_id(reader, collection_id, shown_passages).items()
             }
         queries = [
-            _query(one, answered[one], read.get(one, ()), _before(state, one), sentences, named)
+            _query(one, answered[one], read.get(one, ()), _list_earlier_pool(state, one), sentences, named)
             for one in ids
             if one in answered
         ]
@@ -91,7 +91,10 @@ class Teacher:
         own = [query for query in queries if query.text == state.question]
         parts = [query for query in queries if query.text != state.question]
         verdicts = [
-            replace(_whole(query, verdict, logged, _units(state, parts)), rounds=judged_rounds(state))
+            replace(
+                _build_session_verdict(query, verdict, logged, _units(state, parts)),
+                rounds=list_judged_rounds(state),
+            )
             for query in own[:1]
         ]
         verdicts += [one for query in parts if (one := _part(query, verdict, logged)) is not None]
@@ -110,7 +113,7 @@ class Teacher:
             InvalidRequestError: it names what there is not.
         """
         with self._database.snapshot() as reader:
-            logged = resolved(verdict, look_up(reader, scope.collection.id, verdict))
+            logged = resolve_verdict(verdict, look_up(reader, scope.collection.id, verdict))
             named = passages.sentences_by_id(reader, scope.collection.id, logged.supports)
         passage_ids = {*logged.passages, *(sentence.passage_id for sentence in named.values())}
         if not (logged.complete and passage_ids):
@@ -124,7 +127,7 @@ class Teacher:
         """Have the session's own conclusion count as a verdict, once; nothing where it came to none."""
         if state.stop_reason not in CONCLUSIVE:
             return []
-        cites = _cited(state)
+        cites = _list_cited_sentences(state)
         if not cites:
             return []
         verdict = Verdict(
@@ -137,7 +140,7 @@ class Teacher:
         return self.judge(scope, state, verdict, f"own {len(state.rounds)}")
 
 
-def _cited(state: SessionState) -> list[int]:
+def _list_cited_sentences(state: SessionState) -> list[int]:
     """The sentences that a conclusion rests on: those that the answer cites, else those that state a binding.
 
     A binding whose value its sentence does not contain, as where the passage's title gave it, teaches nothing.
@@ -169,7 +172,7 @@ def _read(one: Round) -> list[tuple[UUID, list[int]]]:
     return list(zip(one.episodes, shown_passages, strict=False))
 
 
-def _before(state: SessionState, episode: UUID) -> set[int]:
+def _list_earlier_pool(state: SessionState, episode: UUID) -> set[int]:
     """Return the pool before the round of a query: its walk began with that, and did not find it."""
     number = next(one.number for one in state.rounds if episode in one.episodes)
     return {one.sentence_id for one in state.pool if one.round < number}
@@ -193,7 +196,9 @@ def _query(
     )
 
 
-def _whole(query: _Query, verdict: Verdict, logged: LoggedVerdict, units: Sequence[Expansion]) -> Verdict:
+def _build_session_verdict(
+    query: _Query, verdict: Verdict, logged: LoggedVerdict, units: Sequence[Expansion]
+) -> Verdict:
     """The verdict as the session's own question is to hear it."""
     missed = [sentence for sentence in logged.supports if sentence not in query.seen]
     success = verdict.retrieval_success

@@ -27,7 +27,7 @@ class OrderedPassages:
     covered: float
 
 
-def ranked_by_rules(
+def rank_by_rules(
     state: SessionState, queries: Sequence[AskedQuery], evidence: Sequence[PoolSentence], notes: Sequence[Note] = ()
 ) -> OrderedPassages:
     """Rank all passages read, see ``core.planning.pool_ranking``; the caller's passages come last.
@@ -50,7 +50,7 @@ def ranked_by_rules(
     return OrderedPassages(list(dict.fromkeys([*ranked, *brought])), enough, covered_share)
 
 
-def evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list[int]:
+def move_evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list[int]:
     """The passages that have a sentence in the pool before those that have none, as a model that sifted them
     judges.
     """

@@ -12,25 +12,25 @@ from uuid import UUID
 import structlog
 
 from engram.context.errors import BudgetSpentError, LlmError
-from engram.core.planning.session import Conclusion, Cost, CurationCounts, PoolSentence, Round, spent
+from engram.core.planning.session import Conclusion, Cost, CurationCounts, PoolSentence, Round, find_exhausted_limit
 from engram.providers.language import Language
 from engram.providers.llm import Llm, token_meter
 from engram.services.auth.quotas import QuotaService
-from engram.services.auth.scope import Principal, Scope, keyless
+from engram.services.auth.scope import Principal, Scope, is_keyless
 from engram.services.experiments.experiment_arms import ServingService
 from engram.services.jobs.work import Work
 from engram.services.learning.judge_exam import ModelExam
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.graph_walk import merged
+from engram.services.retrieval.graph_walk import merge_walks
 from engram.services.sessions.agent_planner import AgentPlanner
-from engram.services.sessions.caller_round import CallerRound, given_of, given_step
+from engram.services.sessions.caller_round import CallerRound, read_caller_round, run_caller_round
 from engram.services.sessions.graph_publication import Publisher
 from engram.services.sessions.planner import SessionPlanner, SessionStep
 from engram.services.sessions.round_judge import RoundJudge
 from engram.services.sessions.session_feedback import Teacher
-from engram.services.sessions.session_state import SessionState, state_of, stored_cost
+from engram.services.sessions.session_state import SessionState, build_state, format_cost
 from engram.services.sessions.session_tools import StepTools
-from engram.services.sessions.tree_options import said_of
+from engram.services.sessions.tree_options import parse_planner_options
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.jobs import jobs
@@ -70,10 +70,10 @@ class SessionRunner:
 
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
-        caller_round = given_of(work.job.payload)
+        caller_round = read_caller_round(work.job.payload)
         session = UUID(work.job.payload["session"])
         with self._database.read() as reader:
-            collection = collections.by_id(reader, work.job.collection_id)
+            collection = collections.load_by_id(reader, work.job.collection_id)
         while not work.should_stop():
             with self._database.snapshot() as reader:
                 state = load(reader, collection.id, session)
@@ -87,7 +87,7 @@ class SessionRunner:
             if state.status != "running":
                 self._finish(work, Scope(asker, collection), state)
                 return
-            with token_meter.on(None if keyless(asker) else self._quotas.meter(asker)):
+            with token_meter.on(None if is_keyless(asker) else self._quotas.meter(asker)):
                 self._step(work, Scope(asker, collection), state, caller_round)
 
     def let_go(self, writer: Writer, job: Job) -> None:
@@ -98,20 +98,20 @@ class SessionRunner:
 
     def _step(self, work: Work, scope: Scope, state: SessionState, caller_round: CallerRound | None) -> None:
         tools = StepTools(self._database, self._serving, self._language, self._llm, scope, state)
-        step = self._next(state, tools, caller_round)
+        step = self._run_step(state, tools, caller_round)
         if step.stop is None:
             after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))
-            step = replace(step, stop=spent(state.budget, after))
+            step = replace(step, stop=find_exhausted_limit(state.budget, after))
         if step.stop is None and caller_round is not None:
             step = replace(step, stop="asked")
         if step.action is not None:
-            step = self._rounds.judged(scope, state, step)
+            step = self._rounds.judge_step(scope, state, step)
         if step.stop is None and state.asked.stop == "llm":
-            step = _judged(state, step, tools)
+            step = _judge_step(state, step, tools)
         if step.stop is not None:
-            step = _concluded(state, step, tools)
+            step = _conclude_step(state, step, tools)
         cost = tools.meter.cost + Cost(rounds=int(step.action is not None))
-        written = _written(state, step, cost, tools.meter.fresh)
+        written = _build_round_update(state, step, cost, tools.meter.fresh)
         try:
             with self._database.write() as writer:
                 work.advance(writer, created=cost.rounds)
@@ -128,20 +128,20 @@ class SessionRunner:
             stop_reason=step.stop,
         )
 
-    def _next(self, state: SessionState, tools: StepTools, caller_round: CallerRound | None) -> SessionStep:
+    def _run_step(self, state: SessionState, tools: StepTools, caller_round: CallerRound | None) -> SessionStep:
         try:
-            reason = spent(state.budget, state.cost)
+            reason = find_exhausted_limit(state.budget, state.cost)
             if reason is not None:
                 return SessionStep(action=None, stop=reason)
             if caller_round is not None and caller_round.says:
-                return given_step(state, tools, caller_round)
+                return run_caller_round(state, tools, caller_round)
             return self._planners[state.planner].step(state, tools)
         except BudgetSpentError as error:
             return SessionStep(action=None, stop=error.extra["reason"])
 
     def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
         """Have the session's own conclusion count and its graph be kept, if that was asked for; close the job."""
-        graph = said_of(state.asked.options).graph
+        graph = parse_planner_options(state.asked.options).graph
         if state.status == "stopped" and graph is not None and state.planner == AgentPlanner.name:
             self._publisher.publish(scope, state, graph)
         reason = self._learn(scope, state) if state.status == "stopped" and state.asked.learn else None
@@ -167,7 +167,7 @@ class SessionRunner:
 
 
 def _write(writer: Writer, state: SessionState, written: RoundUpdate, sentences: Sequence[int]) -> None:
-    existing = sessions.standing(writer, state.collection_id, written.reads, sentences)
+    existing = sessions.lock_if_unchanged(writer, state.collection_id, written.reads, sentences)
     if not (existing and sessions.write_round(writer, state.collection_id, state.id, written)):
         raise _OvertakenError
 
@@ -183,7 +183,7 @@ def load(reader: Reader, collection_id: int, session: UUID) -> SessionState | No
     stored = sessions.find(reader, collection_id, session)
     if stored is None:
         return None
-    return state_of(
+    return build_state(
         collection_id,
         stored,
         sessions.rounds(reader, collection_id, session),
@@ -191,7 +191,7 @@ def load(reader: Reader, collection_id: int, session: UUID) -> SessionState | No
     )
 
 
-def _judged(state: SessionState, step: SessionStep, tools: StepTools) -> SessionStep:
+def _judge_step(state: SessionState, step: SessionStep, tools: StepTools) -> SessionStep:
     """The step, stopped if the model says that the pool answers the question."""
     if tools.llm is None:
         return step
@@ -202,7 +202,7 @@ def _judged(state: SessionState, step: SessionStep, tools: StepTools) -> Session
     return replace(step, stop="answered") if sufficient else step
 
 
-def _concluded(state: SessionState, step: SessionStep, tools: StepTools) -> SessionStep:
+def _conclude_step(state: SessionState, step: SessionStep, tools: StepTools) -> SessionStep:
     """The step with an answer in words, if one was asked for and the planner gave none."""
     if not state.asked.answer or step.conclusion is not None or tools.llm is None:
         return step
@@ -214,7 +214,7 @@ def _concluded(state: SessionState, step: SessionStep, tools: StepTools) -> Sess
     return replace(step, conclusion=Conclusion(draft.text, draft.sufficient, draft.cited))
 
 
-def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence[int]) -> RoundUpdate:
+def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence[int]) -> RoundUpdate:
     warnings = [asdict(warning) for warning in step.warnings]
     details = {
         "sub_question": step.sub_question,
@@ -240,7 +240,7 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
             ),
             sufficiency=enough,
             covered=covered,
-            cost=stored_cost(cost),
+            cost=format_cost(cost),
             warnings=warnings,
             walk=_walk(step),
         )
@@ -253,11 +253,11 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
             for one in step.found
         ],
         reads=reads,
-        cost=stored_cost(state.cost + cost),
+        cost=format_cost(state.cost + cost),
         ranked=state.ranked if step.ranked is None else step.ranked,
         sufficiency=enough,
         covered=covered,
-        notes=[note.stored() for note in (state.notes if step.notes is None else step.notes)],
+        notes=[note.to_json() for note in (state.notes if step.notes is None else step.notes)],
         plan_state=state.plan_state if step.plan_state is None else step.plan_state,
         conclusion=None
         if concluded is None
@@ -270,4 +270,4 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
 def _walk(step: SessionStep) -> Mapping[str, Any] | None:
     """Return the frontier for the next round to resume: the strongest entries of all the round's queries."""
     rests = [query.rest for query in step.asked if query.rest is not None]
-    return merged(rests).stored() if rests else None
+    return merge_walks(rests).to_json() if rests else None

@@ -11,21 +11,21 @@ import structlog
 
 from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
-from engram.core.planning.session import Budget, SessionSummary, Status, spent
+from engram.core.planning.session import Budget, SessionSummary, Status, find_exhausted_limit
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
-from engram.services.jobs.idempotent_jobs import once
+from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import session_kind
 from engram.services.jobs.job_runner import Runner
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolved
-from engram.services.retrieval.query_plan import new_query_id
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolve_verdict
+from engram.services.retrieval.query_plan import create_query_id
 from engram.services.sessions.planner import SessionPlanner
-from engram.services.sessions.rfm_rag_planner import published_request
+from engram.services.sessions.rfm_rag_planner import adapt_request
 from engram.services.sessions.session_runner import load
 from engram.services.sessions.session_state import SessionRequest, SessionState
 from engram.services.sessions.session_views import SessionProgress, SessionView, session_view
-from engram.services.sessions.tree_options import options_of, said_of
+from engram.services.sessions.tree_options import parse_planner_options, read_options
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.jobs import jobs
@@ -80,17 +80,17 @@ class SessionService:
             ForbiddenError: it is to learn, and whoever asks may not judge; or it needs a language model, and they
                 may not use it. Where rules do without one, they do.
         """
-        target, session = scope.collection, new_query_id()
+        target, session = scope.collection, create_query_id()
         self._encoder.check(target)
         self._encoder.check_question(new.question)
-        new = replace(new, asked=published_request(new.planner, new.asked))
+        new = replace(new, asked=adapt_request(new.planner, new.asked))
         self._check(new)
         if new.asked.learn:
             scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
-        if said_of(new.asked.options).graph is not None:
+        if parse_planner_options(new.asked.options).graph is not None:
             scope.need(INGEST, "A session whose graph is kept as one of the collection's")
             scope.need(JUDGE, "A session whose graph is kept, corrections included")
-        if not scope.may(LLM):
+        if not scope.is_allowed(LLM):
             self._check_rules_do(scope, new)
             new = replace(new, budget=replace(new.budget, llm_calls=0))
         asked, budget = asdict(new.asked), asdict(new.budget)
@@ -115,7 +115,7 @@ class SessionService:
 
         request = json.dumps(["session", new.question, new.planner, asked, budget], sort_keys=True)
         body_hash = hashlib.sha256(request.encode()).digest()
-        found, opened = once(
+        found, opened = begin_once(
             self._database, target.id, target.name, scope.principal.name, key, body_hash, session, begin
         )
         if opened:
@@ -138,14 +138,14 @@ class SessionService:
         state = self.state(scope, session)
         if state.planner == CALLER and question is None and not evidence:
             raise InvalidRequestError("A round of this session needs a question or evidence: it has no planner.")
-        reason = spent(state.budget, state.cost)
+        reason = find_exhausted_limit(state.budget, state.cost)
         if reason is not None:
             raise ConflictError(f"Session {session} has spent its budget of {reason.replace('_', ' ')}.")
-        round_payload = {"question": question, "evidence": self._resolved(scope, evidence)}
+        round_payload = {"question": question, "evidence": self._resolve_evidence(scope, evidence)}
         job = uuid4()
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             self._queue(writer, target.id, session, job, {"session": str(session), "round": round_payload}, 1)
             if not sessions.go_on(writer, target.id, session, job):
                 stored = sessions.find(writer, target.id, session)
@@ -164,15 +164,15 @@ class SessionService:
         claimant, lane = uuid4(), session_kind(session).lane
         deadline = time.monotonic() + WAIT_SECONDS
 
-        def over() -> bool:
+        def is_over() -> bool:
             return time.monotonic() >= deadline
 
-        while self._running(scope, session) and not over():
+        while self._is_running(scope, session) and not is_over():
             job = self._runner.claim(claimant, [lane], scope.collection.id)
             if job is None:
                 time.sleep(POLL_SECONDS)
             else:
-                self._runner.carry_out(job, over)
+                self._runner.carry_out(job, is_over)
         return self.read(scope, session)
 
     def read(self, scope: Scope, session: UUID) -> SessionView:
@@ -182,11 +182,11 @@ class SessionService:
             NotFoundError: there is no such session.
         """
         with self._database.snapshot() as reader:
-            return session_view(reader, scope, _visible_state(reader, scope, session))
+            return session_view(reader, scope, _load_visible_state(reader, scope, session))
 
     def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[SessionSummary]:
         """The collection's sessions that whoever asks may see, the latest first, those begun before ``before``."""
-        everyone = scope.may(AUDIT)
+        everyone = scope.is_allowed(AUDIT)
         with self._database.read() as reader:
             return session_lists.page(
                 reader,
@@ -206,7 +206,7 @@ class SessionService:
         with self._database.snapshot() as reader:
             stored = sessions.find(reader, scope.collection.id, session)
             if stored is None or not scope.sees(stored.principal):
-                raise missing(scope, session)
+                raise build_missing_error(scope, session)
             return SessionProgress(stored.status, sessions.rounds(reader, scope.collection.id, session, after))
 
     def state(self, scope: Scope, session: UUID) -> SessionState:
@@ -216,7 +216,7 @@ class SessionService:
             NotFoundError: there is no such session.
         """
         with self._database.snapshot() as reader:
-            return _visible_state(reader, scope, session)
+            return _load_visible_state(reader, scope, session)
 
     def cancel(self, scope: Scope, session: UUID) -> SessionView:
         """Have the session end; what its rounds found stays. One that has ended stays as it is.
@@ -229,20 +229,20 @@ class SessionService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone_error(target.name)
+                raise collections.build_gone_error(target.name)
             stored = sessions.find(writer, target.id, session)
             if stored is None or not scope.sees(stored.principal):
-                raise missing(scope, session)
+                raise build_missing_error(scope, session)
             if stored.job_id is not None and stored.status == "running":
                 jobs.request_cancel(writer, target.id, stored.job_id)
             sessions.end(writer, target.id, session, "cancelled")
         return self.read(scope, session)
 
-    def _running(self, scope: Scope, session: UUID) -> bool:
+    def _is_running(self, scope: Scope, session: UUID) -> bool:
         with self._database.read() as reader:
             stored = sessions.find(reader, scope.collection.id, session)
         if stored is None:
-            raise missing(scope, session)
+            raise build_missing_error(scope, session)
         return stored.status == "running"
 
     def _check(self, new: NewSession) -> None:
@@ -250,7 +250,7 @@ class SessionService:
         if planner is None and new.planner != CALLER:
             names = ", ".join([*self._planners, CALLER])
             raise InvalidRequestError(f"There is no planner {new.planner!r}; there are {names}.")
-        options_of(new.asked.options)
+        read_options(new.asked.options)
         if self._llm is not None:
             return
         if planner is not None and planner.needs_llm:
@@ -271,23 +271,23 @@ class SessionService:
         kind = session_kind(session)
         jobs.add(writer, collection_id, job, kind=kind.name, lane=kind.lane, payload=payload, received=rounds)
 
-    def _resolved(self, scope: Scope, evidence: Sequence[NamedSentence]) -> list[int]:
+    def _resolve_evidence(self, scope: Scope, evidence: Sequence[NamedSentence]) -> list[int]:
         """The ids of the caller's sentences: nothing enters a pool that is not a sentence of a passage."""
         if not evidence:
             return []
         with self._database.read() as reader:
             verdict = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
-            return list(resolved(verdict, look_up(reader, scope.collection.id, verdict)).supports)
+            return list(resolve_verdict(verdict, look_up(reader, scope.collection.id, verdict)).supports)
 
 
-def _visible_state(reader: Reader, scope: Scope, session: UUID) -> SessionState:
+def _load_visible_state(reader: Reader, scope: Scope, session: UUID) -> SessionState:
     """The session, if there is one and whoever asks may see it; raises NotFoundError else."""
     state = load(reader, scope.collection.id, session)
     if state is None or not scope.sees(state.principal):
-        raise missing(scope, session)
+        raise build_missing_error(scope, session)
     return state
 
 
-def missing(scope: Scope, session: UUID) -> NotFoundError:
+def build_missing_error(scope: Scope, session: UUID) -> NotFoundError:
     """Make the error for a session that does not exist."""
     return NotFoundError(f"There is no session {session} in collection {scope.collection.name!r}.")

@@ -20,9 +20,9 @@ from engram.core.planning.session import (
     Status,
     StopReason,
     StopRule,
-    loaded_note,
+    load_note,
 )
-from engram.services.retrieval.graph_walk import Walk, loaded
+from engram.services.retrieval.graph_walk import Walk, load_walk
 from engram.storage.sessions.sessions import StoredEvidence, StoredSession
 
 ENOUGH = 0.9
@@ -117,7 +117,7 @@ class SessionState:
     def walk(self) -> Walk | None:
         """Frontier of the last round that walked."""
         stored = next((one.walk for one in reversed(self.rounds) if one.walk is not None), None)
-        return None if stored is None else loaded(stored)
+        return None if stored is None else load_walk(stored)
 
     @property
     def sub_questions(self) -> list[str]:
@@ -130,7 +130,7 @@ class SessionState:
         return [query for one in self.rounds for query in one.said.get("queries", ())]
 
 
-def state_of(
+def build_state(
     collection_id: int,
     stored: StoredSession,
     rounds: Sequence[Round],
@@ -152,7 +152,7 @@ def state_of(
         stop_reason=stored.stop_reason,  # type: ignore[arg-type]
         rounds=rounds,
         pool=[PoolSentence(*(getattr(one, name) for name in PoolSentence.__slots__)) for one in evidence],
-        notes=[loaded_note(note) for note in stored.notes],
+        notes=[load_note(note) for note in stored.notes],
         ranked=list(stored.ranked),
         read=_read(rounds, evidence),
         sufficiency=stored.sufficiency,
@@ -178,6 +178,6 @@ def _read(rounds: Sequence[Round], evidence: Sequence[StoredEvidence]) -> dict[i
     return read
 
 
-def stored_cost(cost: Cost) -> dict[str, Any]:
+def format_cost(cost: Cost) -> dict[str, Any]:
     """Return the cost as JSON, seconds to the millisecond."""
     return asdict(cost) | {"seconds": round(cost.seconds, 3)}

@@ -111,7 +111,7 @@ class StepMeter:
         with self._lock:
             self._usage += usage
 
-    def seconds_left(self) -> float:
+    def measure_remaining_seconds(self) -> float:
         """Return the rest of the session's budget of seconds."""
         return self._budget.seconds - (self._before + self.cost).seconds
 
@@ -143,7 +143,7 @@ class StepMeter:
                 allowed.append(passage)
         return allowed
 
-    def saw(self, sentences: Iterable[int]) -> None:
+    def note_sentences(self, sentences: Iterable[int]) -> None:
         """Note sentences that the step goes by."""
         with self._lock:
             self._sentences.update(sentences)
@@ -191,7 +191,7 @@ class StepTools:
         self.language = language
         self.meter = StepMeter(state.budget, state.cost, state.read)
         afford = state.budget.llm_calls > 0 and state.budget.tokens > 0
-        self.llm = llm.metered(self.meter) if llm is not None and afford else None
+        self.llm = llm.attach_meter(self.meter) if llm is not None and afford else None
 
     def ask(
         self,
@@ -216,13 +216,13 @@ class StepTools:
         self.meter.room()
         most = top_k or self._state.asked.top_k
         answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
-        passages_shown = self._found_passages(answer)
+        passages_shown = self._list_found_passages(answer)
         if binds is not None:
             passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]
             passages_shown = sorted(passages_shown, key=lambda passage: -passage.binds)[:most]
         allowed = set(self.meter.reads([passage.id for passage in passages_shown]))
         read = [passage for passage in passages_shown if passage.id in allowed]
-        self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
+        self.meter.note_sentences(sentence.id for passage in read for sentence in passage.sentences)
         remembers = answer.memory == "read"
         return AskedQuery(text, answer.query_id, read, answer.sufficiency, answer.rest, remembers, answer.alone)
 
@@ -237,7 +237,7 @@ class StepTools:
             by_id = passages.sentences_by_id(reader, self.scope.collection.id, ids)
         return [by_id[one] for one in ids if one in by_id]
 
-    def readable_ids(self, external_ids: Sequence[str]) -> list[int]:
+    def find_readable_ids(self, external_ids: Sequence[str]) -> list[int]:
         """Return the internal ids of existing passages that may be read, in the order given."""
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external_ids)
@@ -248,8 +248,8 @@ class StepTools:
         """All sentences of these passages with their titles, of those that there still are; names are left out."""
         ordered_ids = sorted(set(passage_ids))
         with self._database.read() as reader:
-            held = passages.by_id(reader, self.scope.collection.id, ordered_ids)
-            sentences = passages.sentences_of(reader, self.scope.collection.id, ordered_ids)
+            held = passages.load_by_id(reader, self.scope.collection.id, ordered_ids)
+            sentences = passages.list_sentences(reader, self.scope.collection.id, ordered_ids)
         titles = {key: passage.title for key, passage in held.items()}
         return [
             ReadSentence(
@@ -272,14 +272,14 @@ class StepTools:
     def document(self, passage: int) -> StreamDocument | None:
         """A passage that was read, as a document; None if it is gone."""
         with self._database.read() as reader:
-            held = passages.by_id(reader, self.scope.collection.id, [passage]).get(passage)
-            sentences = passages.sentences_of(reader, self.scope.collection.id, [passage])
+            held = passages.load_by_id(reader, self.scope.collection.id, [passage]).get(passage)
+            sentences = passages.list_sentences(reader, self.scope.collection.id, [passage])
         if held is None:
             return None
-        self.meter.saw(one.id for one in sentences)
+        self.meter.note_sentences(one.id for one in sentences)
         return StreamDocument(str(passage), held.title, [(one.id, one.text) for one in sentences])
 
-    def curated(
+    def curate_sentences(
         self,
         queries: Sequence[AskedQuery],
         gaps_by_sentence: Mapping[int, Gap | None] | None = None,
@@ -341,7 +341,7 @@ class StepTools:
         )
         return query if request.arm is None else replace(query, **request.arm)
 
-    def _found_passages(self, answer: Answer) -> list[FoundPassage]:
+    def _list_found_passages(self, answer: Answer) -> list[FoundPassage]:
         external = [hit.passage_id for hit in answer.passages]
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external)

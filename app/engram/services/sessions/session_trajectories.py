@@ -15,8 +15,8 @@ from engram.core.planning.session import PoolSentence
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_runner import load
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, thought_text
-from engram.services.sessions.tree_options import said_of
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, format_thought, load_thought
+from engram.services.sessions.tree_options import parse_planner_options
 from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Database, Reader
@@ -88,12 +88,12 @@ class TrajectoryService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def all(self, scope: Scope) -> Iterator[Trajectory]:
+    def read_all(self, scope: Scope) -> Iterator[Trajectory]:
         """Yield the trajectory of every stopped session with an answer, in the order of their ids."""
         collection_id, after = scope.collection.id, None
         while True:
             with self._database.snapshot() as reader:
-                page = session_lists.stopped(reader, collection_id, after, PAGE)
+                page = session_lists.list_stopped(reader, collection_id, after, PAGE)
                 states = [load(reader, collection_id, session) for session in page]
                 whole = [state for state in states if state is not None and state.stop_reason != "erased"]
                 per_session = [list(_trajectories(reader, state)) for state in whole]
@@ -105,18 +105,18 @@ class TrajectoryService:
 
 
 def _trajectories(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
-    planner, inner = _planned(state)
+    planner, inner = _find_planner(state)
     searched = _Searched(reader, state)
     if "tree" in inner:
         yield from _paths(state, planner, inner["tree"], searched)
     elif state.conclusion is not None and state.conclusion.text:
-        steps, options = _chain(state, searched), said_of(state.asked.options)
+        steps, options = _chain(state, searched), parse_planner_options(state.asked.options)
         yield Trajectory(
             state.id, planner, state.question, 0, steps, state.conclusion.text, insert_only=options.insert_only
         )
 
 
-def _planned(state: SessionState) -> tuple[str, Mapping[str, Any]]:
+def _find_planner(state: SessionState) -> tuple[str, Mapping[str, Any]]:
     """Return the planner and its state; ``auto`` has those of the planner that it picked."""
     if state.planner == "auto":
         return str(state.plan_state.get("planner", state.planner)), state.plan_state.get("of", {})
@@ -136,10 +136,10 @@ class _Searched:
         passage_ids |= {one.said["passage"] for one in state.rounds if one.said.get("passage") is not None}
         ids = sorted(passage_ids | {one.passage_id for one in state.pool})
         self._named = {
-            key: one.external_id for key, one in passages.by_id(reader, state.collection_id, ids).items()
+            key: one.external_id for key, one in passages.load_by_id(reader, state.collection_id, ids).items()
         }
         self._sentences: dict[int, list[StoredSentence]] = {}
-        for sentence in passages.sentences_of(reader, state.collection_id, sorted(passage_ids)):
+        for sentence in passages.list_sentences(reader, state.collection_id, sorted(passage_ids)):
             self._sentences.setdefault(sentence.passage_id, []).append(sentence)
 
     def lines(self, queries: Sequence[str], passage: int | None = None) -> list[SentenceLine]:
@@ -185,7 +185,7 @@ def _paths(
     state: SessionState, planner: str, stored: Mapping[str, Any], searched: _Searched
 ) -> Iterator[Trajectory]:
     """One trajectory for each conclusion of a tree, without what other branches did meanwhile."""
-    tree = tree_search.from_data(stored, loaded_thought)
+    tree = tree_search.from_data(stored, load_thought)
     pool = {one.sentence_id: one for one in state.pool}
     first = [searched.line(one) for one in state.pool if one.round == 1]
     for node in tree.nodes:
@@ -219,7 +219,7 @@ def _paths(
                     memory,
                     seen_lines,
                     kept_lines,
-                    thought_text(thought),
+                    format_thought(thought),
                 )
             )
         yield Trajectory(state.id, planner, state.question, node.id, steps, end.answer, end.rating)

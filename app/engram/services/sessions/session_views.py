@@ -72,7 +72,7 @@ def session_view(reader: Reader, scope: Scope, state: SessionState) -> SessionVi
     stored = sessions.find(reader, collection.id, state.id)
     assert stored is not None  # noqa: S101 - the state was read on the same snapshot
     ids = {*state.ranked, *(one.passage_id for one in state.pool)}
-    stored_passages = passages.by_id(reader, collection.id, sorted(ids))
+    stored_passages = passages.load_by_id(reader, collection.id, sorted(ids))
     pool = [one for one in state.pool if one.passage_id in stored_passages]
     standing = {one.sentence_id for one in pool}
     return SessionView(

@@ -18,9 +18,9 @@ from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.pool_planner import PoolPlanner
-from engram.services.sessions.query_drift import invented, sources
+from engram.services.sessions.query_drift import list_invented_names, sources
 from engram.services.sessions.sentence_sifting import SiftedSentences, sift
-from engram.services.sessions.session_rules import evidence_first, ranked_by_rules
+from engram.services.sessions.session_rules import move_evidence_first, rank_by_rules
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import StepTools
 
@@ -43,9 +43,9 @@ class SocraticPlanner:
             return self.rules.step(state, tools)
         notes = [note.text for note in state.notes]
         try:
-            ahead = asking.next_step(tools.llm, state.question, notes, state.sub_questions)
+            ahead = asking.ask_next_step(tools.llm, state.question, notes, state.sub_questions)
         except LlmError as error:
-            step = self.rules.by_rules(state, tools)
+            step = self.rules.run_by_rules(state, tools)
             return replace(step, warnings=(*step.warnings, Fallback("planned-by-rules", error.detail)))
         if ahead.answerable and state.rounds:
             return SessionStep(action=None, stop="answered")
@@ -57,7 +57,7 @@ class SocraticPlanner:
         pool = [sentence.sentence_id for sentence in state.pool]
         queries = [tools.ask(text, pool=pool) for text in texts]
         if "consolidation" in without:
-            sifted = SiftedSentences(*tools.curated(queries), [], [])
+            sifted = SiftedSentences(*tools.curate_sentences(queries), [], [])
         else:
             sifted = sift(state, tools, queries, sub_question, None)
         warnings += sifted.warnings
@@ -65,11 +65,13 @@ class SocraticPlanner:
         answer, failed = self._answer(llm, sub_question, [*state.pool, *evidence])
         warnings += failed
         if "update" in without:
-            notes, failed = _added(state, evidence, answer), []
+            notes, failed = _add_notes(state, evidence, answer), []
         else:
-            notes, failed = self._noted(state, llm, evidence, sub_question, answer)
-        ordered = ranked_by_rules(state, queries, evidence)
-        ranked = ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *evidence])
+            notes, failed = self._update_notes(state, llm, evidence, sub_question, answer)
+        ordered = rank_by_rules(state, queries, evidence)
+        ranked = (
+            ordered.ranked if sifted.warnings else move_evidence_first(ordered.ranked, [*state.pool, *evidence])
+        )
         return SessionStep(
             action="decompose",
             sub_question=sub_question,
@@ -96,13 +98,13 @@ class SocraticPlanner:
             texts, warnings = [sub_question], [Fallback("planned-by-rules", error.detail)]
         known = sources(state)
         for text in list(texts):
-            names = invented(tools, text, known)
+            names = list_invented_names(tools, text, known)
             if names:
                 texts.remove(text)
                 warnings.append(
                     Fallback("planned-by-rules", f"A query named {names[0]!r}, which nothing read names.")
                 )
-        if not texts and not invented(tools, sub_question, known):
+        if not texts and not list_invented_names(tools, sub_question, known):
             texts = [sub_question]
         return list(dict.fromkeys([*own, *texts])) or [state.question], warnings
 
@@ -115,7 +117,7 @@ class SocraticPlanner:
         except LlmError as error:
             return DraftAnswer("", (), False), [Fallback("not-answered", error.detail)]
 
-    def _noted(
+    def _update_notes(
         self,
         state: SessionState,
         llm: Llm,
@@ -130,14 +132,14 @@ class SocraticPlanner:
         try:
             noted = asking.note(llm, state.question, facts, pool, sub_question, answer.text)
         except LlmError as error:
-            return _added(state, (), answer), [Fallback("noted-by-rules", error.detail)]
+            return _add_notes(state, (), answer), [Fallback("noted-by-rules", error.detail)]
         fresh = [
             Note("contradiction" if one.contradicts else "fact", one.text, one.cites, state.number) for one in noted
         ]
         return [*named, *fresh], []
 
 
-def _added(state: SessionState, evidence: Sequence[PoolSentence], answer: DraftAnswer) -> list[Note]:
+def _add_notes(state: SessionState, evidence: Sequence[PoolSentence], answer: DraftAnswer) -> list[Note]:
     """The notes as they were, what was found word for word, and the step's answer if it rests on sentences."""
     notes = [*state.notes, *(Note("fact", one.text, (one.sentence_id,), state.number) for one in evidence)]
     if answer.text and answer.cited:

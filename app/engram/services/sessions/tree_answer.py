@@ -9,11 +9,11 @@ from engram.core.planning.tree_search import Tree, path
 from engram.providers.llm import Llm, reasoning
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.tree_branch import CONCLUDE, BranchState, thought_text
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, format_thought
 from engram.services.sessions.tree_options import TreeOptions
 
 
-def combined(
+def combine_answers(
     state: SessionState,
     llm: Llm,
     options: TreeOptions,
@@ -35,9 +35,9 @@ def combined(
         return conclusion, []
     candidates = [
         " / ".join(
-            [*(thought_text(tree.nodes[at].state) for at in path(tree, node)[1:] if tree.nodes[at].state.answer)]
+            [*(format_thought(tree.nodes[at].state) for at in path(tree, node)[1:] if tree.nodes[at].state.answer)]
         )
-        for node in (_best(tree, group) for group in _answers(tree))
+        for node in (_select_best(tree, group) for group in _answers(tree))
     ]
     evidence = [(one.sentence_id, one.text) for one in pool]
     try:
@@ -62,7 +62,7 @@ def vote(tree: Tree[BranchState]) -> BranchState | None:
     return max(leading, key=lambda one: one.rating or 0.0)
 
 
-def decided(tree: Tree[BranchState], rollouts: int) -> bool:
+def is_decided(tree: Tree[BranchState], rollouts: int) -> bool:
     """Whether no votes that are still to come can change what wins: each of them counts 1 at most."""
     groups, left = _groups(tree), max(0, rollouts - tree.begun)
     if not groups:
@@ -91,6 +91,6 @@ def _answers(tree: Tree[BranchState]) -> list[list[int]]:
     return [[concluded[place] for place in group] for group in groups]
 
 
-def _best(tree: Tree[BranchState], nodes: Sequence[int]) -> int:
+def _select_best(tree: Tree[BranchState], nodes: Sequence[int]) -> int:
     """The node of the highest rating; of equals the first."""
     return max(nodes, key=lambda node: tree.nodes[node].state.rating or 0.0)

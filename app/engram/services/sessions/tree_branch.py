@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from engram.context.errors import BudgetSpentError, LlmError, LlmNotConfiguredError
-from engram.core.planning.rewards import rated
+from engram.core.planning.rewards import convert_rating
 from engram.core.planning.session import CurationCounts, Gap, Note, NoteKind, PoolSentence
 from engram.core.planning.tree_search import SearchLimits
 from engram.providers.llm import Llm, reasoning, session_model
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.sessions.query_drift import invented, sources
+from engram.services.sessions.query_drift import list_invented_names, sources
 from engram.services.sessions.sentence_sifting import SiftedSentences, sift
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery, StepTools
@@ -54,13 +54,13 @@ class BranchState:
     pending: str | None = None
     rating: float | None = None
 
-    def stored(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the state as JSON."""
         return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
 
 
-def loaded_thought(stored: Mapping[str, Any]) -> BranchState:
-    """The thought that ``BranchState.stored`` gave."""
+def load_thought(stored: Mapping[str, Any]) -> BranchState:
+    """The thought that ``BranchState.to_json`` gave."""
     return BranchState(**{**stored, **{name: tuple(stored[name]) for name in _LISTS}})
 
 
@@ -123,8 +123,8 @@ class Branch:
         """
         before = {query.text for query in self.asked}
         known = sources(self._now)
-        texts = [one for one in queries if one not in before and not invented(self.tools, one, known)]
-        if not texts and question not in before and not invented(self.tools, question, known):
+        texts = [one for one in queries if one not in before and not list_invented_names(self.tools, one, known)]
+        if not texts and question not in before and not list_invented_names(self.tools, question, known):
             texts = [question]
         here = len(self.asked)
         for text in dict.fromkeys(texts):
@@ -137,7 +137,7 @@ class Branch:
             sifted = sift(self._now, self.tools, asked, question, gap)
         else:
             every = {sentence.id: gap for query in asked for one in query.passages for sentence in one.sentences}
-            sifted = SiftedSentences(*self.tools.curated(asked, every), [], [])
+            sifted = SiftedSentences(*self.tools.curate_sentences(asked, every), [], [])
         pool_ids = {one.sentence_id for one in self.pool}
         evidence = [
             replace(one, query=None if one.query is None else one.query + here)
@@ -171,14 +171,14 @@ class Branch:
         question = self._last.pending
         if question is None:
             before = [thought.question for thought in self.path if thought.question]
-            following = session_model.next_step(
-                self.llm, self.state.question, self._known(), list(dict.fromkeys([*before, *self.tried]))
+            following = session_model.ask_next_step(
+                self.llm, self.state.question, self._list_known_lines(), list(dict.fromkeys([*before, *self.tried]))
             )
             if following.answerable:
                 return self._conclude()
             question = following.sub_question
         here = len(self.asked)
-        queries = self.seek(question, session_model.queries(self.llm, question, self._known()))
+        queries = self.seek(question, session_model.queries(self.llm, question, self._list_known_lines()))
         evidence = self._evidence(queries)
         draft = self.llm.answer(question, evidence)
         thought = BranchState(
@@ -195,7 +195,7 @@ class Branch:
 
     def _consolidate(self) -> BranchState:
         """A2: what follows from memory, without any search."""
-        finding = reasoning.consolidate(self.llm, self.state.question, self._known(), self._evidence())
+        finding = reasoning.consolidate(self.llm, self.state.question, self._list_known_lines(), self._evidence())
         thought = BranchState(CONSOLIDATE, "", finding.text, finding.cited, settled=bool(finding.text))
         self._note(thought)
         return thought
@@ -207,14 +207,16 @@ class Branch:
         settled = bool(refined.text) and refined.verdict != "unsupported"
         thought = BranchState(REFINE, last.question, refined.text, refined.cited, settled=settled)
         if refined.text != last.answer:
-            self.notes = [note for note in self.notes if note.text != thought_text(last)]
+            self.notes = [note for note in self.notes if note.text != format_thought(last)]
             self._note(thought)
         return thought
 
     def _redirect(self) -> BranchState:
         """A4: the last question, or the session's, in other words; the next step asks it."""
         question = self._last.question or self.state.question
-        return BranchState(REDIRECT, question, pending=reasoning.redirect(self.llm, question, self._known()))
+        return BranchState(
+            REDIRECT, question, pending=reasoning.redirect(self.llm, question, self._list_known_lines())
+        )
 
     def _conclude(self) -> BranchState:
         """A5: the answer to the session's question, and what a judge without a key makes of it.
@@ -229,13 +231,13 @@ class Branch:
         )
         if not draft.text:
             return thought
-        steps = [thought_text(one) for one in self.path if one.answer]
+        steps = [format_thought(one) for one in self.path if one.answer]
         try:
             rating = reasoning.rate(self.llm, self.state.question, draft.text, steps, evidence)
         except LlmError:
             # The answer stands, and may win where no other does; as a rollout this one failed.
             return replace(thought, rating=None)
-        return replace(thought, rating=rated(rating))
+        return replace(thought, rating=convert_rating(rating))
 
     def _evidence(self, new_sentences: Sequence[PoolSentence] = ()) -> list[tuple[int, str]]:
         """The sentences that a step sees; without memory those that its own search kept, or the path's steps."""
@@ -246,11 +248,11 @@ class Branch:
             seen_ids = {sentence for thought in self.path for sentence in thought.kept}
         return [(one.sentence_id, one.text) for one in self.pool if one.sentence_id in seen_ids]
 
-    def _known(self) -> list[str]:
+    def _list_known_lines(self) -> list[str]:
         """The working memory in lines; without one what this path concluded."""
         if self.means.update:
             return [note.text for note in self.notes]
-        return [thought_text(thought) for thought in self.path if thought.answer]
+        return [format_thought(thought) for thought in self.path if thought.answer]
 
     def _remember(self, thought: BranchState, evidence: Sequence[tuple[int, str]]) -> None:
         """Have memory written anew with what a step came to (Eq. 2), or the step's answer added if that fails."""
@@ -259,7 +261,7 @@ class Branch:
         number = self.state.number
         try:
             noted = session_model.note(
-                self.llm, self.state.question, self._known(), evidence, thought.question, thought.answer
+                self.llm, self.state.question, self._list_known_lines(), evidence, thought.question, thought.answer
             )
         except LlmError as error:
             self.warnings.append(Fallback("noted-by-rules", error.detail))
@@ -275,10 +277,10 @@ class Branch:
     def _note(self, thought: BranchState) -> None:
         """Have memory keep an answer that sentences bear out."""
         if self.means.update and thought.answer and thought.cites and thought.settled:
-            self.notes.append(Note("fact", thought_text(thought), thought.cites, self.state.number))
+            self.notes.append(Note("fact", format_thought(thought), thought.cites, self.state.number))
 
 
-def possible(path: Sequence[BranchState], depth: int, limits: SearchLimits) -> tuple[str, ...]:
+def list_possible_actions(path: Sequence[BranchState], depth: int, limits: SearchLimits) -> tuple[str, ...]:
     """Actions that a branch may go on by, the one to go on by first in front; none after a conclusion.
 
     Args:
@@ -304,6 +306,6 @@ def possible(path: Sequence[BranchState], depth: int, limits: SearchLimits) -> t
     return actions
 
 
-def thought_text(thought: BranchState) -> str:
+def format_thought(thought: BranchState) -> str:
     """A thought as memory has it: what was asked, and what came of it."""
     return f"{thought.question} {thought.answer}".strip()

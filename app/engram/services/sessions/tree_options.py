@@ -58,7 +58,7 @@ class PlannerOptions(BaseModel):
     coverage: float = Field(1.0, gt=0.0, le=1.0)
 
 
-def said_of(payload: Mapping[str, Any] | None) -> PlannerOptions:
+def parse_planner_options(payload: Mapping[str, Any] | None) -> PlannerOptions:
     """A session's options, checked.
 
     Raises:
@@ -72,13 +72,13 @@ def said_of(payload: Mapping[str, Any] | None) -> PlannerOptions:
         raise InvalidRequestError(f"options.{name}: {first['msg']}.") from error
 
 
-def options_of(payload: Mapping[str, Any] | None) -> TreeOptions:
+def read_options(payload: Mapping[str, Any] | None) -> TreeOptions:
     """Read a session's options.
 
     Raises:
         InvalidRequestError: one is unknown or out of its range.
     """
-    options = said_of(payload)
+    options = parse_planner_options(payload)
     return TreeOptions(
         SearchLimits(options.depth, options.width, options.rollouts, options.exploration),
         options.together,

@@ -25,12 +25,19 @@ from engram.providers.llm.tree_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.pool_planner import PoolPlanner
-from engram.services.sessions.session_rules import OrderedPassages, evidence_first, ranked_by_rules
+from engram.services.sessions.session_rules import OrderedPassages, move_evidence_first, rank_by_rules
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery, StepTools
-from engram.services.sessions.tree_answer import combined, decided
-from engram.services.sessions.tree_branch import CALLS, CONCLUDE, Branch, BranchState, loaded_thought, possible
-from engram.services.sessions.tree_options import TreeOptions, options_of
+from engram.services.sessions.tree_answer import combine_answers, is_decided
+from engram.services.sessions.tree_branch import (
+    CALLS,
+    CONCLUDE,
+    Branch,
+    BranchState,
+    list_possible_actions,
+    load_thought,
+)
+from engram.services.sessions.tree_options import TreeOptions, read_options
 from engram.services.sessions.tree_quota import Quota, Share, shares
 
 
@@ -53,21 +60,23 @@ class TreePlanner:
             BudgetSpentError: a budget does not suffice for any of it.
             InvalidRequestError: the session's options are none of this planner's.
         """
-        options = options_of(state.asked.options)
+        options = read_options(state.asked.options)
         if tools.llm is None:
             return self.rules.step(state, tools)
         tree = _tree(state)
         if tree is None:
-            tree = tree_search.plant(BranchState(), possible([BranchState()], 0, options.limits), options.limits)
+            tree = tree_search.plant(
+                BranchState(), list_possible_actions([BranchState()], 0, options.limits), options.limits
+            )
             if state.question not in state.queries:  # as it was if another planner began
-                return self._first(state, tools, options, tree)
+                return self._run_first_round(state, tools, options, tree)
         wave = _Wave(state, tools, tools.llm, options, tree)
         grown = wave.run()
         if wave.failed_throughout:
-            return self._by_rules(state, tools, grown, wave.failures)
+            return self._run_by_rules(state, tools, grown, wave.failures)
         return wave.step(grown)
 
-    def _by_rules(
+    def _run_by_rules(
         self, state: SessionState, tools: StepTools, tree: Tree[BranchState], failures: Sequence[str]
     ) -> SessionStep:
         """Do the pool planner's round where the model failed every rollout; the tree keeps count of them.
@@ -76,29 +85,29 @@ class TreePlanner:
             BudgetSpentError: a budget does not suffice for it.
         """
         inner = replace(state, plan_state=state.plan_state.get("rules", {}))
-        step = self.rules.by_rules(inner, tools)
+        step = self.rules.run_by_rules(inner, tools)
         warnings = [Fallback("planned-by-rules", detail) for detail in dict.fromkeys(failures)]
         rules_state = inner.plan_state if step.plan_state is None else step.plan_state
         return replace(
-            step, plan_state={**_stored(tree), "rules": rules_state}, warnings=[*step.warnings, *warnings]
+            step, plan_state={**_format_tree(tree), "rules": rules_state}, warnings=[*step.warnings, *warnings]
         )
 
-    def _first(
+    def _run_first_round(
         self, state: SessionState, tools: StepTools, options: TreeOptions, tree: Tree[BranchState]
     ) -> SessionStep:
         branch = Branch(state, tools, options.means, [BranchState()], list(state.pool), list(state.notes))
         evidence = branch.seek(state.question, [state.question])
-        ordered = ranked_by_rules(state, branch.asked, evidence)
+        ordered = rank_by_rules(state, branch.asked, evidence)
         return SessionStep(
             action="ask",
             asked=branch.asked,
             found=evidence,
             curated=branch.curated,
             notes=branch.notes,
-            ranked=_ranked(ordered, branch.pool, branch.warnings),
+            ranked=_rank_passages(ordered, branch.pool, branch.warnings),
             sufficiency=ordered.sufficiency,
             covered=ordered.covered,
-            plan_state=_stored(tree),
+            plan_state=_format_tree(tree),
             warnings=branch.warnings,
         )
 
@@ -115,7 +124,7 @@ class _Wave:
         self._options = options
         self._before = tree
         self._limits = _limits(options, tree)
-        self._share, self._size = self._shared_out()
+        self._share, self._size = self._divide_budget()
         self._branches: dict[int, Branch] = {}
         self._failures: dict[int, str] = {}
         self._stepped = False
@@ -140,10 +149,10 @@ class _Wave:
     def step(self, tree: Tree[BranchState]) -> SessionStep:
         """Return the result of the wave."""
         nothing_left = tree_search.claim(tree, self._limits, self._options.seed) is None
-        if self._options.combine == "vote" and decided(tree, self._limits.rollouts):
+        if self._options.combine == "vote" and is_decided(tree, self._limits.rollouts):
             nothing_left = True
-        pool, notes, asked, curated = self._merged(tree)
-        conclusion, warnings = combined(self._state, self._llm, self._options, tree, pool, last=nothing_left)
+        pool, notes, asked, curated = self._merge_rollouts(tree)
+        conclusion, warnings = combine_answers(self._state, self._llm, self._options, tree, pool, last=nothing_left)
         outcomes = [
             Fallback("not-answered", f"Rollout {at + 1}: {self._failures[at]}") for at in sorted(self._failures)
         ]
@@ -153,24 +162,24 @@ class _Wave:
         if tree is self._before:
             return SessionStep(action=None, conclusion=conclusion, stop=stop, warnings=warnings)
         evidence = pool[len(self._state.pool) :]
-        ordered = ranked_by_rules(self._state, asked, evidence)
+        ordered = rank_by_rules(self._state, asked, evidence)
         return SessionStep(
             action="rollouts",
             asked=asked,
             found=evidence,
             curated=curated,
             notes=notes,
-            ranked=_ranked(ordered, pool, outcomes),
+            ranked=_rank_passages(ordered, pool, outcomes),
             sufficiency=ordered.sufficiency,
             covered=ordered.covered,
-            plan_state=_stored(tree),
+            plan_state=_format_tree(tree),
             said={"rollouts": len(self._branches), "failed": tree.failed - self._before.failed, "prompts": VERSION},
             conclusion=conclusion,
             stop=stop,
             warnings=[*outcomes, *warnings],
         )
 
-    def _shared_out(self) -> tuple[Share, int]:
+    def _divide_budget(self) -> tuple[Share, int]:
         """Return the cost limit of each rollout and their number; no rollout can take another's share."""
         remaining_shares = shares(self._state.budget, self._state.cost)
         rounds = max(1, self._state.budget.rounds - self._state.cost.rounds)
@@ -184,13 +193,13 @@ class _Wave:
                 remaining_shares.llm_calls // sum(CALLS[action] for action in ("decompose", CONCLUDE)),
             ),
         )
-        return remaining_shares.among(size), size
+        return remaining_shares.divide(size), size
 
     def _roll(self, tree: Tree[BranchState], claimed: RolloutClaim) -> Rollout[BranchState]:
         """From the claimed action to a conclusion, as far as the rollout's share of the budget goes."""
         quota = Quota(self._tools.meter, self._share)
         tools = copy.copy(self._tools)
-        tools.llm = self._llm.metered(quota)
+        tools.llm = self._llm.attach_meter(quota)
         at = tree.nodes[claimed.node]
         siblings = [tree.nodes[child].state.question for child in at.children]
         branch = Branch(
@@ -209,7 +218,7 @@ class _Wave:
             while True:
                 thought = branch.act(action)
                 depth += 1
-                follow = possible(branch.path, depth, self._limits)
+                follow = list_possible_actions(branch.path, depth, self._limits)
                 steps.append(tree_search.TreeStep(action, thought, follow))
                 if thought.did == CONCLUDE:
                     return Rollout(tuple(steps), thought.rating)
@@ -222,7 +231,7 @@ class _Wave:
                 self._stepped = True
             return Rollout(tuple(steps), None)
 
-    def _merged(
+    def _merge_rollouts(
         self, tree: Tree[BranchState]
     ) -> tuple[list[PoolSentence], list[Note], list[AskedQuery], CurationCounts]:
         """The shared memory after the wave: what rollouts found, in the order in which they were begun.
@@ -253,20 +262,22 @@ class _Wave:
         return pool, notes, asked, curated
 
 
-def _ranked(ordered: OrderedPassages, pool: Sequence[PoolSentence], warnings: Sequence[Fallback]) -> list[int]:
+def _rank_passages(
+    ordered: OrderedPassages, pool: Sequence[PoolSentence], warnings: Sequence[Fallback]
+) -> list[int]:
     """Passages by rules; those first of which the model kept something, where it was the model that sifted."""
     if any(warning.type == "sifted-by-rules" for warning in warnings):
         return ordered.ranked
-    return evidence_first(ordered.ranked, pool)
+    return move_evidence_first(ordered.ranked, pool)
 
 
-def _stored(tree: Tree[BranchState]) -> dict[str, Any]:
-    return {"tree": tree_search.as_data(tree, BranchState.stored)}
+def _format_tree(tree: Tree[BranchState]) -> dict[str, Any]:
+    return {"tree": tree_search.as_data(tree, BranchState.to_json)}
 
 
 def _tree(state: SessionState) -> Tree[BranchState] | None:
     kept: Mapping[str, Any] | None = state.plan_state.get("tree")
-    return None if kept is None else tree_search.from_data(kept, loaded_thought)
+    return None if kept is None else tree_search.from_data(kept, load_thought)
 
 
 def _limits(options: TreeOptions, tree: Tree[BranchState]) -> SearchLimits:

@@ -16,7 +16,7 @@ class Share:
     llm_calls: int
     tokens: int
 
-    def among(self, several: int) -> "Share":
+    def divide(self, several: int) -> "Share":
         """Return the equal share of each of several."""
         return Share(self.llm_calls // several, self.tokens // several)
 
@@ -59,9 +59,9 @@ class Quota:
             if self._used.prompt_tokens + self._used.completion_tokens >= self._share.tokens:
                 raise BudgetSpentError("The rollout's share of the budget of tokens is spent.", reason="tokens")
 
-    def seconds_left(self) -> float:
+    def measure_remaining_seconds(self) -> float:
         """Return the rest of the session's budget of seconds, which no rollout has a share of."""
-        return self._meter.seconds_left()
+        return self._meter.measure_remaining_seconds()
 
     def add(self, usage: Usage) -> None:
         """Count what a call took."""

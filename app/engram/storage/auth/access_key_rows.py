@@ -85,7 +85,7 @@ def insert(writer: Writer, key: NewKey) -> StoredKey:
     return StoredKey(**row._asdict())
 
 
-def counting(reader: Reader, digest: bytes) -> StoredKey | None:
+def find_counting(reader: Reader, digest: bytes) -> StoredKey | None:
     """The key of this digest, if it counts now."""
     row = reader.row(
         f"SELECT {_COLUMNS} FROM access_key WHERE digest = %(digest)s AND {_COUNTS}", {"digest": digest}
@@ -93,7 +93,7 @@ def counting(reader: Reader, digest: bytes) -> StoredKey | None:
     return None if row is None else StoredKey(**row._asdict())
 
 
-def any_counts(reader: Reader) -> bool:
+def has_counting_key(reader: Reader) -> bool:
     """Whether any key counts now."""
     return bool(reader.scalar(f"SELECT EXISTS (SELECT FROM access_key WHERE {_COUNTS})"))
 

@@ -29,7 +29,7 @@ def lock(writer: Writer) -> None:
     writer.row("SELECT pg_advisory_xact_lock(%(key)s)", {"key": LOCK})
 
 
-def of_dimension(reader: Reader, dimension: int) -> list[RegisteredEncoder]:
+def list_by_dimension(reader: Reader, dimension: int) -> list[RegisteredEncoder]:
     """Encoders with vectors of this dimension, the oldest first."""
     rows = reader.rows(
         """

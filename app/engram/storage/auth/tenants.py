@@ -34,7 +34,7 @@ class Quotas:
     sessions: int | None = None
     facts: int | None = None
 
-    def or_else(self, defaults: "Quotas") -> "Quotas":
+    def fill_missing(self, defaults: "Quotas") -> "Quotas":
         """Replace missing quotas by those of ``defaults``."""
         own, others = self.as_row(), defaults.as_row()
         return Quotas(**{name: others[name] if value is None else value for name, value in own.items()})
@@ -108,7 +108,7 @@ def close(writer: Writer, name: str) -> bool:
     return closed > 0
 
 
-def closed(reader: Reader) -> list[str]:
+def list_closed(reader: Reader) -> list[str]:
     """Tenants that are being removed, by name."""
     rows = reader.rows("SELECT name FROM tenant WHERE closed_at IS NOT NULL ORDER BY name")
     return [row.name for row in rows]
@@ -159,7 +159,7 @@ def judges(reader: Reader, name: str) -> set[str]:
     return {row.judge for row in rows}
 
 
-def every(reader: Reader) -> list[Tenant]:
+def list_all(reader: Reader) -> list[Tenant]:
     """All tenants by name."""
     return [_tenant(row) for row in reader.rows(f"SELECT {_COLUMNS}, {_COUNTS} FROM tenant ORDER BY name")]
 
@@ -190,7 +190,7 @@ def spend(writer: Writer, tenant: str, principal: str, kind: str, amount: int, q
     return spent
 
 
-def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
+def get_spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
     """Return today's use of a quota."""
     total = reader.scalar(
         """
@@ -202,7 +202,7 @@ def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
     return int(total or 0)
 
 
-def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
+def list_spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
     """Return today's use of each quota, by its kind."""
     rows = reader.rows(
         """
@@ -214,7 +214,7 @@ def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
     return {row.kind: int(row.amount) for row in rows}
 
 
-def held(reader: Reader, tenant: str) -> tuple[int, int]:
+def count_held(reader: Reader, tenant: str) -> tuple[int, int]:
     """Passages of all its collections, and jobs that are open there."""
     if reader.distributed:
         own = reader.rows(

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Column, Table
 from sqlalchemy.dialects import postgresql
 
-from engram.storage.corpus.collection_lock import ALONE, locked
+from engram.storage.corpus.collection_lock import ALONE, lock_row
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import THERE
 from engram.storage.tables.table_base import metadata
@@ -34,7 +34,7 @@ def begin(writer: Writer, collection_id: int) -> bool:
 
     Waits for transactions that write to it. Later ones find that it is gone.
     """
-    if locked(writer, collection_id, ALONE) is None:
+    if lock_row(writer, collection_id, ALONE) is None:
         return False
     # A slash is in no collection's name.
     writer.execute(
@@ -67,7 +67,7 @@ def claim(writer: Writer, collection_id: int) -> bool:
 
     Two who are at it take turns. Each statement after this sees what the other one's removed.
     """
-    return locked(writer, collection_id, ALONE, condition=f"NOT {THERE}") is not None
+    return lock_row(writer, collection_id, ALONE, condition=f"NOT {THERE}") is not None
 
 
 def remove_piece(

@@ -48,7 +48,7 @@ def hold(writer: Writer, collection_id: int, strength: LockStrength, *, wait: bo
     return True
 
 
-def locked(
+def lock_row(
     writer: Writer, collection_id: int, strength: LockStrength, *, condition: str = THERE, wait: bool = True
 ) -> Any:
     """Hold the row of a collection that meets the condition; its id, space and what its kind goes by, or None.

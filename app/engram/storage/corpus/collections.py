@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindMeasure, KindSource, PassageFacts
-from engram.storage.corpus.collection_lock import ALONE, CHANGED, KEPT, hold, locked, row_lock
+from engram.storage.corpus.collection_lock import ALONE, CHANGED, KEPT, hold, lock_row, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import THERE
 
@@ -148,21 +148,21 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
         {"tenant": tenant, "name": name},
     )
     if row is None:
-        raise missing(name)
-    return of_row(row)
+        raise build_missing_error(name)
+    return build_from_row(row)
 
 
-def missing(name: str) -> NotFoundError:
+def build_missing_error(name: str) -> NotFoundError:
     """Make the error for a collection that does not exist."""
     return NotFoundError(f"There is no collection {name!r}.")
 
 
-def gone_error(name: str) -> GoneError:
+def build_gone_error(name: str) -> GoneError:
     """Make the error for a collection that was deleted during the request."""
     return GoneError(f"Collection {name!r} was deleted meanwhile.")
 
 
-def by_id(reader: Reader, collection_id: int) -> Collection:
+def load_by_id(reader: Reader, collection_id: int) -> Collection:
     """The collection of this id.
 
     Raises:
@@ -171,7 +171,7 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s AND {THERE}", {"id": collection_id})
     if row is None:
         raise NotFoundError("The collection was deleted meanwhile.")
-    return of_row(row)
+    return build_from_row(row)
 
 
 def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> OpenedCollection:
@@ -194,7 +194,7 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
             hold(writer, there, KEPT)
         row = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, KEPT)}", parameters)
         if row is not None:
-            return OpenedCollection(of_row(row), created)
+            return OpenedCollection(build_from_row(row), created)
 
 
 def keep(writer: Writer, collection_id: int) -> bool:
@@ -203,12 +203,12 @@ def keep(writer: Writer, collection_id: int) -> bool:
     Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
     came to the collection only after its rows would deadlock with it.
     """
-    return locked(writer, collection_id, KEPT) is not None
+    return lock_row(writer, collection_id, KEPT) is not None
 
 
 def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
     """Like ``keep``, but return the kind of the collection's corpus; None if it is gone already."""
-    row = locked(writer, collection_id, KEPT)
+    row = lock_row(writer, collection_id, KEPT)
     return None if row is None else row.fixed_kind or KindMeasure(row.title_share, row.question_share).kind
 
 
@@ -236,7 +236,7 @@ def claim_learning(writer: Writer, collection_id: int) -> bool:
 
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:
     """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
-    return locked(writer, collection_id, CHANGED, wait=False) is not None
+    return lock_row(writer, collection_id, CHANGED, wait=False) is not None
 
 
 def lock_graph(writer: Writer, collection_id: int) -> bool:
@@ -245,16 +245,16 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     Readers are not held up. The lock is the collection's row, which their counts change in the end: taken first,
     so that a deletion of the collection waits for them instead of deadlocking.
     """
-    return locked(writer, collection_id, CHANGED) is not None
+    return lock_row(writer, collection_id, CHANGED) is not None
 
 
 def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
     """Lock the graph as ``lock_graph`` does and return the space of its vectors; None if the collection is gone."""
-    row = locked(writer, collection_id, CHANGED)
+    row = lock_row(writer, collection_id, CHANGED)
     return None if row is None else row.space
 
 
-def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
+def record_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
     """Record which tables have a vector index of the collection's rows that can be searched.
 
     What was measured of an index that was there before goes with it.
@@ -346,7 +346,7 @@ def delete_unused(writer: Writer, collection_id: int) -> None:
     """Remove the collection if nothing was ever put into it and nothing is on its way."""
     parameters = {"id": collection_id}
     # The lock waits for jobs being opened, so that the deletion's own snapshot sees them.
-    locked(writer, collection_id, ALONE, condition="true")
+    lock_row(writer, collection_id, ALONE, condition="true")
     used = """
         SELECT EXISTS (SELECT FROM job WHERE collection_id = %(id)s)
             OR EXISTS (SELECT FROM episode WHERE collection_id = %(id)s)
@@ -384,10 +384,10 @@ def page(
             "limit": limit,
         },
     )
-    return [of_row(row) for row in rows]
+    return [build_from_row(row) for row in rows]
 
 
-def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[Collection]:
+def list_of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[Collection]:
     """Collections by name and id, those after ``after``: for whoever looks after the whole database."""
     rows = reader.rows(
         f"""
@@ -396,10 +396,10 @@ def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[C
         """,
         {"name": after[0], "id": after[1], "limit": limit},
     )
-    return [of_row(row) for row in rows]
+    return [build_from_row(row) for row in rows]
 
 
-def holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -> list[Collection]:
+def list_holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -> list[Collection]:
     """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
     first.
 
@@ -414,7 +414,7 @@ def holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -
             """,
             {"found": [row.collection_id for row in holders], "tenant": tenant},
         )
-        return [of_row(row) for row in rows]
+        return [build_from_row(row) for row in rows]
     rows = reader.rows(
         f"""
         SELECT {COLUMNS}
@@ -427,10 +427,10 @@ def holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -
         """,
         {"id": identity, "tenant": tenant},
     )
-    return [of_row(row) for row in rows]
+    return [build_from_row(row) for row in rows]
 
 
-def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -> list[Collection]:
+def list_of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -> list[Collection]:
     """The first ``limit`` collections, in name order, whose vectors encoders but these made."""
     rows = reader.rows(
         f"""
@@ -439,10 +439,10 @@ def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -
         """,
         {"fingerprints": list(fingerprints), "limit": limit},
     )
-    return [of_row(row) for row in rows]
+    return [build_from_row(row) for row in rows]
 
 
-def of_row(row: Any) -> Collection:
+def build_from_row(row: Any) -> Collection:
     """Make a collection of a row of ``COLUMNS``."""
     columns = row._asdict()
     measured = columns.pop("index_recall")

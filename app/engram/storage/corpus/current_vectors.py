@@ -41,13 +41,13 @@ def find_current(reader: Reader, collection_id: int) -> Current | None:
     return None if current is None else Current(**current)
 
 
-def if_moved(reader: Reader, collection: Collection, current: Current | None) -> Collection | None:
+def load_if_moved(reader: Reader, collection: Collection, current: Current | None) -> Collection | None:
     """The collection as it is now, if its vectors were ``current`` to be of another space; else None."""
     is_current = current is None or current.space == collection.space
-    return None if is_current else collections.by_id(reader, collection.id)
+    return None if is_current else collections.load_by_id(reader, collection.id)
 
 
-def same_space(reader: Reader, collection: Collection) -> None:
+def check_space(reader: Reader, collection: Collection) -> None:
     """See that the collection's vectors are still comparable with those that were made for it.
 
     Raises:
@@ -58,7 +58,7 @@ def same_space(reader: Reader, collection: Collection) -> None:
         raise UnavailableError(f"Collection {collection.name!r} was given other vectors at this moment; ask again.")
 
 
-def base_keys_changed(writer: Writer, collection_id: int) -> None:
+def renew_base_version(writer: Writer, collection_id: int) -> None:
     """Give them another version, in the transaction that changes them, under ``collections.lock_graph``."""
     writer.execute(
         "UPDATE collection SET keys_version = %(version)s WHERE id = %(collection)s",
@@ -66,7 +66,7 @@ def base_keys_changed(writer: Writer, collection_id: int) -> None:
     )
 
 
-def evolved_keys_changed(writer: Writer, collection_id: int) -> None:
+def renew_evolved_version(writer: Writer, collection_id: int) -> None:
     """Give them another version, in the transaction that changes them, under ``evolved_keys.lock``."""
     writer.execute(
         "UPDATE key_evolution SET keys_version = %(version)s WHERE collection_id = %(collection)s",

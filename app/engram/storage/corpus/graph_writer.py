@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.text.spelling import spelling
+from engram.core.text.spelling import normalise_spelling
 from engram.storage.column_parameters import vectors
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, id_rows, lookup
@@ -40,7 +40,7 @@ class TimeRow:
     embedding: Vector
 
 
-def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
+def find_known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
     """Return those normalised entity names that exist."""
     rows = reader.rows(
         f"SELECT e.name FROM {id_rows('names', 'text')} {lookup('entity e', 'e.name = wanted.id')}",
@@ -49,7 +49,7 @@ def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set
     return {row.name for row in rows}
 
 
-def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
+def find_known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
     """Return those time expressions that exist."""
     rows = reader.rows(
         f"SELECT t.text FROM {id_rows('texts', 'text')} {lookup('time_expression t', 't.text = wanted.id')}",
@@ -148,7 +148,7 @@ def _insert_entities(writer: Writer, collection_id: int, entities: Sequence[tupl
             "collection": collection_id,
             "names": [name for name, _ in entities],
             "surfaces": [surface for _, surface in entities],
-            "spellings": [spelling(name) for name, _ in entities],
+            "spellings": [normalise_spelling(name) for name, _ in entities],
         },
     )
     return len(inserted)

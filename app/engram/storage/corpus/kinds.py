@@ -25,7 +25,7 @@ class Unmeasured:
     question_count: int
 
 
-def unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[Unmeasured]:
+def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[Unmeasured]:
     """Collections that no verdict taught weights from these priors on, of fewer than ``most`` questions."""
     rows = reader.rows(
         f"""
@@ -53,7 +53,7 @@ def count_queries(reader: Reader, collection_id: int, most: int) -> int:
     return counted
 
 
-def best_candidates(reader: Reader, collection_id: int, columns: int, limit: int) -> list[NDArray[np.float32]]:
+def load_best_candidates(reader: Reader, collection_id: int, columns: int, limit: int) -> list[NDArray[np.float32]]:
     """Return features of the best candidate, (columns,), for each distinct question among the latest queries.
 
     Args:

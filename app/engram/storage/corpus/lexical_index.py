@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking.bm25 import K1, B
-from engram.storage.column_parameters import Numbers, floats, integers, received
+from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, id_rows, lookup
@@ -95,7 +95,7 @@ def search(
     Returns:
         passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
     """
-    best = best_by_words(condition=condition, evolved=evolved)
+    best = build_word_search(condition=condition, evolved=evolved)
     rows = reader.rows(
         f"WITH {question(evolved=evolved)} {best}",
         parameters(collection, weights, limit=limit, **values),
@@ -116,7 +116,7 @@ def question(*, evolved: bool) -> str:
     )
 
 
-def best_by_words(*, condition: str | None = None, evolved: bool) -> str:
+def build_word_search(*, condition: str | None = None, evolved: bool) -> str:
     """The statement, after ``question``, of the %(limit)s passages with the highest score, best first.
 
     The rarest terms are scanned, up to ``POSTINGS``; of the best that have one of them the other terms, if any are
@@ -185,7 +185,7 @@ def term_rows(
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
-    return received(row.passages, np.int64), received(row.terms, np.int64)
+    return decode_column(row.passages, np.int64), decode_column(row.terms, np.int64)
 
 
 def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:

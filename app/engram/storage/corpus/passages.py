@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from engram.storage.column_parameters import integers, received, vectors
+from engram.storage.column_parameters import decode_column, integers, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
 
 Vector = NDArray[np.float32]
 TEXT_HASH = "hashtextextended(p.text, 0)"
@@ -65,7 +65,7 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
     return {row.external_id: (row.id, row.content_hash) for row in rows}
 
 
-def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
+def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
     """The given passages that exist."""
     rows = reader.rows(
         f"""
@@ -77,7 +77,7 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
     return {row.id: StoredPassage(**row._asdict()) for row in rows}
 
 
-def by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> dict[str, dict[int, str]]:
+def find_by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> dict[str, dict[int, str]]:
     """Text -> the passages that have it, passage -> external id; texts of no passage are absent."""
     if not texts:
         return {}
@@ -122,7 +122,7 @@ def sample(reader: Reader, collection_id: int, limit: int) -> list[tuple[str | N
     return [(row.title, row.text) for row in rows]
 
 
-def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
+def list_sentences(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
     """All sentences of the given passages, in reading order."""
     if not passages:
         return []
@@ -157,7 +157,9 @@ def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dic
         """,
         {"collection": collection_id, "ids": integers(sentences)},
     )
-    return dict(zip(received(row.ids, np.int64).tolist(), received(row.passages, np.int64).tolist(), strict=True))
+    return dict(
+        zip(decode_column(row.ids, np.int64).tolist(), decode_column(row.passages, np.int64).tolist(), strict=True)
+    )
 
 
 def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -> dict[str, int]:
@@ -186,7 +188,7 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             "embeddings": vectors([row.embedding for row in passages]),
         },
     )
-    current_vectors.base_keys_changed(writer, collection_id)
+    current_vectors.renew_base_version(writer, collection_id)
     return {row.external_id: row.id for row in rows}
 
 
@@ -195,7 +197,7 @@ def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapp
     return writer.execute(
         f"""
         UPDATE passage SET metadata = new.metadata, updated_at = now()
-        FROM {new_rows("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
         WHERE passage.collection_id = new.collection_id AND passage.id = new.id
           AND passage.metadata <> new.metadata
         """,
@@ -213,4 +215,4 @@ def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
         "DELETE FROM passage WHERE collection_id = %(collection)s AND id = %(id)s",
         {"collection": collection_id, "id": passage_id},
     )
-    current_vectors.base_keys_changed(writer, collection_id)
+    current_vectors.renew_base_version(writer, collection_id)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.storage.column_parameters import Vectors
-from engram.storage.corpus.collections import COLUMNS, Collection, of_row
+from engram.storage.corpus.collections import COLUMNS, Collection, build_from_row
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import THERE
 
@@ -39,7 +39,7 @@ def collections_waiting(
                 "waiting": [row.collection_id for row in waiting],
             },
         )
-        return [of_row(row) for row in rows]
+        return [build_from_row(row) for row in rows]
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM collection c
@@ -50,10 +50,10 @@ def collections_waiting(
         """,
         {"fingerprints": list(fingerprints), "id": collection_id},
     )
-    return [of_row(row) for row in rows]
+    return [build_from_row(row) for row in rows]
 
 
-def following(reader: Reader, collection_id: int, after: int, limit: int) -> list[Name]:
+def list_next(reader: Reader, collection_id: int, after: int, limit: int) -> list[Name]:
     """The next names that wait, in id order, those after ``after``."""
     rows = reader.rows(
         """
@@ -93,6 +93,6 @@ def give(writer: Writer, collection: Collection, names: Sequence[Name], embeddin
     )
 
 
-def ingesting(reader: Reader) -> bool:
+def is_ingesting(reader: Reader) -> bool:
     """Whether a worker has an ingest in hand, of any collection."""
     return bool(reader.scalar("SELECT EXISTS (SELECT 1 FROM job WHERE status = 'running' AND kind = 'ingest')"))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from engram.core.text.sizes import fitting
+from engram.core.text.sizes import count_fitting
 from engram.storage.database import Reader, Writer
 
 PAGE = 16
@@ -41,13 +41,13 @@ def add(
         )
 
 
-def following(
+def list_next(
     reader: Reader, collection_id: int, job: UUID, after: int, limit: int, characters: int
 ) -> list[tuple[int, dict[str, Any]]]:
     """The next staged lines after line ``after``, in line order: with ``characters`` in all at most, or one."""
     lines: list[tuple[int, dict[str, Any]]] = []
     sizes: list[int] = []
-    while len(lines) < limit and fitting(sizes, characters) == len(sizes):
+    while len(lines) < limit and count_fitting(sizes, characters) == len(sizes):
         rows = reader.rows(
             """
             SELECT line, passage, length(passage::text) AS size FROM ingest_line
@@ -65,10 +65,10 @@ def following(
         sizes += [row.size for row in rows]
         if len(rows) < PAGE:
             break
-    return lines[: fitting(sizes, characters)]
+    return lines[: count_fitting(sizes, characters)]
 
 
-def replaced(reader: Reader, collection_id: int, job: UUID, source: str) -> list[int]:
+def list_replaced(reader: Reader, collection_id: int, job: UUID, source: str) -> list[int]:
     """Ids of the passages of a document that are not among the job's staged lines."""
     rows = reader.rows(
         """

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
-from engram.storage.feedback_log.audit_rows import evidence_of
+from engram.storage.feedback_log.audit_rows import read_evidence
 from engram.storage.judge_days import DAY
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
@@ -111,7 +111,7 @@ class UnitVerdict:
     total: int
 
 
-def strongest_movers(
+def list_strongest_events(
     reader: Reader, collection_id: int, sentences: Sequence[int], channels: Sequence[str], limit: int
 ) -> list[MemoryCause]:
     """The ``limit`` events of each sentence that moved its memory most as they came, the strongest of each first.
@@ -138,7 +138,7 @@ def strongest_movers(
     return [MemoryCause(**row._asdict()) for row in rows]
 
 
-def touched(
+def list_moved_sentences(
     reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]
 ) -> list[MovedSentence]:
     """Return those sentences whose memories the events moved, in id order."""
@@ -155,7 +155,7 @@ def touched(
     return [MovedSentence(**row._asdict()) for row in rows]
 
 
-def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
+def list_near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
     """Return past questions of cosine ``gate`` or more among the ``limit`` nearest, nearest first."""
     past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
@@ -181,7 +181,7 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
     return [NearQuestion(**row._asdict()) for row in rows]
 
 
-def placed(
+def find_places(
     reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]
 ) -> dict[int, SentencePlace]:
     """Sentence -> where it stands, of those that exist."""
@@ -201,7 +201,7 @@ def placed(
     return {row.sentence_id: SentencePlace(**row._asdict()) for row in rows}
 
 
-def latest_terms(reader: Reader, collection_id: int, believed: PriorIdentity, limit: int) -> list[LoggedTerm]:
+def list_latest_terms(reader: Reader, collection_id: int, believed: PriorIdentity, limit: int) -> list[LoggedTerm]:
     """Return the terms of the ``limit`` latest events in a model's weights, in order of application."""
     rows = reader.rows(
         f"""
@@ -222,13 +222,13 @@ def latest_terms(reader: Reader, collection_id: int, believed: PriorIdentity, li
             cap=row.daily_comparisons,
             counted=row.counted,
             contested=row.contested,
-            evidence=evidence_of(row),
+            evidence=read_evidence(row),
         )
         for row in reversed(rows)
     ]
 
 
-def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, int]:
+def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, int]:
     """Event -> the question that it taught, of applied events."""
     rows = reader.rows(
         f"""
@@ -253,7 +253,7 @@ def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[in
     return {row.id: LoggedCause(row.id, row.judge, row.question, row.applied_at) for row in rows}
 
 
-def judged_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, str]:
+def find_judged_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, str]:
     """Event -> the question that was judged, of whatever became of the event."""
     rows = reader.rows(
         f"""
@@ -274,7 +274,7 @@ def question_texts(reader: Reader, collection_id: int, questions: Sequence[int])
     return {row.id: row.text for row in rows}
 
 
-def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[ServedKey]:
+def list_served_keys(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[ServedKey]:
     """The evolved keys of these passages, of those that have one."""
     rows = reader.rows(
         f"""

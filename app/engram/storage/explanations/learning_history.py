@@ -76,7 +76,7 @@ def spans(reader: Reader, collection_id: int, until: datetime | None, most: int)
     return [Span(**row._asdict()) for row in rows]
 
 
-def moved_states(reader: Reader, collection_id: int, until: datetime | None, limit: int) -> list[MovedState]:
+def list_moved_states(reader: Reader, collection_id: int, until: datetime | None, limit: int) -> list[MovedState]:
     """The memories that were moved last, as they were left by then; of sentences that are still there."""
     rows = reader.rows(
         f"""
@@ -98,7 +98,7 @@ def moved_states(reader: Reader, collection_id: int, until: datetime | None, lim
     return [MovedState(**row._asdict()) for row in rows]
 
 
-def named(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, Any]:
+def find_names(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, Any]:
     """Sentence -> its ``text``, and its passage's ``passage_id`` and ``title``; what is gone is left out."""
     rows = reader.rows(
         f"""
@@ -110,7 +110,7 @@ def named(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
     return {row.id: row for row in rows}
 
 
-def taught(reader: Reader, collection_id: int, event: int) -> list[str]:
+def list_taught_models(reader: Reader, collection_id: int, event: int) -> list[str]:
     """The models ("sufficiency", "ranking", "round") whose weights the event counts in."""
     rows = reader.rows(
         """

@@ -12,7 +12,7 @@ from engram.core.knowledge.claims import Claim, Days
 from engram.core.knowledge.functional_predicates import FROM_THE_START
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Key:
     functional: bool
 
 
-def keys_of(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[Key]:
+def find_keys(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[Key]:
     """The groups of these facts."""
     one = "coalesce(p.functional, f.predicate = ANY(%(functional)s::text[]))"
     rows = reader.rows(
@@ -188,7 +188,7 @@ def store(
             held_until = new.held_until, closed_at = new.closed_at, closed_reason = new.closed_reason,
             superseded_by = new.superseded_by
         FROM {
-            new_rows(
+            alias_rows(
                 "unnest(%(ids)s::bigint[], %(beliefs)s::float8[], %(perplexities)s::float8[],"
                 " %(observations)s::int[], %(held)s::int[], %(closed)s::timestamptz[],"
                 " %(reasons)s::text[], %(superseded)s::bigint[])"
@@ -242,7 +242,7 @@ def store(
     )
 
 
-def stored(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, Fact]:
+def load_beliefs(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, Fact]:
     """Return the stored beliefs of facts."""
     rows = reader.rows(
         f"""
@@ -255,7 +255,7 @@ def stored(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int
     return {row.fact_id: Fact(**row._asdict()) for row in rows}
 
 
-def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[tuple[int, int], BeliefMove]:
+def load_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[tuple[int, int], BeliefMove]:
     """(Fact, sequence) -> the audit as it is stored."""
     rows = reader.rows(
         f"""
@@ -268,7 +268,7 @@ def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> di
     return {(row.fact_id, row.sequence): BeliefMove(**row._asdict()) for row in rows}
 
 
-def following(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
+def list_next(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
     """The next facts in id order."""
     rows = reader.rows(
         """
@@ -279,7 +279,7 @@ def following(reader: Reader, collection_id: int, after: int, limit: int) -> lis
     return [row.id for row in rows]
 
 
-def of_predicate(reader: Reader, collection_id: int, graph_id: int, predicates: Iterable[str]) -> list[int]:
+def list_by_predicate(reader: Reader, collection_id: int, graph_id: int, predicates: Iterable[str]) -> list[int]:
     """All facts of these predicates."""
     rows = reader.rows(
         f"""
@@ -291,7 +291,7 @@ def of_predicate(reader: Reader, collection_id: int, graph_id: int, predicates: 
     return [row.id for row in rows]
 
 
-def alone(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[int]:
+def find_without_source(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[int]:
     """Return the facts without a source."""
     rows = reader.rows(
         f"""

@@ -46,7 +46,7 @@ class Near(NamedTuple):
     """Edges of some entities.
 
     Attributes:
-        namesakes: (entity, another one that its name means as well), see ``around``.
+        namesakes: (entity, another one that its name means as well), see ``find_around``.
         edges: (entity, a fact that begins or ends at it): of the entities and of their namesakes.
     """
 
@@ -105,7 +105,7 @@ brackets. A page may be called "Thomas Carr (director)", and others speak of Tho
 or both names have something in brackets, nobody knows who is meant."""
 
 
-def around(
+def find_around(
     reader: Reader,
     collection_id: int,
     entities: Sequence[int],
@@ -127,7 +127,7 @@ def around(
             SELECT wanted.id, 0::bigint AS here FROM {WANTED} UNION ALL {_NAMESAKES}
         )
         SELECT near.id AS entity, near.here, f.* FROM near LEFT JOIN LATERAL (
-            {_along("subject_id", allowed)} UNION ALL {_along("object_id", allowed)}
+            {_build_edge_query("subject_id", allowed)} UNION ALL {_build_edge_query("object_id", allowed)}
         ) AS f ON true
         """,
         {
@@ -151,7 +151,7 @@ def around(
     )
 
 
-def _along(column: str, allowed: EdgeFilter) -> str:
+def _build_edge_query(column: str, allowed: EdgeFilter) -> str:
     """The facts of an entity ``near`` in one direction, as ``Edge`` has them."""
     condition = "f.belief >= %(belief)s"
     if allowed.as_of is not None:

@@ -103,7 +103,7 @@ def append(writer: Writer, collection_id: int, event: NewFactEvent) -> StoredFac
     return _event(row)
 
 
-def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredFactEvent | None:
+def find_by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredFactEvent | None:
     """The event that came under this key of the principal."""
     row = reader.row(
         f"""
@@ -180,7 +180,7 @@ def add_statements(
     return [row.id for row in rows]
 
 
-def given_by(reader: Reader, collection_id: int, event_id: int) -> list[int]:
+def list_statements_of_event(reader: Reader, collection_id: int, event_id: int) -> list[int]:
     """The sentences that an event gave."""
     rows = reader.rows(
         "SELECT id FROM fact_statement WHERE collection_id = %(collection)s AND event_id = %(event)s ORDER BY id",
@@ -189,7 +189,7 @@ def given_by(reader: Reader, collection_id: int, event_id: int) -> list[int]:
     return [row.id for row in rows]
 
 
-def statements_of(reader: Reader, collection_id: int, event_ids: Iterable[int]) -> list[int]:
+def list_statements(reader: Reader, collection_id: int, event_ids: Iterable[int]) -> list[int]:
     """The sentences that these events gave, and those that repeat them in other graphs."""
     rows = reader.rows(
         f"""

@@ -143,7 +143,7 @@ def put_entities(writer: Writer, collection_id: int, graph_id: int, facts: Seque
             "collection": collection_id,
             "graph": graph_id,
             "names": names,
-            "bare": [bare(name) for name in names],
+            "bare": [drop_brackets(name) for name in names],
             "tails": [ends(name)[1] for name in names],
             "surfaces": [surfaces[name] for name in names],
         },
@@ -151,7 +151,7 @@ def put_entities(writer: Writer, collection_id: int, graph_id: int, facts: Seque
     return {row.id: row.name for row in rows}
 
 
-def next_places(writer: Writer, number: int) -> list[int]:
+def reserve_places(writer: Writer, number: int) -> list[int]:
     """Return the next places in the order of observations."""
     rows = writer.rows("SELECT nextval('fact_said') AS at FROM generate_series(1, %(n)s)", {"n": number})
     return [row.at for row in rows]
@@ -172,7 +172,7 @@ def add_sources(
     drawn = "coalesce(row.place, nextval('fact_said'))"
     if writer.distributed:  # no node can draw it
         drawn = "row.place"
-        places = next_places(writer, len(sourced_facts)) if places is None else places
+        places = reserve_places(writer, len(sourced_facts)) if places is None else places
     writer.execute(
         f"""
         INSERT INTO fact_source (collection_id, fact_id, sentence_id, passage_id, statement_id, confidence,
@@ -209,7 +209,9 @@ def add_sources(
     )
 
 
-def said_by_sentences(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[tuple[int, int], int]:
+def find_sentence_sources(
+    reader: Reader, collection_id: int, sentences: Iterable[int]
+) -> dict[tuple[int, int], int]:
     """(Sentence, fact) -> source."""
     rows = reader.rows(
         f"""
@@ -233,7 +235,7 @@ def statements_of_passage(reader: Reader, collection_id: int, passage_id: int) -
     return sorted({row.statement_id for row in rows})
 
 
-def said_by_statements(reader: Reader, collection_id: int, statements: Iterable[int]) -> list[int]:
+def list_stated_facts(reader: Reader, collection_id: int, statements: Iterable[int]) -> list[int]:
     """The facts that these statements say."""
     # Every source has a confidence above 0; but the index of all facts with their sources does not hold it, so that
     # to read that one alone cannot seem cheaper than the one of statements.
@@ -284,7 +286,7 @@ def _remove_unnamed(writer: Writer, collection_id: int, entities: Iterable[int])
     )
 
 
-def bare(name: str) -> str:
+def drop_brackets(name: str) -> str:
     """A normalised name without what is added in brackets: of "green (album)" it is "green"."""
     match = re.fullmatch(r"(.*\S)\s*\([^()]*\)", name)
     return match[1] if match else name

@@ -37,7 +37,7 @@ class FactEventFilter:
         return " ".join(words)
 
 
-def matching(
+def list_matching(
     reader: Reader, collection_id: int, criteria: FactEventFilter, graph_id: int | None, limit: int
 ) -> list[StoredFactEvent]:
     """The first events that match and count, in their order."""

@@ -132,7 +132,7 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
     return [SourceRow(**row._asdict()) for row in source_rows]
 
 
-def believed_facts(
+def load_believed_facts(
     reader: Reader, collection_id: int, facts: Sequence[int], as_of: datetime | None = None
 ) -> dict[int, BelievedFact]:
     """These facts, each with what is believed of it and the first that says it; one statement for a search.
@@ -224,7 +224,7 @@ def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int
     return {row.id: EntityRow(**row._asdict()) for row in entity_rows}
 
 
-def names_after(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> dict[int, str]:
+def list_next_names(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> dict[int, str]:
     """The next entities of a graph, in id order, with their normalised names."""
     rows = reader.rows(
         """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, lookup
 from engram.storage.row_lookups import id_rows as every
 
 
@@ -53,7 +53,7 @@ def side(reader: Reader, collection_id: int, entities: Iterable[int]) -> dict[in
     return {row.id: row.stands_for for row in rows}
 
 
-def among(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[Join]:
+def list_joins(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[Join]:
     """Joins of others to these entities, in their order, revoked ones too.
 
     An entity whose name nothing says any more may have been between two that are one: what joined it is told too.
@@ -78,7 +78,7 @@ def among(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[J
     return [join for _, join in sorted(found.values(), key=lambda one: one[0])]
 
 
-def counted(reader: Reader, collection_id: int) -> list[tuple[int, int]]:
+def list_counting_joins(reader: Reader, collection_id: int) -> list[tuple[int, int]]:
     """All joins of a collection that count, in their order, as (who joins, who stays)."""
     rows = reader.rows(
         """
@@ -90,7 +90,7 @@ def counted(reader: Reader, collection_id: int) -> list[tuple[int, int]]:
     return [(row.other_id, row.entity_id) for row in rows]
 
 
-def stored(reader: Reader, collection_id: int) -> dict[int, int]:
+def load_joins(reader: Reader, collection_id: int) -> dict[int, int]:
     """All entities of a collection that stand for another one -> that."""
     rows = reader.rows(
         "SELECT id, stands_for FROM fact_entity WHERE collection_id = %(collection)s AND stands_for IS NOT NULL",
@@ -99,7 +99,7 @@ def stored(reader: Reader, collection_id: int) -> dict[int, int]:
     return {row.id: row.stands_for for row in rows}
 
 
-def facts_named(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[int]:
+def list_facts_by_entity(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[int]:
     """All facts by the names of these entities."""
     rows = reader.rows(
         f"""
@@ -120,7 +120,7 @@ def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]
         "ids": integers(root),
         "roots": [None if one is None else int(one) for one in root.values()],
     }
-    new = new_rows("unnest(%(ids)s::bigint[], %(roots)s::bigint[]) AS row(id, root)")
+    new = alias_rows("unnest(%(ids)s::bigint[], %(roots)s::bigint[]) AS row(id, root)")
     writer.execute(
         f"""
         UPDATE fact_entity e SET stands_for = new.root FROM {new}
@@ -166,7 +166,7 @@ def append(writer: Writer, collection_id: int, graph_id: int, new_joins: Sequenc
     )
 
 
-def named(reader: Reader, collection_id: int, graph_id: int, names: Collection[str]) -> dict[str, int]:
+def find_by_name(reader: Reader, collection_id: int, graph_id: int, names: Collection[str]) -> dict[str, int]:
     """Normalised name -> the graph's entity that is called so."""
     if not names:
         return {}
@@ -180,7 +180,7 @@ def named(reader: Reader, collection_id: int, graph_id: int, names: Collection[s
     return {row.name: row.id for row in rows}
 
 
-def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> set[int]:
+def find_existing(reader: Reader, collection_id: int, entities: Sequence[int]) -> set[int]:
     """Return the entities that exist."""
     if not entities:
         return set()

@@ -48,7 +48,7 @@ class NamedJoin:
     staying: str
 
 
-def facts_after(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> list[int]:
+def list_next_facts(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> list[int]:
     """The next facts of a graph, in id order."""
     rows = reader.rows(
         """
@@ -109,7 +109,7 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
     ]
 
 
-def stated_events(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[StatedEvent]:
+def list_stated_events(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[StatedEvent]:
     """Return the counting events of judges on facts."""
     rows = reader.rows(
         f"""
@@ -142,7 +142,7 @@ def twins(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -
     return {row.id: row.twin for row in rows}
 
 
-def joined(reader: Reader, collection_id: int, graph_id: int) -> list[NamedJoin]:
+def list_joins(reader: Reader, collection_id: int, graph_id: int) -> list[NamedJoin]:
     """The joins of a graph that count, in their order; those whose names nothing says any more are left out."""
     rows = reader.rows(
         f"""

@@ -81,7 +81,7 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
     return [NamePair(row.mention, row.node, row.name, row.also) for row in rows]
 
 
-def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, KnownEntity]:
+def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, KnownEntity]:
     """Return the facts of entities; only some for an entity with very many."""
     along = """
         SELECT f.* FROM fact f WHERE f.collection_id = %(collection)s AND f.{0} = wanted.id LIMIT %(told)s

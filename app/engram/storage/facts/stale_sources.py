@@ -14,7 +14,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
 from engram.storage.facts.fact_events import NewFactEvent
 from engram.storage.facts.fact_graph import OWN
-from engram.storage.row_lookups import WANTED, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, lookup
 
 CHANGE = "change"
 INGEST = "ingest"
@@ -41,23 +41,25 @@ _SENTENCE = lookup("sentence told", "told.id = held.sentence_id")
 _STATEMENT = lookup("fact_statement told", "told.id = held.statement_id")
 
 
-def of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StatedSource]:
+def list_by_sentence(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StatedSource]:
     """Return the sources that are these sentences."""
-    return _held(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE, sentences)
+    return _list_held(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE, sentences)
 
 
-def of_sources(reader: Reader, collection_id: int, sources: Iterable[int]) -> list[StatedSource]:
+def list_by_source(reader: Reader, collection_id: int, sources: Iterable[int]) -> list[StatedSource]:
     """These sources, which are sentences of passages."""
-    return _held(reader, collection_id, "held.id = wanted.id", _SENTENCE, sorted(sources))
+    return _list_held(reader, collection_id, "held.id = wanted.id", _SENTENCE, sorted(sources))
 
 
-def stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[StatedSource]:
+def list_stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[StatedSource]:
     """Return the counting statements whose source is one of these passages, in any graph."""
     condition = "held.passage_id = wanted.id AND num_nonnulls(held.statement_id) = 1 AND held.withdrawn_by IS NULL"
-    return _held(reader, collection_id, condition, _STATEMENT, passages)
+    return _list_held(reader, collection_id, condition, _STATEMENT, passages)
 
 
-def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Sequence[int]) -> list[StatedSource]:
+def _list_held(
+    reader: Reader, collection_id: int, condition: str, text: str, ids: Sequence[int]
+) -> list[StatedSource]:
     if not ids:
         return []
     rows = reader.rows(
@@ -99,7 +101,7 @@ def withdraw(writer: Writer, collection_id: int, sources: Sequence[StatedSource]
     writer.execute(
         f"""
         UPDATE fact_source SET sentence_id = NULL, statement_id = new.statement, withdrawn_by = %(event)s
-        FROM {new_rows("unnest(%(ids)s::bigint[], %(statements)s::bigint[]) AS row(id, statement)")}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(statements)s::bigint[]) AS row(id, statement)")}
         WHERE fact_source.collection_id = new.collection_id AND fact_source.id = new.id
         """,
         {

@@ -33,7 +33,7 @@ def audit_of(row: Any) -> Audit:
     )
 
 
-def evidence_of(row: Any) -> WeightEvidence:
+def read_evidence(row: Any) -> WeightEvidence:
     """The term that a row of ``ranking_audit`` holds."""
     return WeightEvidence(np.array(row.information), np.array(row.precision).reshape(len(row.information), -1))
 

@@ -8,7 +8,7 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, stored
+from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
 from engram.storage.retrieval.episodes import COLLAPSED, SUFFICIENCY
 from engram.storage.row_lookups import THERE
@@ -167,7 +167,8 @@ def _accept(
         | _children([event.verdict for event in events]),
     )
     accepted = {
-        (row.collection_id, row.principal, row.idempotency_key): (row.collection_id, stored(row)) for row in rows
+        (row.collection_id, row.principal, row.idempotency_key): (row.collection_id, build_event(row))
+        for row in rows
     }
     # Of several with one key one was stored, and the others will meet it.
     return [accepted.pop((one.collection_id, one.principal, one.idempotency_key), None) for one in events]
@@ -219,10 +220,10 @@ def arrival(reader: Reader, collection_id: int, principal: str, key: str, episod
     )
     if row is None:
         return None
-    return VerdictArrival(None if row.id is None else stored(row), row.has_episode)
+    return VerdictArrival(None if row.id is None else build_event(row), row.has_episode)
 
 
-def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredVerdictEvent | None:
+def find_by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredVerdictEvent | None:
     """The event accepted under this Idempotency-Key of the principal, or None."""
     row = reader.row(
         f"""
@@ -231,4 +232,4 @@ def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> Stor
         """,
         {"collection": collection_id, "principal": principal, "key": key},
     )
-    return None if row is None else stored(row)
+    return None if row is None else build_event(row)

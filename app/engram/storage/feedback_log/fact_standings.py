@@ -10,7 +10,7 @@ LATEST = 1_000
 """Words of a judge on facts that it is known by."""
 
 
-def standing(reader: Reader, collection_id: int, judge: str, day: date) -> JudgeStanding:
+def load_standing(reader: Reader, collection_id: int, judge: str, day: date) -> JudgeStanding:
     """Return the standing of a judge before this day (UTC) began.
 
     Of facts its last word on each counts, held against the last words that judges in good standing gave on it,

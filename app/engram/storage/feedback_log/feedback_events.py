@@ -15,7 +15,7 @@ from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.judged_queries import answer_features_of, features_of, reranked_of
+from engram.storage.feedback_log.judged_queries import answer_features_of, read_features, read_reranked_features
 from engram.storage.judge_days import DAY
 from engram.storage.row_lookups import THERE, WANTED, lookup
 
@@ -69,7 +69,7 @@ class PendingEvent:
     served: int = 0
 
 
-def earlier_ratings(
+def list_earlier_ratings(
     reader: Reader, collection_id: int, query: UUID, judge: str, event: int, principal: str | None
 ) -> list[int]:
     """Thumbs of the judge on the answer that came before the event and still count.
@@ -94,10 +94,10 @@ COLUMNS = """
     id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
     applied_at, revoked_at
 """
-"""Of the log, what ``stored`` takes."""
+"""Of the log, what ``build_event`` takes."""
 
 
-def stored(row: Any) -> StoredVerdictEvent:
+def build_event(row: Any) -> StoredVerdictEvent:
     """The event that a row of ``COLUMNS`` is."""
     return StoredVerdictEvent(
         id=row.id,
@@ -121,7 +121,7 @@ def find(reader: Reader, collection_id: int, event: int) -> StoredVerdictEvent |
         f"SELECT {COLUMNS} FROM feedback_event WHERE collection_id = %(collection)s AND id = %(id)s",
         {"collection": collection_id, "id": event},
     )
-    return None if row is None else stored(row)
+    return None if row is None else build_event(row)
 
 
 def page(
@@ -158,7 +158,7 @@ def page(
         }
         | ({} if query is None else {"query": query}),
     )
-    return [stored(row) for row in rows]
+    return [build_event(row) for row in rows]
 
 
 # Of an event that is looked up by its id. ``status = 'pending'`` could be answered by the index of what waits,
@@ -205,10 +205,10 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             time_embedding=None if row.time_embedding is None else row.time_embedding.to_numpy(),
             activated=row.activated,
             ranked=row.ranked,
-            features=features_of(row.ranked, row.features),
+            features=read_features(row.ranked, row.features),
             answer_features=answer_features_of(row.answer_features),
             sufficiency=row.sufficiency,
-            reranked=reranked_of(row.ranked, row.reranker, row.reranked),
+            reranked=read_reranked_features(row.ranked, row.reranker, row.reranked),
             waited_seconds=row.waited,
             space=row.space,
             served=row.served,
@@ -347,7 +347,9 @@ def unpark(writer: Writer, collection_id: int, *, event: int | None = None, judg
     return sorted(row.id for row in rows)
 
 
-def overdue(reader: Reader, age_seconds: float, limit: int, fingerprints: Sequence[str]) -> list[tuple[int, int]]:
+def list_overdue(
+    reader: Reader, age_seconds: float, limit: int, fingerprints: Sequence[str]
+) -> list[tuple[int, int]]:
     """(collection, event) that have waited longer than ``age_seconds``: their wake-up was lost.
 
     Args:

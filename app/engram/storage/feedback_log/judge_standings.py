@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import contested
+from engram.core.filter.caps import is_contested
 from engram.core.filter.judge_standing import JudgeStanding
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
@@ -85,7 +85,7 @@ class ComparableVerdict:
     targets: dict[int, int]
 
 
-def against_near(reader: Reader, collection_id: int, verdicts: Sequence[ComparableVerdict]) -> set[int]:
+def find_opposing_near(reader: Reader, collection_id: int, verdicts: Sequence[ComparableVerdict]) -> set[int]:
     """Events that go against what other judges said of a sentence for a question that is nearly the same."""
     named = [(at, sentence) for at, one in enumerate(verdicts) for sentence in sorted(one.targets)]
     rows = reader.rows(
@@ -120,6 +120,6 @@ def against_near(reader: Reader, collection_id: int, verdicts: Sequence[Comparab
     contradicting = set()
     for row in rows:
         one = verdicts[row.place]
-        if contested(tuple(map(tuple, row.said)), one.judge, one.targets[row.sentence_id]):
+        if is_contested(tuple(map(tuple, row.said)), one.judge, one.targets[row.sentence_id]):
             contradicting.add(one.event_id)
     return contradicting

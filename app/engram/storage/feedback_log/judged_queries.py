@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import vectors as sent
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, lookup
 
 JUDGED = lookup("judged_query judged", "judged.id = event.query_id")
 """Has ``judged`` be what the ``event`` judges."""
 
 
-def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
+def read_features(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
     """The features, (n, k), of the ranked passages (n,), as they are stored; None where there are none."""
     return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
 
 
-def reranked_of(ranked: list[int] | None, reranker: str | None, features: bytes | None) -> RerankedFeatures | None:
+def read_reranked_features(
+    ranked: list[int] | None, reranker: str | None, features: bytes | None
+) -> RerankedFeatures | None:
     """Return the scores of a reranker for the ranked passages, as they are stored; None if there are none."""
     if not ranked or reranker is None or not features:
         return None
@@ -42,7 +44,9 @@ class LoggedQuestion:
     time_constraint: str | None
 
 
-def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[LoggedQuestion]:
+def list_of_other_spaces(
+    reader: Reader, collection_id: int, events: Sequence[int], space: int
+) -> list[LoggedQuestion]:
     """Return questions that these events judge and whose vectors are of another space."""
     rows = reader.rows(
         f"""
@@ -67,7 +71,7 @@ def put(
         f"""
         UPDATE judged_query judged SET embedding = new.vector, space = %(space)s,
             time_embedding = CASE WHEN judged.time_constraint IS NULL THEN NULL ELSE new.time END
-        FROM {new_rows(new)}
+        FROM {alias_rows(new)}
         WHERE judged.collection_id = new.collection_id AND judged.id = new.id
           AND (SELECT space FROM collection WHERE id = new.collection_id) = %(space)s
         """,

@@ -53,18 +53,18 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
 def _verdict(row: Any) -> LoggedVerdict:
     match row.version:
         case 1:  # silence said as much of every sentence
-            return _first(row)
+            return _read_version_1(row)
         case 2:  # nothing was likely
             return _second(row)
         case 3:  # there were no ratings
-            return _third(row)
+            return _read_version_3(row)
         case 4:
-            return replace(_third(row), rating=row.rating, reason=row.reason)
+            return replace(_read_version_3(row), rating=row.rating, reason=row.reason)
         case unknown:
             raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
 
 
-def _third(row: Any) -> LoggedVerdict:
+def _read_version_3(row: Any) -> LoggedVerdict:
     """A verdict of version 3."""
     sentence_roles = zip(row.named, row.roles, row.examined, strict=True)
     likely = tuple(LikelySupport(sentence, part) for sentence, role, part in sentence_roles if role == LIKELY)
@@ -74,10 +74,10 @@ def _third(row: Any) -> LoggedVerdict:
 def _second(row: Any) -> LoggedVerdict:
     """A verdict of version 2."""
     examined = tuple(part for role, part in zip(row.roles, row.examined, strict=True) if role == REJECTED)
-    return replace(_first(row), examined=examined if min(examined, default=1.0) < 1.0 else ())
+    return replace(_read_version_1(row), examined=examined if min(examined, default=1.0) < 1.0 else ())
 
 
-def _first(row: Any) -> LoggedVerdict:
+def _read_version_1(row: Any) -> LoggedVerdict:
     """A verdict of version 1."""
     sentence_roles = list(zip(row.named, row.roles, strict=True))
     return LoggedVerdict(

@@ -17,8 +17,8 @@ from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
-from engram.storage.feedback_log.judged_queries import answer_features_of, features_of, reranked_of
+from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, read_evidence
+from engram.storage.feedback_log.judged_queries import answer_features_of, read_features, read_reranked_features
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED, lookup
 
@@ -175,7 +175,7 @@ class FirstQuestion:
     embedding: Vector
 
 
-def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, FirstQuestion]:
+def find_first_questions(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, FirstQuestion]:
     """Question -> how the first applied event put it; those that none is left of are left out."""
     rows = reader.rows(
         f"""
@@ -241,13 +241,13 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
             event_id=row.event_id,
             noise=row.observation_noise,
             surprise=row.surprise,
-            evidence=evidence_of(row),
+            evidence=read_evidence(row),
             verdict=verdicts[row.event_id],
             activated=row.activated,
             ranked=row.ranked,
-            features=features_of(row.ranked, row.features),
+            features=read_features(row.ranked, row.features),
             answer_features=answer_features_of(row.answer_features),
-            reranked=reranked_of(row.ranked, row.reranker, row.reranked),
+            reranked=read_reranked_features(row.ranked, row.reranker, row.reranked),
             judge=row.judge,
             day=row.day,
             cap=row.daily_comparisons,
@@ -272,4 +272,4 @@ def term_sums(
         """,
         {"collection": collection_id, "after": after, "limit": limit, **asdict(believed)},
     )
-    return [(row.applied_sequence, evidence_of(row)) for row in rows]
+    return [(row.applied_sequence, read_evidence(row)) for row in rows]

@@ -14,13 +14,13 @@ from engram.core.filter.states import Audit, SentenceMemory
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
-from engram.storage.learning.sentence_memories import memory_of
+from engram.storage.learning.sentence_memories import read_memory
 from engram.storage.row_lookups import WANTED, lookup
 
 Vector = NDArray[np.float32]
 
 
-def judged_sentences(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
+def list_judged_sentences(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
     """The next sentences, in id order, that there are memories or audit rows of."""
     rows = reader.rows(
         """
@@ -37,7 +37,7 @@ def judged_sentences(reader: Reader, collection_id: int, after: int, limit: int)
     return [row.id for row in rows]
 
 
-def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[SentenceMemory]:
+def load_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[SentenceMemory]:
     """The memories of these sentences as they stand, by sentence and channel."""
     rows = reader.rows(
         f"""
@@ -48,7 +48,7 @@ def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return [memory_of(row) for row in rows]
+    return [read_memory(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def question_ids(reader: Reader, collection_id: int, after: int, limit: int) -> 
     return [row.id for row in rows]
 
 
-def stored_questions(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, StoredQuestion]:
+def load_questions(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, StoredQuestion]:
     """The questions as they stand, in id order."""
     rows = reader.rows(
         f"""
@@ -132,7 +132,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
     ]
 
 
-def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
+def find_existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
     """Return those sentences that still exist."""
     rows = reader.rows(
         f"SELECT s.id FROM {WANTED} {lookup('sentence s', 's.id = wanted.id')}",
@@ -141,7 +141,7 @@ def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> se
     return {row.id for row in rows}
 
 
-def left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> list[tuple[int, str]]:
+def list_left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> list[tuple[int, str]]:
     """(event, status) of events that do not count and still have rows in ``table``."""
     rows = reader.rows(
         f"""

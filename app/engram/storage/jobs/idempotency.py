@@ -10,7 +10,7 @@ from engram.context.errors import IdempotencyConflictError
 from engram.storage.database import Reader, Writer
 
 
-def first_answer(
+def find_first_answer(
     reader: Reader, collection_id: int, principal: str, key: str, body_hash: bytes
 ) -> dict[str, Any] | None:
     """Return the answer to the principal's first request with this key; None if there was none.

@@ -47,7 +47,7 @@ ANY_TURN = Turns()
 """Of whoever does one job after the other."""
 
 
-def _ready(collection: str) -> str:
+def _build_ready_condition(collection: str) -> str:
     """Whether a ``job`` could be claimed; the collection is an expression for its own."""
     return f"""
         job.{OPEN} AND job.lane = ANY(%(lanes)s) AND (job.due_at <= now() OR job.claimant = %(claimant)s)
@@ -120,18 +120,18 @@ def claim(
     if not writer.distributed:
         return _take(writer, claimant, lanes, lease_seconds, collection_id, turns)
     # Rows can be locked on one node only: so the job is looked for without a lock, and taken in its collection.
-    for own in [collection_id] if collection_id is not None else _at_turn(writer, claimant, lanes, turns):
+    for own in [collection_id] if collection_id is not None else _list_at_turn(writer, claimant, lanes, turns):
         job = _take(writer, claimant, lanes, lease_seconds, own, turns, "%(collection)s::bigint")
         if job is not None:
             return job
     return None
 
 
-def _at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str], turns: Turns) -> list[int]:
+def _list_at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str], turns: Turns) -> list[int]:
     """Collections with a job that could be claimed, in their turn: several, as the first may be taken meanwhile."""
     rows = reader.rows(
         f"""
-        SELECT job.collection_id FROM job WHERE {_ready("job.collection_id")}
+        SELECT job.collection_id FROM job WHERE {_build_ready_condition("job.collection_id")}
         ORDER BY {_turn("job.collection_id")} LIMIT %(limit)s
         """,
         {"claimant": claimant, "lanes": list(lanes), "limit": _TRIED, **turns.parameters()},
@@ -158,7 +158,7 @@ def _take(
             f"""
             WITH {running} head AS (
                 SELECT job.collection_id, job.id, job.status = 'running' AND job.claimant <> %(claimant)s AS lost
-                FROM job {owner} WHERE {within} AND {_ready(own)}
+                FROM job {owner} WHERE {within} AND {_build_ready_condition(own)}
                 ORDER BY {tenant_turn} {_turn(own)} LIMIT 1 FOR UPDATE OF job SKIP LOCKED
             )
             UPDATE job SET status = 'running', claimant = %(claimant)s, claimed_at = now(),
@@ -183,7 +183,7 @@ def _take(
     return job_of(row)
 
 
-def others_wait(reader: Reader, job: Job) -> bool:
+def has_waiting_others(reader: Reader, job: Job) -> bool:
     """Whether a job of another collection waits in the lane of this one, and could begin."""
     return bool(
         reader.scalar(

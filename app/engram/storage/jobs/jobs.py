@@ -215,7 +215,7 @@ def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> 
     return [Job(**row._asdict()) for row in rows]
 
 
-def ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> dict[UUID, int]:
+def count_ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> dict[UUID, int]:
     """Count for each queued job the jobs of the collection before it, a running one included."""
     rows = reader.rows(
         f"""

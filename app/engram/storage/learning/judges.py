@@ -31,7 +31,7 @@ class JudgeSettings:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    def own(self) -> dict[str, Any]:
+    def list_own_settings(self) -> dict[str, Any]:
         """Return the judge's own constants for applying its verdicts."""
         return {name: value for name, value in self.overrides().items() if name != "trusted"}
 
@@ -105,13 +105,13 @@ _COUNTS = """
 _KNOWN = f"known.name, counted.pending, counted.applied, counted.parked, counted.revoked, {_COLUMNS}"
 
 
-def known(reader: Reader, collection_id: int, name: str) -> KnownJudge:
+def load_judge(reader: Reader, collection_id: int, name: str) -> KnownJudge:
     """The judge of this name, whether or not it gave a verdict."""
     row = reader.row(
         f"SELECT {_KNOWN} FROM (SELECT %(name)s::text AS name) AS known {_COUNTS}",
         {"collection": collection_id, "name": name},
     )
-    return _known_judge(row)
+    return _build_judge(row)
 
 
 def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[KnownJudge]:
@@ -139,10 +139,10 @@ def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Kno
         """,
         {"collection": collection_id, "after": after, "limit": limit},
     )
-    return [_known_judge(row) for row in rows]
+    return [_build_judge(row) for row in rows]
 
 
-def _known_judge(row: Any) -> KnownJudge:
+def _build_judge(row: Any) -> KnownJudge:
     return KnownJudge(
         name=row.name,
         pending=row.pending,

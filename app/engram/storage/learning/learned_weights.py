@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engram.core.filter import caps as caps_of
-from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence, no_evidence
+from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.storage.carried_statements import CarriedStatement
-from engram.storage.column_parameters import Numbers, floats, integers, received
+from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.judge_days import day_of, on_day
-from engram.storage.row_lookups import id_rows, lookup, new_rows
+from engram.storage.judge_days import format_day, on_day
+from engram.storage.row_lookups import alias_rows, id_rows, lookup
 
 Days = set[tuple[PriorIdentity, str, str]]
 """What is believed, judge and day (UTC), as 2026-05-01."""
@@ -51,20 +51,20 @@ class WeightTerm:
 
 def find(reader: Reader, collection_id: int, believed: PriorIdentity) -> LearnedWeights | None:
     """Return the weights learned from this prior; None if nothing was learned."""
-    return _learned(reader, collection_id, believed, "")
+    return _load_weights(reader, collection_id, believed, "")
 
 
 def find_all(
     reader: Reader, collection_id: int, priors: Collection[PriorIdentity]
 ) -> dict[PriorIdentity, LearnedWeights]:
     """Return the weights learned from each of these priors, in one statement."""
-    statement = of_all(priors)
+    statement = build_query_of_all(priors)
     rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
-    return gathered([row._asdict() for row in rows], priors)
+    return collect_weights([row._asdict() for row in rows], priors)
 
 
-def of_all(priors: Collection[PriorIdentity]) -> CarriedStatement:
-    """The statement whose rows ``gathered`` takes."""
+def build_query_of_all(priors: Collection[PriorIdentity]) -> CarriedStatement:
+    """The statement whose rows ``collect_weights`` takes."""
     return CarriedStatement(
         """
         SELECT model, prior, information, precision, events FROM ranking_belief
@@ -74,7 +74,7 @@ def of_all(priors: Collection[PriorIdentity]) -> CarriedStatement:
     )
 
 
-def gathered(
+def collect_weights(
     rows: Sequence[Mapping[str, Any]], priors: Collection[PriorIdentity]
 ) -> dict[PriorIdentity, LearnedWeights]:
     """Return the learned weights in these rows, by prior."""
@@ -88,9 +88,11 @@ def gathered(
 def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequence[WeightTerm]) -> None:
     """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
     size = len(terms[0].evidence.information)
-    known = _learned(writer, collection_id, believed, "FOR UPDATE") or _begun(writer, collection_id, believed, size)
+    known = _load_weights(writer, collection_id, believed, "FOR UPDATE") or _begin_sum(
+        writer, collection_id, believed, size
+    )
     total = known.evidence
-    counted = _counted(writer, collection_id, believed, terms)
+    counted = _count_terms(writer, collection_id, believed, terms)
     for term in terms:
         if counted[term.event_id]:
             total = total + term.evidence
@@ -125,22 +127,22 @@ def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequ
     )
 
 
-def _begun(writer: Writer, collection_id: int, believed: PriorIdentity, size: int) -> LearnedWeights:
+def _begin_sum(writer: Writer, collection_id: int, believed: PriorIdentity, size: int) -> LearnedWeights:
     """Its sum, made of nothing if nobody else made it meanwhile, and locked."""
     writer.execute(
         """
         INSERT INTO ranking_belief (collection_id, model, prior, information, precision)
         VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
         """,
-        _prior_key(collection_id, believed) | _columns(no_evidence(size)),
+        _prior_key(collection_id, believed) | _columns(build_empty_evidence(size)),
     )
-    known = _learned(writer, collection_id, believed, "FOR UPDATE")
+    known = _load_weights(writer, collection_id, believed, "FOR UPDATE")
     if known is None:
         raise RuntimeError("a row that was just written is not there")
     return known
 
 
-def _counted(
+def _count_terms(
     writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequence[WeightTerm]
 ) -> dict[int, bool]:
     """Event -> whether its term is within its judge's cap of the day. Its sum is locked."""
@@ -178,7 +180,7 @@ def _counted(
     for row in rows:
         judge_day = row.judge, row.day
         events = (term.event_id for term in own[judge_day])
-        found |= dict(zip(events, caps_of.counted(caps[judge_day], row.before), strict=True))
+        found |= dict(zip(events, caps_of.select_counting(caps[judge_day], row.before), strict=True))
     return found
 
 
@@ -186,12 +188,12 @@ def recount(writer: Writer, collection_id: int, believed: PriorIdentity, days: C
     """Say anew which terms of these (judge, day) count. Its sum is locked."""
     for judge, day in sorted(days):
         rows = terms_of_day(writer, collection_id, believed, judge, day)
-        counts = caps_of.counted([cap for _, cap, _ in rows])
+        counts = caps_of.select_counting([cap for _, cap, _ in rows])
         wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
         writer.execute(
             f"""
             UPDATE ranking_audit term SET counted = new.counted
-            FROM {new_rows("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
+            FROM {alias_rows("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
             WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
               AND term.model = %(model)s
             """,
@@ -221,7 +223,7 @@ def terms_of_day(
     return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
-def _learned(reader: Reader, collection_id: int, believed: PriorIdentity, lock: str) -> LearnedWeights | None:
+def _load_weights(reader: Reader, collection_id: int, believed: PriorIdentity, lock: str) -> LearnedWeights | None:
     row = reader.row(
         f"""
         SELECT array_send(information) AS information, array_send(precision) AS precision, events
@@ -231,7 +233,7 @@ def _learned(reader: Reader, collection_id: int, believed: PriorIdentity, lock: 
     )
     if row is None:
         return None
-    return _sum(received(row.information, np.float64), received(row.precision, np.float64), row.events)
+    return _sum(decode_column(row.information, np.float64), decode_column(row.precision, np.float64), row.events)
 
 
 def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> LearnedWeights:
@@ -260,7 +262,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
         """,
         {"collection": collection_id, "events": list(events)},
     )
-    return {(PriorIdentity(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
+    return {(PriorIdentity(row.model, row.prior), row.judge, format_day(row.received_at)) for row in rows}
 
 
 def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
@@ -275,14 +277,14 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
         """,
         {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
     )
-    return {(PriorIdentity(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
+    return {(PriorIdentity(row.model, row.prior), row.judge, format_day(row.received_at)) for row in rows}
 
 
 def settle(writer: Writer, collection_id: int, days: Days) -> list[PriorIdentity]:
     """Say anew which terms of these days count; whose sums change by it, in order, each locked."""
     changed = sorted({believed for believed, _, _ in days})
     for believed in changed:
-        _learned(writer, collection_id, believed, "FOR UPDATE")
+        _load_weights(writer, collection_id, believed, "FOR UPDATE")
         recount(writer, collection_id, believed, {(judge, day) for of, judge, day in days if of == believed})
     return changed
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.state_rows import SupportRows
-from engram.storage.column_parameters import Documents, Numbers, integers, received, vectors
+from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.learning.sentence_memories import pulls_as_json, pulls_of
+from engram.storage.learning.sentence_memories import list_gain_budgets, pulls_as_json
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, que
     A past question shares an entity if one of its supporting sentences names an ``active`` one.
     """
     rows = reader.rows(
-        recalling(focus, "%(entities)s::bigint[]"),
+        build_recall_query(focus, "%(entities)s::bigint[]"),
         focus.parameters(entities=list(active), gate=gate, questions=questions),
     )
     return [PastSupport(**row._asdict()) for row in rows]
 
 
-def recalling(focus: Focus, active: str) -> str:
+def build_recall_query(focus: Focus, active: str) -> str:
     """The statement of ``recall``; ``active``: an array of entities."""
     past = nearness(focus.collection, "question", "embedding", "%(q)s")
     return f"""
@@ -114,7 +114,7 @@ def lock_questions(
     return {row.text_hash: row.id for row in rows}
 
 
-def supports_of(
+def load_supports(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: NDArray[np.int64] | None = None
 ) -> SupportRows:
     """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
@@ -140,23 +140,23 @@ def supports_of(
             "sentences": None if sentences is None else Numbers(sentences),
         },
     )
-    days, kept = pulls_of(row.pulled or ())
+    days, kept = list_gain_budgets(row.pulled or ())
     return SupportRows(
-        question_ids=received(row.questions, np.int64),
-        sentence_ids=received(row.sentences, np.int64),
-        supports=received(row.supports, np.float64),
-        perplexities=received(row.perplexities, np.float64),
-        update_counts=received(row.counts, np.int64),
-        complete=received(row.complete, np.bool_),
+        question_ids=decode_column(row.questions, np.int64),
+        sentence_ids=decode_column(row.sentences, np.int64),
+        supports=decode_column(row.supports, np.float64),
+        perplexities=decode_column(row.perplexities, np.float64),
+        update_counts=decode_column(row.counts, np.int64),
+        complete=decode_column(row.complete, np.bool_),
         days=days,
         kept=kept,
         said=[tuple(map(tuple, said)) for said in row.said or ()],
-        answered=received(row.answered, np.float64),
-        sufficiency=received(row.sufficiency, np.float64),
+        answered=decode_column(row.answered, np.float64),
+        sufficiency=decode_column(row.sufficiency, np.float64),
     )
 
 
-_NEW = new_rows(
+_NEW = alias_rows(
     """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
@@ -218,7 +218,7 @@ def replace_supports(
     writer.execute(
         f"""
         DELETE FROM question_support known
-        USING {new_rows(removed_rows)}
+        USING {alias_rows(removed_rows)}
         WHERE known.collection_id = new.collection_id AND known.question_id = new.question_id
           AND known.sentence_id = new.sentence_id
         """,
@@ -230,7 +230,7 @@ def replace_supports(
     )
 
 
-def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
+def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
     """Question -> sentences that the events' verdicts said something of for it, by the audit."""
     rows = reader.rows(
         f"""
@@ -253,7 +253,7 @@ def put_questions(
     rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
     writer.execute(
         f"""
-        UPDATE question SET text = new.text, embedding = new.embedding FROM {new_rows(rows)}
+        UPDATE question SET text = new.text, embedding = new.embedding FROM {alias_rows(rows)}
         WHERE question.collection_id = new.collection_id AND question.id = new.id
           AND (question.text <> new.text OR question.embedding <> new.embedding)
         """,

@@ -13,13 +13,13 @@ from engram.storage.column_parameters import (
     Documents,
     Numbers,
     Vectors,
+    decode_column,
+    decode_vectors,
     floats,
     integers,
-    received,
-    received_vectors,
 )
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ _BASE = f"""(
 ) AS base"""
 
 
-def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StoredMemory]:
+def load_standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StoredMemory]:
     """The memories of these sentences, by id and channel; what no verdict touched stands at its base, perplexity 1.
 
     A sentence without a time expression has no time channel; one that does not exist is left out.
@@ -121,19 +121,19 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         """,
         parameters,
     )
-    days, kept = pulls_of(row.pulled or ())
+    days, kept = list_gain_budgets(row.pulled or ())
     return MemoryRows(
-        sentence_ids=received(row.ids, np.int64),
-        channels=received(row.channels, np.int64),
-        vectors=received_vectors(row.vectors),
-        perplexities=received(row.perplexities, np.float64),
-        update_counts=received(row.counts, np.int64),
+        sentence_ids=decode_column(row.ids, np.int64),
+        channels=decode_column(row.channels, np.int64),
+        vectors=decode_vectors(row.vectors),
+        perplexities=decode_column(row.perplexities, np.float64),
+        update_counts=decode_column(row.counts, np.int64),
         days=days,
         kept=kept,
     )
 
 
-def memory_of(row: Any) -> SentenceMemory:
+def read_memory(row: Any) -> SentenceMemory:
     """The memory that a row of ``sentence_memory`` holds."""
     return SentenceMemory(
         sentence_id=row.sentence_id,
@@ -141,16 +141,16 @@ def memory_of(row: Any) -> SentenceMemory:
         vector=row.vector.to_numpy(),
         perplexity=row.perplexity,
         update_count=row.update_count,
-        pulled=pulled_of(row.pulled),
+        pulled=read_gain_budget(row.pulled),
     )
 
 
-def pulled_of(value: Any) -> GainBudget:
+def read_gain_budget(value: Any) -> GainBudget:
     """Read a gain budget from its JSON."""
     return GainBudget(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
 
 
-def pulls_of(values: Sequence[Any]) -> tuple[list[str], list[Kept]]:
+def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[Kept]]:
     """Days and shares of many, as ``pulls_as_json`` keeps them."""
     return [value.get("day", "") for value in values], [value.get("kept", _NOTHING) for value in values]
 
@@ -163,7 +163,7 @@ def pulls_as_json(days: Sequence[str], budgets: Sequence[Kept]) -> Documents:
 _NOTHING: Kept = {}
 _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
-_NEW = new_rows(
+_NEW = alias_rows(
     """
     unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)s::vector[], %(perplexities)s::float8[],
            %(counts)s::bigint[], %(pulled)s::jsonb[])
@@ -231,7 +231,7 @@ def record(writer: Writer, collection_id: int, rows: AuditRows) -> None:
 
 def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
     """Write what events do to their states now that another event is revoked; their rows are there already."""
-    new = new_rows(
+    new = alias_rows(
         """
         unnest(
             %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(gains)s::float8[],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engram.storage.carried_statements import as_rows
-from engram.storage.column_parameters import received
+from engram.storage.column_parameters import decode_column
 from engram.storage.corpus.current_vectors import CURRENT, Current
 from engram.storage.database import Reader
 from engram.storage.learning import question_supports
@@ -63,20 +63,22 @@ def read(
     besides = f", {as_rows('SELECT * FROM called')} AS called, {CURRENT} AS current"
     if near is not None:
         # As a number: of a parameter the planner would take a tenth of the collection for what comes of it.
-        before += f" nearest AS MATERIALIZED ({passages_by_key.nearest(focus, limits, str(near))}),"
+        before += f" nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, limits, str(near))}),"
         besides += ", (SELECT array_send(array_agg(id ORDER BY similarity DESC)) FROM nearest) AS near"
     if recall is not None:
-        besides += f", {as_rows(question_supports.recalling(focus, 'ARRAY(SELECT id FROM called)'))} AS past"
-    candidates = graph_hops.linked(focus, _GIVEN, None if near is None else _NEAR)
+        besides += (
+            f", {as_rows(question_supports.build_recall_query(focus, 'ARRAY(SELECT id FROM called)'))} AS past"
+        )
+    candidates = graph_hops.build_link_query(focus, _GIVEN, None if near is None else _NEAR)
     gate, questions = recall or (0.0, 0)
     row = reader.row(
-        graph_hops.reaching(focus, candidates, before=before, besides=besides),
-        graph_hops.linking(
+        graph_hops.build_reach_query(focus, candidates, before=before, besides=besides),
+        graph_hops.build_link_parameters(
             focus,
             limits,
             read,
             (),
-            **entity_lookup.called_parameters(names),
+            **entity_lookup.build_called_parameters(names),
             gate=gate,
             questions=questions,
         ),
@@ -84,7 +86,7 @@ def read(
     return WalkOpening(
         called={one["name"]: (one["id"], one["surface"]) for one in row.called or ()},
         recalled=None if recall is None else [PastSupport(**past) for past in row.past or ()],
-        near=None if near is None else received(row.near, np.int64).tolist(),
-        reached=graph_hops.reached(focus, row),
+        near=None if near is None else decode_column(row.near, np.int64).tolist(),
+        reached=graph_hops.read_reach(focus, row),
         current=None if row.current is None else Current(**row.current),
     )

@@ -51,7 +51,7 @@ def tables(reader: Reader) -> list[str]:
     return [row.name for row in rows]
 
 
-def rows_of(reader: Reader, names: Sequence[str]) -> Mapping[str, int]:
+def count_rows(reader: Reader, names: Sequence[str]) -> Mapping[str, int]:
     """Count the rows of each table."""
     return {name: reader.scalar(f'SELECT count(*) FROM "{name}"') for name in names}
 
@@ -68,13 +68,13 @@ def collections(reader: Reader) -> list[CollectionEncoder]:
     ]
 
 
-def exported(reader: Reader) -> str:
+def export_snapshot(reader: Reader) -> str:
     """The name by which other sessions see what this transaction sees, while it lasts."""
     name: str = reader.scalar("SELECT pg_export_snapshot()")
     return name
 
 
-def other_sessions(reader: Reader) -> int:
+def count_other_sessions(reader: Reader) -> int:
     """Count the other connections to this database."""
     count: int = reader.scalar(
         """

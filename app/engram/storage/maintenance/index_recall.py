@@ -20,7 +20,7 @@ SAME = 1e-6
 """Inner products of unit vectors that differ by less are those of equals: either is as near."""
 
 
-def below(reader: Reader, least: float) -> list[tuple[str, str, float]]:
+def list_below(reader: Reader, least: float) -> list[tuple[str, str, float]]:
     """Collection, table and recall of indexes that were found to find less than ``least``."""
     rows = reader.rows(
         f"""
@@ -39,7 +39,7 @@ def breadth(reader: Reader) -> int:
     return count_matches
 
 
-def sampled_questions(reader: Reader, collection: Collection, count: int) -> list[Vector]:
+def sample_questions(reader: Reader, collection: Collection, count: int) -> list[Vector]:
     """Vectors (d,) of the latest ``count`` questions that differ, latest first, of ten times as many queries."""
     rows = reader.rows(
         """
@@ -56,7 +56,7 @@ def sampled_questions(reader: Reader, collection: Collection, count: int) -> lis
     return [row.embedding.to_numpy() for row in rows]
 
 
-def drawn(reader: Reader, collection: Collection, table: str, count: int, seed: int) -> list[Vector]:
+def draw_rows(reader: Reader, collection: Collection, table: str, count: int, seed: int) -> list[Vector]:
     """Vectors (d,) of ``count`` rows of ``SAMPLES[table]``, drawn by ``seed``; one may come twice."""
     source = SAMPLES[table]
     own = {"collection": collection.id}
@@ -82,7 +82,9 @@ def drawn(reader: Reader, collection: Collection, table: str, count: int, seed: 
     return [row.embedding.to_numpy() for row in rows]
 
 
-def nearest(reader: Reader, collection: Collection, table: str, vector: Vector, *, exact: bool) -> list[float]:
+def measure_nearest(
+    reader: Reader, collection: Collection, table: str, vector: Vector, *, exact: bool
+) -> list[float]:
     """Distances of the nearest rows of a collection, ``exact``ly or as queries search its index."""
     near = nearness(collection, table, "embedding", "%(vector)s", exact=exact)
     rows = reader.rows(
@@ -96,7 +98,7 @@ def nearest(reader: Reader, collection: Collection, table: str, vector: Vector, 
     return [row.distance for row in rows]
 
 
-def at(collection: Collection, table: str, breadth: int) -> Collection:
+def replace_breadth(collection: Collection, table: str, breadth: int) -> Collection:
     """The collection as if its index of ``table`` had to be searched with the breadth ``breadth``."""
     known = IndexRecall(recall=0.0, breadth=breadth, configured=0, rows=0, measured_at="")
     return replace(collection, indexed=[table], index_recall={table: known})

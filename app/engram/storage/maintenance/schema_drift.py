@@ -10,19 +10,23 @@ from engram.storage.database import Database
 from engram.storage.tables import metadata
 
 
-def missing(database: Database) -> list[str]:
+def list_missing(database: Database) -> list[str]:
     """Describe in words what the database lacks. Extra indexes and partitions do not count."""
     with database.read() as reader:
-        expected = citus_distribution.spread_schema() if citus_distribution.distributed(reader) else metadata
+        expected = (
+            citus_distribution.build_distributed_schema() if citus_distribution.is_distributed(reader) else metadata
+        )
     with database.inspected() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), expected)
     # A change of a column comes as a list of its own, and of vectors' dimensions the schema knows nothing.
     return sorted(
-        _described(change) for change in differences if isinstance(change, tuple) and change[0].startswith("add_")
+        _describe_change(change)
+        for change in differences
+        if isinstance(change, tuple) and change[0].startswith("add_")
     )
 
 
-def _described(change: Any) -> str:
+def _describe_change(change: Any) -> str:
     kind, *what = change
     named = next((part for part in reversed(what) if hasattr(part, "name")), None)
     table = getattr(getattr(named, "table", None), "name", None)

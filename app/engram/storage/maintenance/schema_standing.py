@@ -12,7 +12,7 @@ from engram.storage.database import Reader
 Standing = Literal["current", "behind", "newer"]
 
 
-def standing(reader: Reader) -> Standing:
+def load_standing(reader: Reader) -> Standing:
     """Return the schema's standing; "newer" is a revision that this version does not know.
 
     Raises:

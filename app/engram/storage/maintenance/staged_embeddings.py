@@ -19,7 +19,7 @@ from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
 from engram.storage.passage_keys.staged_keys import SOURCE, KeySource
-from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
 
 Vector = NDArray[np.float32]
 Row = Literal["sentence", "entity", "time_expression"]
@@ -56,7 +56,7 @@ class UnembeddedText:
     text: str
 
 
-def total(reader: Reader, collection_id: int) -> int:
+def count_vectors(reader: Reader, collection_id: int) -> int:
     """Count the vectors of the collection: of its corpus and of texts from callers."""
     found: int = reader.scalar(
         f"""
@@ -82,7 +82,7 @@ def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
     return found
 
 
-def rows_without(
+def list_unembedded_rows(
     reader: Reader, collection_id: int, table: Row, encoder: str, after: int, limit: int
 ) -> list[UnembeddedText]:
     """The table's next rows after ``after`` that have no vector of this encoder, in id order."""
@@ -100,7 +100,9 @@ def rows_without(
     return [UnembeddedText(row.id, row.text) for row in rows]
 
 
-def passages_without(reader: Reader, collection_id: int, encoder: str, after: int, limit: int) -> list[KeySource]:
+def list_unembedded_passages(
+    reader: Reader, collection_id: int, encoder: str, after: int, limit: int
+) -> list[KeySource]:
     """The next passages after ``after`` whose present content has no vector of this encoder, in id order."""
     rows = reader.rows(
         f"""
@@ -124,7 +126,7 @@ class UnembeddedSentText:
     is_question: bool
 
 
-def texts_without(reader: Reader, collection_id: int, encoder: str, limit: int) -> list[UnembeddedSentText]:
+def list_unembedded_texts(reader: Reader, collection_id: int, encoder: str, limit: int) -> list[UnembeddedSentText]:
     """Texts that callers sent that have no vector of this encoder, some of them."""
     rows = reader.rows(
         f"""
@@ -158,7 +160,7 @@ def stage_rows(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {new_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
         """,
         parameters | {"vectors": sent(vectors)},
     )
@@ -166,7 +168,7 @@ def stage_rows(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
-        FROM {new_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
+        FROM {alias_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
         JOIN collection c ON c.id = new.collection_id {held} WHERE r.embedding IS NOT NULL {locked}
         """,
         parameters,
@@ -204,14 +206,14 @@ def stage_passages(
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding
-        FROM {new_rows(columns)} {held}
+        FROM {alias_rows(columns)} {held}
         """,
         parameters | {"vectors": sent(vectors), "encoder": encoder.fingerprint},
     )
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, c.encoder_fingerprint, p.id, {_CONTENT}, p.embedding
-        FROM {new_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {held}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {held}
         """,
         parameters,
     )
@@ -225,7 +227,7 @@ def stage_texts(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, digest, embedding)
         SELECT new.collection_id, %(encoder)s, {_digest("new.text")}, new.embedding
-        FROM {new_rows("unnest(%(texts)s::text[], %(vectors)s::vector[]) AS new(text, embedding)")}
+        FROM {alias_rows("unnest(%(texts)s::text[], %(vectors)s::vector[]) AS new(text, embedding)")}
         ON CONFLICT DO NOTHING
         """,
         {
@@ -275,7 +277,7 @@ TABLES: Sequence[Table] = (
 """Those whose rows have vectors made of texts, in the order in which they are locked."""
 
 
-def following(reader: Reader, collection_id: int, table: Table, after: Any, limit: int) -> list[Any]:
+def list_next_ids(reader: Reader, collection_id: int, table: Table, after: Any, limit: int) -> list[Any]:
     """The table's next ids after ``after``; None: the first."""
     beyond = "" if after is None else "AND r.id > %(after)s"
     rows = reader.rows(
@@ -294,7 +296,7 @@ def put_in_place(writer: Writer, collection_id: int, table: Table, encoder: Enco
     )
 
 
-def judged_in(writer: Writer, collection_id: int, space: int) -> int:
+def count_taught_questions(writer: Writer, collection_id: int, space: int) -> int:
     """Count the questions that taught something and have no vectors in this space."""
     found: int = writer.scalar(
         """
@@ -321,7 +323,7 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
         """,
         parameters,
     )
-    current_vectors.base_keys_changed(writer, collection_id)
+    current_vectors.renew_base_version(writer, collection_id)
     writer.execute("DELETE FROM staged_key WHERE collection_id = %(collection)s", parameters)
 
 
@@ -338,23 +340,23 @@ def _put(table: Table, condition: str) -> str:
     """
 
 
-def _sent_text(text: str) -> str:
+def _match_sent_text(text: str) -> str:
     return f"v.digest = {_digest(text)} AND v.passage_id IS NULL"
 
 
-_TIMED = f"{_sent_text('held.time_constraint')} AND v.encoder = %(encoder)s"
+_TIMED = f"{_match_sent_text('held.time_constraint')} AND v.encoder = %(encoder)s"
 _PUT: Mapping[Table, str] = {
     "passage": _put("passage", f"v.passage_id = held.id AND v.digest = {_CONTENT.replace('p.', 'held.')}"),
     **{table: _put(table, f"v.{table}_id = held.id") for table in TEXT_OF},
-    "question": _put("question", _sent_text("held.text")),
-    "expansion_unit": _put("expansion_unit", _sent_text("held.text")),
+    "question": _put("question", _match_sent_text("held.text")),
+    "expansion_unit": _put("expansion_unit", _match_sent_text("held.text")),
     "judged_query": f"""
         UPDATE judged_query r SET embedding = new.embedding, time_embedding = new.timed,
             space = (SELECT space + 1 FROM collection WHERE id = %(collection)s)
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding, t.embedding AS timed
             FROM {id_rows("ids", "uuid")} {lookup("judged_query held", "held.id = wanted.id")}
-            {lookup("staged_embedding v", _sent_text("held.question") + " AND v.encoder = %(encoder)s")}
+            {lookup("staged_embedding v", _match_sent_text("held.question") + " AND v.encoder = %(encoder)s")}
             {lookup("staged_embedding t", _TIMED.replace("v.", "t."), outer=True)}
             WHERE held.time_constraint IS NULL OR t.embedding IS NOT NULL OFFSET 0
         ) AS new

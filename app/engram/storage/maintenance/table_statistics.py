@@ -12,7 +12,7 @@ LEAST_PAGES = 8
 LEAST_ROWS = 100
 
 
-def outgrown(reader: Reader) -> list[str]:
+def list_outgrown(reader: Reader) -> list[str]:
     """This role's tables that have grown since they were last analysed: what is known of them misleads.
 
     They have ``GROWTH`` times as many pages as then, at least ``LEAST_PAGES``; or were empty, as a table is whose

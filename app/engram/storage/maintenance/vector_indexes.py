@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from engram.context.errors import ConfigurationError
 from engram.storage.database import Administrator, Reader
-from engram.storage.retrieval.nearest_neighbours import indexed_key, indexed_rows, operators
+from engram.storage.retrieval.nearest_neighbours import build_index_condition, build_index_key, operators
 from engram.storage.row_lookups import THERE
 
 BUILDS = {
@@ -95,7 +95,7 @@ def indexes(reader: Reader) -> list[VectorIndex]:
     return [VectorIndex(row.name, row.table, row.collection_id, row.valid) for row in rows]
 
 
-def held(reader: Reader) -> list[TableRows]:
+def count_searched_rows(reader: Reader) -> list[TableRows]:
     """Count the rows of each collection in each table that is searched by vector."""
     question_counts = reader.rows("SELECT collection_id, count(*) AS rows FROM question GROUP BY collection_id")
     questions = {row.collection_id: row.rows for row in question_counts}
@@ -113,7 +113,7 @@ def held(reader: Reader) -> list[TableRows]:
     ]
 
 
-def announced(reader: Reader) -> dict[int, list[str]]:
+def list_indexed_tables(reader: Reader) -> dict[int, list[str]]:
     """Collection -> its tables that queries search through an index."""
     return {row.id: row.indexed for row in reader.rows("SELECT id, indexed FROM collection ORDER BY id")}
 
@@ -131,8 +131,8 @@ def build(administrator: Administrator, table: str, collection_id: int, dimensio
     administrator.execute(
         f"""
         CREATE INDEX CONCURRENTLY IF NOT EXISTS {table}_hnsw_{int(collection_id)}
-        ON {table} USING hnsw ({indexed_key("embedding", dimension)} {operators(dimension)}) {BUILDS[table]}
-        WHERE {indexed_rows(collection_id)}
+        ON {table} USING hnsw ({build_index_key("embedding", dimension)} {operators(dimension)}) {BUILDS[table]}
+        WHERE {build_index_condition(collection_id)}
         """
     )
 

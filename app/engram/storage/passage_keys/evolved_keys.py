@@ -134,7 +134,7 @@ def set_progress(writer: Writer, collection_id: int, state: EvolutionProgress) -
     )
 
 
-def due(reader: Reader) -> list[int]:
+def list_due(reader: Reader) -> list[int]:
     """Collections whose evolution is due."""
     rows = reader.rows("SELECT collection_id FROM key_evolution WHERE due IS NOT NULL")
     return [row.collection_id for row in rows]
@@ -142,10 +142,10 @@ def due(reader: Reader) -> list[int]:
 
 def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Vector]:
     """Passage -> dense base key, unit length, (d,); those that exist are kept from deletion, locked in id order."""
-    return _dense(writer, collection_id, passages, "FOR KEY SHARE OF p")
+    return _load_vectors(writer, collection_id, passages, "FOR KEY SHARE OF p")
 
 
-def _dense(reader: Reader, collection_id: int, passages: Sequence[int], lock: str = "") -> dict[int, Vector]:
+def _load_vectors(reader: Reader, collection_id: int, passages: Sequence[int], lock: str = "") -> dict[int, Vector]:
     rows = reader.rows(
         f"""
         SELECT p.id, p.embedding FROM {WANTED} JOIN passage p
@@ -157,7 +157,7 @@ def _dense(reader: Reader, collection_id: int, passages: Sequence[int], lock: st
     return {row.id: row.embedding.to_numpy() for row in rows}
 
 
-def evolved_passages(reader: Reader, collection_id: int) -> list[int]:
+def list_evolved_passages(reader: Reader, collection_id: int) -> list[int]:
     """Passages that have an evolved key."""
     rows = reader.rows(
         "SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s", {"collection": collection_id}
@@ -167,15 +167,15 @@ def evolved_passages(reader: Reader, collection_id: int) -> list[int]:
 
 def lock_base_keys(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Base]:
     """Passage -> its base keys, dense and lexical; see ``lock_bases``."""
-    return _with_terms(writer, collection_id, lock_bases(writer, collection_id, passages))
+    return _add_terms(writer, collection_id, lock_bases(writer, collection_id, passages))
 
 
 def base_keys(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, Base]:
     """Read base keys without locking them."""
-    return _with_terms(reader, collection_id, _dense(reader, collection_id, passages))
+    return _add_terms(reader, collection_id, _load_vectors(reader, collection_id, passages))
 
 
-def _with_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector]) -> dict[int, Base]:
+def _add_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector]) -> dict[int, Base]:
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.length, term.term, posting.frequency
@@ -202,7 +202,7 @@ def replace_keys(
     bases: Mapping[int, Base],
 ) -> None:
     """Make these the evolved keys of the passages; those given none have their base keys again."""
-    current_vectors.evolved_keys_changed(writer, collection_id)
+    current_vectors.renew_evolved_version(writer, collection_id)
     parameters = {"collection": collection_id, "ids": sorted(passages)}
     writer.execute(
         f"""

@@ -76,7 +76,7 @@ _EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id
 _BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
 
 
-def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
+def load_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
     """Text hash -> unit, for those that are stored."""
     rows = reader.rows(
         f"""
@@ -313,7 +313,9 @@ def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[
     return {(row.passage_id, row.unit_id): row.score for row in rows}
 
 
-def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[ScoredUnit]:
+def list_standing_units(
+    reader: Reader, collection_id: int, passages: Sequence[int], limit: int
+) -> list[ScoredUnit]:
     """The passages' ``limit`` best units by evidence that evolutions took in, by passage, best first."""
     rows = reader.rows(
         f"""
@@ -335,7 +337,9 @@ def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit:
     return [ScoredUnit(**row._asdict()) for row in rows]
 
 
-def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> dict[tuple[int, int], float]:
+def find_best_units(
+    reader: Reader, collection_id: int, passages: Sequence[int], limit: int
+) -> dict[tuple[int, int], float]:
     """(passage, unit) -> score of the passages' ``limit`` best units by all evidence that counts, best first.
 
     What ``refresh_memory`` makes expansion memories.
@@ -359,7 +363,7 @@ def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int
     return {(row.passage_id, row.unit_id): row.score for row in rows}
 
 
-def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
+def list_waiting_passages(reader: Reader, collection_id: int) -> list[int]:
     """Passages that evidence waits for, in id order."""
     rows = reader.rows(
         f"""

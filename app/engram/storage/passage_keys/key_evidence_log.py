@@ -9,7 +9,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.passage_keys.evolved_keys import EvolvedKey, Posting
 from engram.storage.passage_keys.key_credits import Credit
-from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
+from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ _OF_EVENTS = id_rows("events")
 _CREDIT = lookup("key_credit credit", "credit.event_id = wanted.id")
 
 
-def any_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> bool:
+def has_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> bool:
     """Whether one of the events carried expansions and is applied."""
     found: bool = reader.scalar(
         f"SELECT count(*) > 0 FROM {_OF_EVENTS} {lookup('key_evidence evidence', 'evidence.event_id = wanted.id')}",
@@ -40,7 +40,7 @@ def any_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> b
     return found
 
 
-def credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
+def list_credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
     """Passages that the events credit or weighed and found wanting, in id order."""
     rows = reader.rows(
         f"SELECT DISTINCT credit.passage_id FROM {_OF_EVENTS} {_CREDIT} ORDER BY credit.passage_id",
@@ -111,7 +111,7 @@ def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], rem
     writer.execute(
         f"""
         UPDATE expansion_unit unit SET method = new.method
-        FROM {new_rows("unnest(%(ids)s::bigint[], %(methods)s::text[]) AS given(id, method)")}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(methods)s::text[]) AS given(id, method)")}
         WHERE unit.collection_id = new.collection_id AND unit.id = new.id AND unit.method <> new.method
         """,
         {"collection": collection_id, "ids": list(methods), "methods": list(methods.values())},
@@ -125,7 +125,7 @@ def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], rem
     )
 
 
-def waiting_gains(reader: Reader, collection_id: int) -> list[float]:
+def list_waiting_gains(reader: Reader, collection_id: int) -> list[float]:
     """The gains of validated events that no evolution took in yet, in the order in which they were applied."""
     rows = reader.rows(
         f"""
@@ -139,7 +139,7 @@ def waiting_gains(reader: Reader, collection_id: int) -> list[float]:
     return [row.gain for row in rows]
 
 
-def keyed_passages(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
+def list_keyed_passages(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
     """The next passages, in id order, that verdicts left anything of in their keys."""
     parts = "\nUNION\n".join(
         f"""
@@ -177,7 +177,7 @@ def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dic
     return {row.id: bytes(row.text_hash) for row in rows}
 
 
-def evolved(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[EvolvedKey]:
+def load_evolved_keys(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[EvolvedKey]:
     """The passages' evolved keys as they stand, by passage; without their terms, which ``postings`` has."""
     rows = reader.rows(
         f"""

@@ -31,7 +31,7 @@ _SELECT = """
 """
 
 
-def serving(reader: Reader, collection_id: int) -> int:
+def get_serving_number(reader: Reader, collection_id: int) -> int:
     """The generation whose keys are searched; 0 for base keys."""
     number: int | None = reader.scalar(
         "SELECT key_generation FROM collection WHERE id = %(collection)s", {"collection": collection_id}
@@ -63,7 +63,7 @@ def open_next(
         "reason": reason,
         "rules": Jsonb(dict(rules)),
         "passages": passages,
-        "parent": serving(writer, collection_id),
+        "parent": get_serving_number(writer, collection_id),
     }
     number = writer.scalar(
         """
@@ -115,10 +115,10 @@ def go_to(writer: Writer, collection_id: int, number: int) -> list[int]:
         {"collection": collection_id, "number": number},
     )
     _serve(writer, collection_id, number)
-    return touched(writer, collection_id, [row.number for row in changed])
+    return list_touched_passages(writer, collection_id, [row.number for row in changed])
 
 
-def touched(reader: Reader, collection_id: int, numbers: Sequence[int]) -> list[int]:
+def list_touched_passages(reader: Reader, collection_id: int, numbers: Sequence[int]) -> list[int]:
     """Passages for which these generations took evidence in, in id order."""
     rows = reader.rows(
         f"""

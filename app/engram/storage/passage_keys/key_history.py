@@ -146,7 +146,7 @@ def units(
     return held, rows[0].total if rows else 0
 
 
-def added_terms(
+def list_added_terms(
     reader: Reader, collection_id: int, passage_id: int, limit: int
 ) -> tuple[list[tuple[str, float]], int]:
     """The ``limit`` terms to whose frequencies the evolved key adds most, and how much; and how many there are.

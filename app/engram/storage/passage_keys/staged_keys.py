@@ -52,7 +52,7 @@ _STAGED = """
 """
 
 
-def unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]:
+def list_unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]:
     """The next passages after passage ``after`` whose present content has no staged key, in id order."""
     rows = reader.rows(
         f"""
@@ -126,7 +126,7 @@ def put_in_place(writer: Writer, job: Job, passages: Sequence[int]) -> None:
         """,
         _job_key(job) | {"passages": list(passages)},
     )
-    current_vectors.base_keys_changed(writer, job.collection_id)
+    current_vectors.renew_base_version(writer, job.collection_id)
 
 
 def _job_key(job: Job) -> dict[str, object]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.storage.carried_statements import CarriedStatement, as_rows
-from engram.storage.column_parameters import Numbers, integers, received
+from engram.storage.column_parameters import Numbers, decode_column, integers
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import id_rows, join_once, lookup
@@ -132,7 +132,7 @@ def look(
     )
     best = {member["passage_id"]: member for member in row.members or ()}
     members = [at for at, passage in enumerate(pool) if passage in best]
-    across = received(row.across, np.float64).reshape(len(candidates), len(pool))
+    across = decode_column(row.across, np.float64).reshape(len(candidates), len(pool))
     return PoolLinks(
         members=[pool[at] for at in members],
         sentences=[best[pool[at]]["id"] for at in members],
@@ -140,7 +140,7 @@ def look(
         across=across.T[members],
         entities={one["id"]: NamedEntity(one["name"], one["passages"]) for one in row.entities or ()},
         naming=np.column_stack(
-            [np.searchsorted(candidates, received(row.naming, np.int64)), received(row.named, np.int64)]
+            [np.searchsorted(candidates, decode_column(row.naming, np.int64)), decode_column(row.named, np.int64)]
         ),
         aside=row.aside or (),
     )

@@ -5,7 +5,7 @@ Embeddings have unit length, so the negative inner product ``<#>`` is minus the 
 
 from collections.abc import Sequence
 
-from engram.core.text.spelling import spelling
+from engram.core.text.spelling import normalise_spelling
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
@@ -29,17 +29,19 @@ CALLED = """
         ) AS either ORDER BY off LIMIT 1
     ) AS called
 """
-"""The statement of the entities that bear the names of ``called_parameters``, or else are spelt like them."""
+"""The statement of the entities that bear the names of ``build_called_parameters``, or else are spelt like them."""
 
 
-def called_parameters(names: Sequence[str]) -> dict[str, list[str]]:
+def build_called_parameters(names: Sequence[str]) -> dict[str, list[str]]:
     """Normalised names as ``CALLED`` takes them."""
-    return {"names": list(names), "spellings": [spelling(name) for name in names]}
+    return {"names": list(names), "spellings": [normalise_spelling(name) for name in names]}
 
 
-def called_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+def find_called_entities(
+    reader: Reader, collection: Collection, names: Sequence[str]
+) -> dict[str, tuple[int, str]]:
     """Normalised name -> (entity, surface) for the names that an entity bears, be they spelt a little otherwise."""
-    rows = reader.rows(CALLED, {"collection": collection.id, **called_parameters(names)})
+    rows = reader.rows(CALLED, {"collection": collection.id, **build_called_parameters(names)})
     return {row.name: (row.id, row.surface) for row in rows}
 
 
@@ -55,7 +57,7 @@ def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[in
     return {one: surfaces[one] for one in ids if one in surfaces}
 
 
-def nearest_entity(
+def find_nearest_entity(
     reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
 ) -> tuple[int, str, float] | None:
     """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3), of those embedded by now."""

@@ -6,14 +6,14 @@ queries as for one.
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from engram.core.text.identifiers import first_at
+from engram.core.text.identifiers import compute_first_id
 from engram.storage.database import Administrator, Reader, Writer
 
 WEEK = timedelta(days=7)
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('episode partitions', 0))"
 
 
-def monday_of(moment: datetime) -> date:
+def compute_monday(moment: datetime) -> date:
     """The first day (UTC) of the moment's week."""
     day = moment.astimezone(UTC).date()
     return day - timedelta(days=day.weekday())
@@ -32,12 +32,11 @@ def make(writer: Writer, monday: date) -> None:
     writer.execute(f"CREATE TABLE {name} (LIKE episode INCLUDING ALL)")
     # As of every table that has collections, see the first migration: it is not copied.
     writer.execute(f"ALTER TABLE {name} ALTER COLUMN collection_id SET (n_distinct = 1)")
-    writer.execute(
-        f"ALTER TABLE episode ATTACH PARTITION {name} FOR VALUES FROM ('{first_at(begin)}') TO ('{first_at(end)}')"
-    )
+    first, last = compute_first_id(begin), compute_first_id(end)
+    writer.execute(f"ALTER TABLE episode ATTACH PARTITION {name} FOR VALUES FROM ('{first}') TO ('{last}')")
 
 
-def standing(reader: Reader) -> list[date]:
+def list_standing(reader: Reader) -> list[date]:
     """Mondays of the weeks that there are partitions of, in order; also of those half detached."""
     rows = reader.rows(
         """

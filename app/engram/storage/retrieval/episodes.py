@@ -182,7 +182,7 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
         {"collection": collection_id, "id": episode},
     )
     if row is None:
-        raise missing(episode)
+        raise build_missing_error(episode)
     return StoredEpisode(**row._asdict())
 
 
@@ -196,7 +196,7 @@ class TracedEpisode:
     created_at: datetime
 
 
-def by_trace(reader: Reader, collection_id: int, trace_id: str, limit: int) -> list[TracedEpisode]:
+def list_by_trace(reader: Reader, collection_id: int, trace_id: str, limit: int) -> list[TracedEpisode]:
     """List the first ``limit`` episodes of a trace, oldest first."""
     rows = reader.rows(
         """
@@ -218,7 +218,7 @@ class EpisodeAnswer:
     shown: Sequence[int]
 
 
-def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UUID, EpisodeAnswer]:
+def load_answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UUID, EpisodeAnswer]:
     """Return those of these episodes that are stored."""
     rows = reader.rows(
         f"""
@@ -230,7 +230,7 @@ def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UU
     return {row.id: EpisodeAnswer(row.question, row.activated, row.shown) for row in rows}
 
 
-def standing(reader: Reader, collection_id: int, episode: UUID) -> dict[int, int]:
+def load_stand_ins(reader: Reader, collection_id: int, episode: UUID) -> dict[int, int]:
     """Passage that an answer left out as a duplicate -> the one that stood for it."""
     row = reader.row(
         f"SELECT answer -> '{COLLAPSED}' AS held FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
@@ -240,7 +240,7 @@ def standing(reader: Reader, collection_id: int, episode: UUID) -> dict[int, int
     return {int(duplicate): passage for duplicate, passage in held.items()}
 
 
-def nearest_sentences(
+def find_nearest_sentences(
     reader: Reader, collection_id: int, episode: UUID, passages: Collection[int]
 ) -> dict[int, list[int]]:
     """Passage -> its sentences, the nearest to the episode's question first, of those of the passages with any.
@@ -265,12 +265,12 @@ def nearest_sentences(
     return {row.passage_id: row.sentences for row in rows}
 
 
-def missing(episode: UUID) -> NotFoundError:
+def build_missing_error(episode: UUID) -> NotFoundError:
     """Make the error for an episode that does not exist."""
     return NotFoundError(f"There is no query {episode} in this collection.")
 
 
-def unjudged(
+def list_unjudged(
     reader: Reader, collection_id: int, window_hours: float, limit: int, *, most_refusals: int
 ) -> list[StoredEpisode]:
     """List recent episodes without feedback; a session's sub-questions are left out.

@@ -42,7 +42,7 @@ def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict
     return {row.passage_id: row.times for row in rows}
 
 
-def nearest_sentences(
+def find_nearest_sentences(
     reader: Reader, collection_id: int, question: Vector, passages: Iterable[int]
 ) -> dict[int, StoredSentence]:
     """Passage -> its sentence nearest to the question (d,); equally near ones in reading order."""

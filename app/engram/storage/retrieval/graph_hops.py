@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.core.ranking.propagation import Candidates
 from engram.core.text.temporal import agreement
 from engram.storage.carried_statements import as_rows
-from engram.storage.column_parameters import floats, integers, received
+from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
@@ -105,7 +105,7 @@ HUB = 50
 """Sentences that name an entity, beyond which a large collection reads only those near to the question."""
 
 
-def linked_sentences(
+def find_linked_sentences(
     reader: Reader,
     focus: Focus,
     activation: Mapping[int, float],
@@ -125,8 +125,8 @@ def linked_sentences(
         read: how many of the best are read, besides the recalled.
     """
     row = reader.row(
-        reaching(focus, linked(focus, _GIVEN, None if near is None else id_rows("near"))),
-        linking(
+        build_reach_query(focus, build_link_query(focus, _GIVEN, None if near is None else id_rows("near"))),
+        build_link_parameters(
             focus,
             limits,
             read,
@@ -136,11 +136,13 @@ def linked_sentences(
             near=integers(near or ()),
         ),
     )
-    return reached(focus, row)
+    return read_reach(focus, row)
 
 
-def linking(focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
-    """The parameters of a statement with ``linked`` in it."""
+def build_link_parameters(
+    focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int], **more: Any
+) -> dict[str, Any]:
+    """The parameters of a statement with ``build_link_query`` in it."""
     return focus.parameters(
         recalled=integers(recalled),
         hub=HUB,
@@ -151,14 +153,14 @@ def linking(focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int
     )
 
 
-def linked(focus: Focus, entity_rows: str, near: str | None) -> str:
+def build_link_query(focus: Focus, entity_rows: str, near: str | None) -> str:
     """Return SQL for the table ``candidates``: sentences linked to the entities.
 
     Args:
         entity_rows: rows ``given(entity_id, score)``.
         near: rows ``wanted(id)``, passages near the question, where hubs contribute sentences of those.
     """
-    in_scope = _LINKED_SENTENCE + _in_scope(focus) if focus.is_narrowed else ""
+    in_scope = _LINKED_SENTENCE + _build_scope_join(focus) if focus.is_narrowed else ""
     links = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=in_scope)
     active = (_ACTIVE if near is None else _ACTIVE_NEAR).format(given=entity_rows, near=near)
     return f"""
@@ -176,14 +178,14 @@ def linked(focus: Focus, entity_rows: str, near: str | None) -> str:
                 SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
                        {_factor_columns(focus)}
                 FROM reached FULL JOIN {join_once("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
-                {_reached_factors(focus)} {_in_scope(focus)}
+                {_build_reached_factors(focus)} {_build_scope_join(focus)}
                 OFFSET 0
             ) AS found WHERE id IS NOT NULL
         )
     """
 
 
-def all_sentences(
+def find_all_sentences(
     reader: Reader,
     focus: Focus,
     passages: Sequence[int] | None,
@@ -200,24 +202,24 @@ def all_sentences(
     """
     if passages is not None:
         source = f"{id_rows('passages')} {lookup('sentence s', 's.passage_id = wanted.id')}"
-        source += f" {_in_scope(focus)} {_factors(focus)}"
+        source += f" {_build_scope_join(focus)} {_factors(focus)}"
     elif focus.is_narrowed:  # how many sentences it leaves is not known, so the rest is looked up
         scope = _SCOPE.format(condition=focus.passage_condition)
         source = f"{scope} {lookup('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
     else:
-        source = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
+        source = f"sentence s {_build_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     candidates = f"""
         weighed AS (
             SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
                    {_factor_columns(focus)}
             FROM {source}
         ), candidates AS MATERIALIZED (
-            (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id LIMIT %(candidate_limit)s)
+            (SELECT * FROM weighed ORDER BY {_build_weight(focus)} DESC, id LIMIT %(candidate_limit)s)
             UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
         )
     """
     row = reader.row(
-        reaching(focus, candidates),
+        build_reach_query(focus, candidates),
         focus.parameters(
             passages=None if passages is None else integers(passages),
             recalled=integers(recalled),
@@ -226,7 +228,7 @@ def all_sentences(
             read=read,
         ),
     )
-    return reached(focus, row)
+    return read_reach(focus, row)
 
 
 # Of the sentences that are ``chosen``: whom they name, and how they read.
@@ -253,7 +255,7 @@ _NAMED = """
 _READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
 
 
-def reaching(focus: Focus, candidates: str, *, before: str = "", besides: str = "") -> str:
+def build_reach_query(focus: Focus, candidates: str, *, before: str = "", besides: str = "") -> str:
     """The statement of what is found as ``candidates``, in columns of one piece, and of how the best of it read.
 
     Args:
@@ -263,15 +265,16 @@ def reaching(focus: Focus, candidates: str, *, before: str = "", besides: str = 
     columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
     return f"""
         WITH {before} {candidates}, chosen AS MATERIALIZED (
-            (SELECT id FROM candidates ORDER BY activation * {_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
+            (SELECT id FROM candidates
+             ORDER BY activation * {_build_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
             UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
         ), {_LINKS}
         SELECT columns.*, {_READ} {besides} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
     """
 
 
-def reached(focus: Focus, row: Any) -> HopResult:
-    """Make a hop's result of the one row of a ``reaching`` statement."""
+def read_reach(focus: Focus, row: Any) -> HopResult:
+    """Make a hop's result of the one row of a ``build_reach_query`` statement."""
     return HopResult(_candidates(focus, row), *_evidence(row))
 
 
@@ -296,7 +299,7 @@ def _evidence(row: Any) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     return selected, counts
 
 
-def _in_scope(focus: Focus) -> str:
+def _build_scope_join(focus: Focus) -> str:
     """The join of sentences to their passages, if only some of these may be found."""
     if not focus.is_narrowed:
         return ""
@@ -322,7 +325,7 @@ def _factor_columns(focus: Focus) -> str:
     return ", ".join([*columns, *([DAYS] if focus.asked else [])])
 
 
-def _weight(focus: Focus, *, floor: bool = False) -> str:
+def _build_weight(focus: Focus, *, floor: bool = False) -> str:
     """Return SQL that orders sentences of equal activation, see ``propagation.sentence_weights``.
 
     ``floor``: with no factor below 0, as there.
@@ -350,7 +353,7 @@ def _factors(focus: Focus) -> str:
     return "".join([*memories, *([_TIME] if focus.asked else [])])
 
 
-def _reached_factors(focus: Focus) -> str:
+def _build_reached_factors(focus: Focus) -> str:
     """Return SQL that reads the factors of the sentences reached by a hop."""
     memories = (
         "FULL JOIN "
@@ -361,7 +364,7 @@ def _reached_factors(focus: Focus) -> str:
     return " ".join([*memories, *([_TIME] if focus.asked else [])])
 
 
-def _all_factors(focus: Focus) -> str:
+def _build_all_factors(focus: Focus) -> str:
     """Return SQL that reads the factors of all sentences of a collection, in one join, which costs a third less."""
     memories = (_ALL_MEMORY.format(channel=channel) for channel in _channels(focus))
     return "".join([*memories, *([_ALL_TIMES] if focus.asked else [])])
@@ -369,19 +372,19 @@ def _all_factors(focus: Focus) -> str:
 
 def _candidates(focus: Focus, row: Any) -> Candidates:
     """In id order."""
-    ids = received(row.id, np.int64)
+    ids = decode_column(row.id, np.int64)
     order = np.argsort(ids)
 
     def column(name: str, otherwise: float) -> NDArray[np.float64]:
         known = name in _columns(focus)
-        return received(getattr(row, name), np.float64)[order] if known else np.full(len(ids), otherwise)
+        return decode_column(getattr(row, name), np.float64)[order] if known else np.full(len(ids), otherwise)
 
     agreed = np.zeros(len(ids))
     if focus.asked and len(ids):
         agreed = agreement(focus.asked, column("starts", np.nan), column("ends", np.nan))
     return Candidates(
         sentence_ids=ids[order],
-        passage_ids=received(row.passage_id, np.int64)[order],
+        passage_ids=decode_column(row.passage_id, np.int64)[order],
         activation=column("activation", 0.0),
         semantic=column("semantic", 0.0),
         task_perplexity=column("task_perplexity", 1.0),

@@ -25,7 +25,7 @@ class Nearness:
     distance: str
 
 
-def indexed_rows(collection_id: int, alias: str = "") -> str:
+def build_index_condition(collection_id: int, alias: str = "") -> str:
     """The condition on rows in a collection's vector index, which is that of the index as well.
 
     No other index can serve it. Of a collection that statistics do not know of, the planner takes it that it is
@@ -47,15 +47,15 @@ def nearness(
     if exact or table not in collection.indexed:
         order = f"({distance}) + 0"  # which no index can serve
         return Nearness(f"{alias}collection_id = %(collection)s", order, order)
-    rows = indexed_rows(collection.id, alias) + _breadth(collection, table)
-    key = indexed_key(alias + column, collection.encoder_dimension)
+    rows = build_index_condition(collection.id, alias) + _breadth(collection, table)
+    key = build_index_key(alias + column, collection.encoder_dimension)
     if collection.encoder_dimension <= MOST_NUMBERS:
         order = f"{key} <#> {vector}"
         return Nearness(rows, order, order)
-    return Nearness(rows, f"{key} <#> {indexed_key(vector, collection.encoder_dimension)}", distance)
+    return Nearness(rows, f"{key} <#> {build_index_key(vector, collection.encoder_dimension)}", distance)
 
 
-def indexed_key(vector: str, dimension: int) -> str:
+def build_index_key(vector: str, dimension: int) -> str:
     """A vector as an index has it, in parentheses: an index needs a dimension, and a column has none."""
     size = int(dimension)
     if size <= MOST_NUMBERS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.storage.column_parameters import integers, received
+from engram.storage.column_parameters import decode_column, integers
 from engram.storage.corpus import lexical_index
 from engram.storage.database import Reader
 from engram.storage.retrieval import passages_by_key
@@ -45,7 +45,7 @@ class CandidatePassages:
     titles: Sequence[str | None]
     words: QuestionWords
 
-    def without(self, passages: Collected[int]) -> "CandidatePassages":
+    def exclude(self, passages: Collected[int]) -> "CandidatePassages":
         """Return the candidates without these passages."""
         mask = ~np.isin(self.ids, list(passages))
         return CandidatePassages(
@@ -72,7 +72,7 @@ def find(
         near: the nearest passages, best first, if they are known already: they are not looked for again.
     """
     known = list(near[:limit]) if len(near) >= limit else []
-    best_by_words = lexical_index.best_by_words(
+    best_by_words = lexical_index.build_word_search(
         condition=focus.passage_condition if focus.is_narrowed else None, evolved=focus.evolved
     )
     worded = "ARRAY(SELECT passage_id FROM worded UNION SELECT unnest(%(ids)s::bigint[]))"
@@ -80,8 +80,8 @@ def find(
         f"""
         WITH {lexical_index.question(evolved=focus.evolved)},
         worded AS MATERIALIZED ({best_by_words}),
-        nearest AS MATERIALIZED ({passages_by_key.nearest(focus, limits, "%(nearest)s")}),
-        keyed AS MATERIALIZED ({passages_by_key.and_given(focus, worded)}),
+        nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, limits, "%(nearest)s")}),
+        keyed AS MATERIALIZED ({passages_by_key.build_query_with_given(focus, worded)}),
         said AS MATERIALIZED (
             {lexical_index.contributions("ARRAY(SELECT id FROM keyed)", evolved=focus.evolved)}
         )
@@ -107,18 +107,18 @@ def find(
             )
         ),
     )
-    ids = received(row.ids, np.int64)
+    ids = decode_column(row.ids, np.int64)
     order = np.argsort(ids)
     weight = np.zeros(len(terms))
-    weight[received(row.places, np.int64) - 1] = received(row.weights, np.float64)
-    at = np.searchsorted(ids[order], received(row.saying, np.int64)), received(row.said, np.int64) - 1
+    weight[decode_column(row.places, np.int64) - 1] = decode_column(row.weights, np.float64)
+    at = np.searchsorted(ids[order], decode_column(row.saying, np.int64)), decode_column(row.said, np.int64) - 1
     score, said = np.zeros((len(ids), len(terms))), np.zeros((len(ids), len(terms)), dtype=bool)
-    np.add.at(score, at, received(row.scores, np.float64))
+    np.add.at(score, at, decode_column(row.scores, np.float64))
     said[at] = True
     held = said.any(axis=0)
     return CandidatePassages(
         ids=ids[order],
-        similarity=received(row.similarities, np.float64)[order],
+        similarity=decode_column(row.similarities, np.float64)[order],
         titles=[row.titles[at] for at in order.tolist()],
         words=QuestionWords(score.sum(axis=1).astype(np.float32).astype(np.float64), weight[held], said[:, held]),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.storage.column_parameters import Numbers, received
+from engram.storage.column_parameters import Numbers, decode_column
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
 
@@ -55,4 +55,4 @@ def measure(
         """,
         focus.parameters(ids=Numbers(passages), names=list(names), unknown=UNKNOWN),
     )
-    return PassageLikeness(received(row.titles, np.float64), received(row.sentences, np.float64))
+    return PassageLikeness(decode_column(row.titles, np.float64), decode_column(row.sentences, np.float64))

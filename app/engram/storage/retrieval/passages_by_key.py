@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.text.temporal import agreement
-from engram.storage.column_parameters import Documents, integers, received, received_vectors, vectors
+from engram.storage.column_parameters import Documents, decode_column, decode_vectors, integers, vectors
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.graph_hops import DAYS
@@ -85,7 +85,7 @@ _EVOLVED = """
 """
 
 
-def nearest_passages(
+def find_nearest_passages(
     reader: Reader,
     focus: Focus,
     limit: int,
@@ -102,17 +102,17 @@ def nearest_passages(
     """
     if known is not None:
         best = set(known)
-        rows = reader.rows(_of_keys(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(touched))))
+        rows = reader.rows(_fill_template(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(touched))))
         ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
         return {row.id: Keyed(row.similarity, row.title) for row in ordered}
-    statement = nearest(focus, limits)
+    statement = build_nearest_query(focus, limits)
     if touched:
-        statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, _IDS)}"
+        statement = f"WITH nearest AS MATERIALIZED ({statement}) {build_query_with_given(focus, _IDS)}"
     rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(touched)))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
-def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
+def build_nearest_query(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
     """The statement of the ``count`` passages whose keys are nearest, best first: id, similarity and title."""
     scope = f"AND {focus.passage_condition}" if focus.is_narrowed else ""
     exact = limits.exact or focus.among is not None  # an index may pass over all that are given
@@ -131,12 +131,12 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
     return _INDEXED_EVOLVED.format(scope=scope, evolved=evolved, rows=near.rows, order=near.order, count=count)
 
 
-def and_given(focus: Focus, condition: str) -> str:
+def build_query_with_given(focus: Focus, condition: str) -> str:
     """Return SQL for the nearest rows of a statement and the rows with ids in the array ``condition``."""
-    return _of_keys(_AND_GIVEN, focus, condition)
+    return _fill_template(_AND_GIVEN, focus, condition)
 
 
-def _of_keys(template: str, focus: Focus, condition: str) -> str:
+def _fill_template(template: str, focus: Focus, condition: str) -> str:
     return template.format(
         wanted=condition,
         vector="coalesce(key.vector, p.embedding)" if focus.evolved else "p.embedding",
@@ -144,10 +144,12 @@ def _of_keys(template: str, focus: Focus, condition: str) -> str:
     )
 
 
-def all_keys(reader: Reader, collection_id: int, *, evolved: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def load_all_keys(
+    reader: Reader, collection_id: int, *, evolved: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """All passages of a collection, (n,), and their keys, (n, d): evolved ones where it has them, or base keys."""
     row = reader.row(_ALL.format(evolved=_EVOLVED if evolved else ""), {"collection": collection_id})
-    return received(row.ids, np.int64), received_vectors(row.vectors)
+    return decode_column(row.ids, np.int64), decode_vectors(row.vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class Search:
     metadata: Mapping[str, Any] | None = None
 
 
-def nearest_to_each(
+def find_nearest_to_each(
     reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
 ) -> list[list[int]]:
     """Return the nearest passages of each search by base keys, in one or two statements."""
@@ -172,12 +174,14 @@ def nearest_to_each(
         places = [place for place, search in enumerate(searches) if bool(search.metadata) is filtered]
         for start in range(0, len(places), SEARCHES_AT_ONCE):
             some = places[start : start + SEARCHES_AT_ONCE]
-            for row in _nearest_to_each(reader, collection, [searches[place] for place in some], limits, filtered):
+            for row in _search_nearest_to_each(
+                reader, collection, [searches[place] for place in some], limits, filtered
+            ):
                 found[some[row.n - 1]].append(row.id)
     return found
 
 
-def _nearest_to_each(
+def _search_nearest_to_each(
     reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits, filtered: bool
 ) -> Sequence[Any]:
     near = nearness(collection, "passage", "embedding", "asked.vector", exact=limits.exact, alias="p.")
@@ -202,7 +206,7 @@ def _nearest_to_each(
     )
 
 
-def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:
+def find_timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:
     """Return the passages with dated sentences, and how well their days match the question's, in [0, 1].
 
     A passage is as timely as its best sentence. Nothing is read for a question that names no time.

@@ -55,17 +55,17 @@ class Corpus:
     events: int
 
 
-def of_source(table: str, condition: str, *, outer: bool = False) -> str:
+def build_source_lookup(table: str, condition: str, *, outer: bool = False) -> str:
     """Return a lookup as ``each`` does, in the source's rows."""
     return lookup(table, condition, outer=outer, collection="%(source)s")
 
 
 IDS = id_rows("ids", collection="%(source)s")
-PASSAGE = of_source("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
+PASSAGE = build_source_lookup("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
 """Those whose passage is copied."""
 
 
-def counted(row: str) -> str:
+def build_counting_condition(row: str) -> str:
     """Whether a verdict was applied by then and not revoked by then."""
     return f"""
         {row}.collection_id = %(source)s AND {row}.applied_at <= %(until)s
@@ -73,7 +73,7 @@ def counted(row: str) -> str:
     """
 
 
-def rows_of(table: str, source: str, **instead: str) -> str:
+def build_copy_statement(table: str, source: str, **instead: str) -> str:
     """The statement that copies the rows ``held`` of ``table`` that ``source``, from FROM on, gives.
 
     Args:
@@ -94,7 +94,7 @@ def analyse(writer: Writer, table: str) -> None:
     writer.execute(f"ANALYZE (SKIP_LOCKED) {table} (collection_id)")
 
 
-def now(reader: Reader) -> datetime:
+def read_clock(reader: Reader) -> datetime:
     """The server's clock."""
     moment: datetime = reader.scalar("SELECT now()")
     return moment
@@ -109,7 +109,7 @@ def is_taken(reader: Reader, source: int, name: str) -> bool:
     return bool(reader.scalar(statement, {"source": source, "name": name}))
 
 
-def made_by(reader: Reader, source: int, name: str, job: UUID) -> dict[str, Any] | None:
+def find_report(reader: Reader, source: int, name: str, job: UUID) -> dict[str, Any] | None:
     """Return the job's report on the collection ``name`` that it made; None if it made none."""
     found: dict[str, Any] | None = reader.scalar(
         f"SELECT past->'report' FROM collection WHERE {_BESIDE} AND past->>'job' = %(job)s",
@@ -145,7 +145,7 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
         },
     )
     writer.execute(
-        rows_of("judge", "FROM judge held WHERE held.collection_id = %(source)s"),
+        build_copy_statement("judge", "FROM judge held WHERE held.collection_id = %(source)s"),
         {"source": source, "target": target},
     )
     return Copy(source, target, until)
@@ -157,7 +157,7 @@ def census(reader: Reader, source: int, until: datetime) -> Corpus:
         f"""
         SELECT present.*, entity_count AS entities,
                (SELECT count(*) FROM lexical_term WHERE collection_id = %(source)s) AS terms,
-               (SELECT count(*) FROM feedback_event event WHERE {counted("event")}) AS events
+               (SELECT count(*) FROM feedback_event event WHERE {build_counting_condition("event")}) AS events
         FROM collection CROSS JOIN (
             SELECT count(*) FILTER (WHERE created_at <= %(until)s) AS passages,
                    count(*) FILTER (WHERE created_at > %(until)s) AS later,
@@ -199,35 +199,38 @@ def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, lim
 def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy these passages, their sentences and what these say of times."""
     parameters = copy.parameters(ids=list(ids))
-    current_vectors.base_keys_changed(writer, copy.target)
-    writer.execute(rows_of("passage", f"FROM {IDS} {of_source('passage held', 'held.id = wanted.id')}"), parameters)
+    current_vectors.renew_base_version(writer, copy.target)
     writer.execute(
-        rows_of(
+        build_copy_statement("passage", f"FROM {IDS} {build_source_lookup('passage held', 'held.id = wanted.id')}"),
+        parameters,
+    )
+    writer.execute(
+        build_copy_statement(
             "time_expression",
             f"""
             FROM (
                 SELECT DISTINCT s.time_expression_id AS id
-                FROM {IDS} {of_source("sentence s", "s.passage_id = wanted.id")}
-            ) AS named {of_source("time_expression held", "held.id = named.id")}
+                FROM {IDS} {build_source_lookup("sentence s", "s.passage_id = wanted.id")}
+            ) AS named {build_source_lookup("time_expression held", "held.id = named.id")}
             ORDER BY held.id ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
     )
     for table in ("sentence", "lexical_passage"):
-        of_passage = of_source(f"{table} held", "held.passage_id = wanted.id")
-        writer.execute(rows_of(table, f"FROM {IDS} {of_passage}"), parameters)
+        of_passage = build_source_lookup(f"{table} held", "held.passage_id = wanted.id")
+        writer.execute(build_copy_statement(table, f"FROM {IDS} {of_passage}"), parameters)
 
 
 def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy those of these entities that a copied sentence names, and their links to such sentences."""
     parameters = copy.parameters(ids=list(ids))
-    naming = of_source("sentence", "sentence.id = {link}.sentence_id") + PASSAGE.format(row="sentence")
+    naming = build_source_lookup("sentence", "sentence.id = {link}.sentence_id") + PASSAGE.format(row="sentence")
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "entity",
             f"""
-            FROM {IDS} {of_source("entity held", "held.id = wanted.id")} CROSS JOIN LATERAL (
+            FROM {IDS} {build_source_lookup("entity held", "held.id = wanted.id")} CROSS JOIN LATERAL (
                 SELECT FROM entity_sentence link {naming.format(link="link")}
                 WHERE link.collection_id = %(source)s AND link.entity_id = held.id LIMIT 1
             ) AS named
@@ -236,10 +239,10 @@ def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
         parameters,
     )
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "entity_sentence",
             f"""
-            FROM {IDS} {of_source("entity_sentence held", "held.entity_id = wanted.id")}
+            FROM {IDS} {build_source_lookup("entity_sentence held", "held.entity_id = wanted.id")}
             {naming.format(link="held")}
             """,
         ),
@@ -250,15 +253,16 @@ def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy the postings of these terms in copied passages, and the terms that have any, each with their number."""
     postings = f"""
-        FROM {IDS} {of_source("lexical_posting held", "held.term_id = wanted.id")} {PASSAGE.format(row="held")}
+        FROM {IDS} {build_source_lookup("lexical_posting held", "held.term_id = wanted.id")}
+        {PASSAGE.format(row="held")}
         ORDER BY held.term_id, held.passage_id
     """
-    terms = f"FROM counted {of_source('lexical_term held', 'held.id = counted.term_id')}"
+    terms = f"FROM counted {build_source_lookup('lexical_term held', 'held.id = counted.term_id')}"
     writer.execute(
         f"""
-        WITH posting AS ({rows_of("lexical_posting", postings)} RETURNING term_id),
+        WITH posting AS ({build_copy_statement("lexical_posting", postings)} RETURNING term_id),
         counted AS (SELECT term_id, count(*) AS passages FROM posting GROUP BY term_id)
-        {rows_of("lexical_term", terms, passage_count="counted.passages")}
+        {build_copy_statement("lexical_term", terms, passage_count="counted.passages")}
         """,
         copy.parameters(ids=list(ids)),
     )

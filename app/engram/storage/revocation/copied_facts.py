@@ -1,14 +1,14 @@
 """Copies of the statements of facts up to a past moment; beliefs are replayed from them."""
 
 from engram.storage.database import Writer
-from engram.storage.revocation.collection_copies import Copy, of_source, rows_of
+from engram.storage.revocation.collection_copies import Copy, build_copy_statement, build_source_lookup
 
 # A fact is copied with a source that is; entities, with a fact that is. Each entity is its own until merges say.
 _SOURCE = f"""
     FROM fact_source held
-    {of_source("fact_statement said", "said.id = held.statement_id", outer=True)}
-    {of_source("fact_event event", "event.id = said.event_id", outer=True)}
-    {of_source("passage p", "p.id = held.passage_id", outer=True)}
+    {build_source_lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
+    {build_source_lookup("fact_event event", "event.id = said.event_id", outer=True)}
+    {build_source_lookup("passage p", "p.id = held.passage_id", outer=True)}
     WHERE held.collection_id = %(source)s AND held.learned_at <= %(until)s
       AND (p.created_at <= %(until)s OR event.received_at <= %(until)s)
 """
@@ -34,12 +34,15 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
     """
     parameters = copy.parameters()
     for table in ("fact_graph", "fact_predicate"):
-        writer.execute(rows_of(table, f"FROM {table} held WHERE held.collection_id = %(source)s"), parameters)
+        writer.execute(
+            build_copy_statement(table, f"FROM {table} held WHERE held.collection_id = %(source)s"), parameters
+        )
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "fact",
             f"""
-            FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said {of_source("fact held", "held.id = said.fact_id")}
+            FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said
+            {build_source_lookup("fact held", "held.id = said.fact_id")}
             """,
             subject_id="held.subject_said",
             object_id="held.object_said",
@@ -47,22 +50,23 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         parameters,
     )
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "fact_entity",
             f"""
             FROM (
                 SELECT unnest(ARRAY[fact.subject_said, fact.object_said]) AS id
-                FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said {of_source("fact", "fact.id = said.fact_id")}
+                FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said
+                {build_source_lookup("fact", "fact.id = said.fact_id")}
                 UNION SELECT unnest(ARRAY[event.entity_id, event.other_id]) FROM fact_event event
                 WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED}
-            ) AS named {of_source("fact_entity held", "held.id = named.id")}
+            ) AS named {build_source_lookup("fact_entity held", "held.id = named.id")}
             """,
             stands_for="NULL",
         ),
         parameters,
     )
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "fact_event",
             """
             FROM fact_event held WHERE held.collection_id = %(source)s
@@ -76,10 +80,10 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         parameters,
     )
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "fact_statement",
             f"""
-            FROM fact_statement held {of_source("fact_event event", "event.id = held.event_id")}
+            FROM fact_statement held {build_source_lookup("fact_event event", "event.id = held.event_id")}
             WHERE held.collection_id = %(source)s AND (event.received_at <= %(until)s OR held.id IN (
                 SELECT held.statement_id {_SOURCE}
             ))
@@ -92,7 +96,7 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         (SELECT change.id FROM fact_event change WHERE change.collection_id = %(source)s
          AND change.id = held.withdrawn_by AND change.received_at <= %(until)s)
     """
-    writer.execute(rows_of("fact_source", _SOURCE, withdrawn_by=since), parameters)
+    writer.execute(build_copy_statement("fact_source", _SOURCE, withdrawn_by=since), parameters)
     events = writer.rows(
         f"""
         SELECT event.other_id AS other, event.entity_id AS entity FROM fact_event event

@@ -12,8 +12,15 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.revocation.collection_copies import IDS, PASSAGE, Copy, counted, of_source, rows_of
-from engram.storage.row_lookups import id_rows, lookup, new_rows
+from engram.storage.revocation.collection_copies import (
+    IDS,
+    PASSAGE,
+    Copy,
+    build_copy_statement,
+    build_counting_condition,
+    build_source_lookup,
+)
+from engram.storage.row_lookups import alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class RevokedSince:
     constants: FilterConstants
 
 
-def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
+def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
     """The verdicts that counted at ``until`` and were revoked since, in the order in which they were applied."""
     rows = reader.rows(
         f"""
@@ -43,7 +50,7 @@ def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedS
                event.daily_comparisons, event.standing
         FROM feedback_event event
         {lookup("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
-        WHERE {counted("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
+        WHERE {build_counting_condition("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
         """,
         {"source": source, "until": until},
     )
@@ -73,7 +80,7 @@ def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> d
     rows = reader.rows(
         f"""
         SELECT question.text_hash, question.id FROM {id_rows("hashes", "bytea", collection="%(source)s")}
-        {of_source("question", "question.text_hash = wanted.id")}
+        {build_source_lookup("question", "question.text_hash = wanted.id")}
         """,
         {"source": source, "hashes": list(hashes)},
     )
@@ -84,7 +91,7 @@ def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
     """The next verdicts to copy, in order of acceptance."""
     rows = reader.rows(
         f"""
-        SELECT event.id FROM feedback_event event WHERE {counted("event")} AND event.id > %(after)s
+        SELECT event.id FROM feedback_event event WHERE {build_counting_condition("event")} AND event.id > %(after)s
         ORDER BY event.id LIMIT %(limit)s
         """,
         copy.parameters(after=after, limit=limit),
@@ -92,7 +99,7 @@ def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
     return [row.id for row in rows]
 
 
-_TIME_MEMORY = of_source(
+_TIME_MEMORY = build_source_lookup(
     "sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True
 )
 
@@ -100,7 +107,7 @@ _TIME_MEMORY = of_source(
 def copy_generations(writer: Writer, copy: Copy) -> None:
     """Copy the evolutions that had happened by then."""
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "key_generation",
             """
             FROM key_generation held
@@ -115,55 +122,58 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy these verdicts with what they judge and all that the source still has of what they did."""
     parameters = copy.parameters(ids=list(ids))
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "judged_query",
             f"""
-            FROM {IDS} {of_source("feedback_event event", "event.id = wanted.id")}
-            {of_source("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
+            FROM {IDS} {build_source_lookup("feedback_event event", "event.id = wanted.id")}
+            {build_source_lookup("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
     )
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "feedback_event",
-            f"FROM {IDS} {of_source('feedback_event held', 'held.id = wanted.id')}",
+            f"FROM {IDS} {build_source_lookup('feedback_event held', 'held.id = wanted.id')}",
             status="CASE WHEN held.status = 'revoked' THEN 'pending' ELSE held.status END",
             revoked_at="NULL",
         ),
         parameters,
     )
     for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "ranking_audit"):
-        writer.execute(rows_of(table, _of_events(table)), parameters)
+        writer.execute(build_copy_statement(table, _build_event_source(table)), parameters)
     # Evidence that later evolutions took in was waiting.
     filtered = """
         SELECT number FROM key_generation made WHERE made.collection_id = %(source)s
             AND made.number = held.generation AND made.created_at <= %(until)s
     """
-    writer.execute(rows_of("key_evidence", _of_events("key_evidence"), generation=f"({filtered})"), parameters)
-    credit = _of_events("key_credit") + PASSAGE.format(row="held")
     writer.execute(
-        rows_of(
+        build_copy_statement("key_evidence", _build_event_source("key_evidence"), generation=f"({filtered})"),
+        parameters,
+    )
+    credit = _build_event_source("key_credit") + PASSAGE.format(row="held")
+    writer.execute(
+        build_copy_statement(
             "expansion_unit",
             f"""
             FROM (SELECT DISTINCT held.unit_id AS id {credit}) AS credited
-            {of_source("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
+            {build_source_lookup("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
     )
-    writer.execute(rows_of("key_credit", credit), parameters)
+    writer.execute(build_copy_statement("key_credit", credit), parameters)
 
 
-def _of_events(table: str) -> str:
-    return f"FROM {IDS} {of_source(f'{table} held', 'held.event_id = wanted.id')}"
+def _build_event_source(table: str) -> str:
+    return f"FROM {IDS} {build_source_lookup(f'{table} held', 'held.event_id = wanted.id')}"
 
 
-def dated(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
+def find_dated_sentences(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
     """Return those sentences that have a time channel, by an expression now or at first."""
     rows = reader.rows(
         f"""
-        SELECT s.id FROM {IDS} {of_source("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
+        SELECT s.id FROM {IDS} {build_source_lookup("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
         WHERE coalesce(memory.time_expression_id, s.time_expression_id) IS NOT NULL
         """,
         copy.parameters(ids=list(sentences)),
@@ -183,7 +193,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
     writer.execute(
         f"""
         UPDATE feedback_event event SET status = 'applied', question_id = new.question_id
-        FROM {new_rows(taught)}
+        FROM {alias_rows(taught)}
         WHERE event.collection_id = new.collection_id AND event.id = new.id
         """,
         parameters,
@@ -235,16 +245,16 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
     rows = "unnest(%(touched)s::bigint[], %(channels)s::text[]) AS touched(sentence_id, channel)"
     expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND new.channel = 'time'"
     began = f"""
-        FROM {new_rows(rows, collection="%(source)s")}
-        {of_source("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
-        {of_source("time_expression began", expression, outer=True)}
+        FROM {alias_rows(rows, collection="%(source)s")}
+        {build_source_lookup("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
+        {build_source_lookup("time_expression began", expression, outer=True)}
     """
     writer.execute(
-        rows_of(
+        build_copy_statement(
             "time_expression",
             f"""
             FROM (SELECT DISTINCT began.id {began}) AS begun
-            {of_source("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
+            {build_source_lookup("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -268,7 +278,9 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     """
     parameters = copy.parameters(ids=list(questions))
     writer.execute(
-        rows_of("question", f"FROM {IDS} {of_source('question held', 'held.id = wanted.id')}"),
+        build_copy_statement(
+            "question", f"FROM {IDS} {build_source_lookup('question held', 'held.id = wanted.id')}"
+        ),
         parameters,
     )
     writer.execute(
@@ -298,7 +310,7 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     )
 
 
-def units_credited(reader: Reader, copy: Copy, events: Sequence[int]) -> list[int]:
+def list_credited_units(reader: Reader, copy: Copy, events: Sequence[int]) -> list[int]:
     """The copy's expansion units that these verdicts credit to passages, in id order."""
     rows = reader.rows(
         f"""
@@ -345,7 +357,7 @@ def _count(reader: Reader, copy: Copy, description: str, table: str) -> int:
     return found
 
 
-def learned(reader: Reader, copy: Copy) -> dict[str, int]:
+def count_learned_rows(reader: Reader, copy: Copy) -> dict[str, int]:
     """Count the copy's learned rows by table."""
     tables = ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key")
     counts = ", ".join(

@@ -62,7 +62,7 @@ def begin(writer: Writer, collection_id: int, criteria: VerdictFilter) -> Starte
     return StartedRevocation(last, at_once, remaining)
 
 
-def following(reader: Reader, collection_id: int, criteria: Mapping[str, Any], after: int, limit: int) -> list[int]:
+def list_next(reader: Reader, collection_id: int, criteria: Mapping[str, Any], after: int, limit: int) -> list[int]:
     """The next verdicts after ``after`` that a job with this payload revokes, in order of acceptance."""
     rows = reader.rows(
         f"SELECT id FROM feedback_event WHERE {_MATCHING} AND id > %(after)s ORDER BY id LIMIT %(limit)s",

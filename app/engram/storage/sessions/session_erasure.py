@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from engram.core.filter.states import question_hash
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
-from engram.storage.row_lookups import NOW, WANTED, id_rows, lookup, new_rows
+from engram.storage.row_lookups import NOW, WANTED, alias_rows, id_rows, lookup
 
 
 def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int]) -> int:
@@ -142,7 +142,7 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
     by_question = {row.id: words[bytes(row.text_hash)] for row in taught}
     fresh = {key: words[question_hash(text)] for key, text in renamed.items()}
     fresh |= {row.query_id: by_question[row.question_id] for row in equal_rows}
-    new = new_rows("unnest(%(ids)s::uuid[], %(texts)s::text[]) AS given(id, question)")
+    new = alias_rows("unnest(%(ids)s::uuid[], %(texts)s::text[]) AS given(id, question)")
     parameters = {"collection": collection_id, "ids": sorted(fresh), "texts": [fresh[key] for key in sorted(fresh)]}
     # A trace says which names the question mentioned, as it wrote them, and which time.
     unsaid = """, trace = trace || '{"entities": [], "time_constraint": null}'"""
@@ -158,7 +158,7 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
     writer.execute(
         f"""
         UPDATE question held SET text = new.text, text_hash = new.text_hash
-        FROM {new_rows(columns)}
+        FROM {alias_rows(columns)}
         WHERE held.collection_id = new.collection_id AND held.id = new.id
         """,
         {

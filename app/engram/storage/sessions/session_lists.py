@@ -36,7 +36,7 @@ def page(
     return [SessionSummary(**row._asdict()) for row in rows]
 
 
-def stopped(reader: Reader, collection_id: int, after: UUID | None, limit: int) -> list[UUID]:
+def list_stopped(reader: Reader, collection_id: int, after: UUID | None, limit: int) -> list[UUID]:
     """Sessions that came to an end by themselves, by their ids, those after ``after``."""
     rows = reader.rows(
         """

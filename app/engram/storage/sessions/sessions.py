@@ -293,7 +293,9 @@ def _add_evidence(writer: Writer, collection_id: int, session: UUID, evidence: S
     )
 
 
-def standing(writer: Writer, collection_id: int, passages: Sequence[int], sentences: Sequence[int]) -> bool:
+def lock_if_unchanged(
+    writer: Writer, collection_id: int, passages: Sequence[int], sentences: Sequence[int]
+) -> bool:
     """Whether all of these are still there, the passages as they were; until the transaction ends they stay so.
 
     What a round made of a passage that was deleted or changed meanwhile must not be written.

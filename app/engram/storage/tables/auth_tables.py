@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now
+from engram.storage.tables.table_base import build_timestamp_column, metadata
 
 tenant_table = Table(
     "tenant",
@@ -35,7 +35,7 @@ tenant_table = Table(
     Column("sessions", BigInteger, comment="and, of a day (UTC), how many sessions it may start,"),
     Column("facts", BigInteger, comment="and how many facts it may state by itself."),
     Column("closed_at", TIMESTAMP(timezone=True), comment="It is being removed: nobody is of it any more."),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     *(
         CheckConstraint(f"{name} >= 0", name=name)
         for name in (
@@ -70,7 +70,7 @@ access_key = Table(
         BigInteger,
         comment="What a language model may read and write on a day; null: no bound.",
     ),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     Column("expires_at", TIMESTAMP(timezone=True)),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     UniqueConstraint("digest"),

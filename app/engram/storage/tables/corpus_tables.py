@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, parent_key, tenant
+from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
 
 collection = Table(
     "collection",
@@ -100,7 +100,7 @@ collection = Table(
         server_default=text("gen_random_uuid()"),
         comment="Another one with each change of its passages' base keys.",
     ),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     Column(
         "going_since",
         TIMESTAMP(timezone=True),
@@ -150,7 +150,7 @@ encoder = Table(
         nullable=False,
         comment="Vectors of fixed texts, one after the other, float32 little-endian.",
     ),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     CheckConstraint("dimension BETWEEN 1 AND 4096", name="dimension"),
     comment="Encoders behind a server, which shows no weights: known by what they make of probes.",
 )
@@ -166,8 +166,8 @@ passage = Table(
     Column("metadata", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("content_hash", LargeBinary, nullable=False),
     Column("embedding", VECTOR(), nullable=False),
-    now("created_at"),
-    now("updated_at"),
+    build_timestamp_column("created_at"),
+    build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
     Index("passage_text_idx", "collection_id", text("hashtextextended(text, 0)")),

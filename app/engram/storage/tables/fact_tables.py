@@ -25,10 +25,10 @@ from sqlalchemy import (
     text,
 )
 
-from engram.storage.tables.table_base import metadata, now, parent_key, tenant
+from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
 
 
-def _owned() -> Column[int]:
+def _build_collection_column() -> Column[int]:
     return Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False)
 
 
@@ -50,10 +50,10 @@ def _sequence() -> Column[int]:
 fact_graph = Table(
     "fact_graph",
     metadata,
-    _owned(),
+    _build_collection_column(),
     Column("id", BigInteger, Identity(), nullable=False),
     Column("name", Text, nullable=False),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "name"),
     comment="Graphs of facts of their own, beside the collection's.",
@@ -62,7 +62,7 @@ fact_graph = Table(
 fact_entity = Table(
     "fact_entity",
     metadata,
-    _owned(),
+    _build_collection_column(),
     Column("id", BigInteger, Identity(), nullable=False),
     _graph(),
     Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
@@ -85,7 +85,7 @@ fact_entity = Table(
 fact = Table(
     "fact",
     metadata,
-    _owned(),
+    _build_collection_column(),
     Column("id", BigInteger, Identity(), nullable=False),
     _graph(),
     Column("subject_id", BigInteger, nullable=False, comment="The entity that its subject stands for."),
@@ -115,7 +115,7 @@ fact = Table(
     Column("closed_at", TIMESTAMP(timezone=True)),
     Column("closed_reason", Text),
     Column("superseded_by", BigInteger),
-    now("learned_at"),
+    build_timestamp_column("learned_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint(
         "collection_id",
@@ -143,7 +143,7 @@ fact = Table(
 fact_event = Table(
     "fact_event",
     metadata,
-    _owned(),
+    _build_collection_column(),
     Column("id", BigInteger, Identity(), nullable=False),
     _graph(),
     Column("kind", Text, nullable=False),
@@ -171,7 +171,7 @@ fact_event = Table(
     Column("daily_share", Float(53), nullable=False),
     Column("contested_share", Float(53), nullable=False),
     Column("standing", Float(53), nullable=False, server_default=text("1"), comment="Of the judge, in (0, 1]."),
-    now("received_at"),
+    build_timestamp_column("received_at"),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "principal", "idempotency_key"),
@@ -221,7 +221,7 @@ fact_source = Table(
     Column("observation_noise_positive", Float(53), nullable=False, comment="By which it counts, as follows."),
     Column("observation_noise_negative", Float(53), nullable=False),
     Column("process_noise", Float(53), nullable=False),
-    now("learned_at"),
+    build_timestamp_column("learned_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     parent_key("fact", "fact_id"),
     parent_key("sentence", "sentence_id"),
@@ -278,13 +278,13 @@ fact_audit = Table(
 fact_predicate = Table(
     "fact_predicate",
     metadata,
-    _owned(),
+    _build_collection_column(),
     _graph(),
     Column("predicate", Text, nullable=False),
     Column("declared", Boolean, comment="Whether a subject has one object at a time, as somebody said."),
     Column("functional", Boolean, nullable=False, server_default=text("false"), comment="By which facts compete."),
     Column("subjects", BigInteger, nullable=False, server_default=text("0"), comment="When it was last counted."),
     Column("single", BigInteger, nullable=False, server_default=text("0"), comment="Of them, with one object."),
-    now("counted_at"),
+    build_timestamp_column("counted_at"),
     PrimaryKeyConstraint("collection_id", "graph_id", "predicate"),
 )

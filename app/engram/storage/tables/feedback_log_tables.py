@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, parent_key, space, tenant
+from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, space, tenant
 
 judged_query = Table(
     "judged_query",
@@ -95,7 +95,7 @@ feedback_event = Table(
     Column("status", Text, nullable=False, server_default=text("'pending'")),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     Column("error", Text),
-    now("received_at"),
+    build_timestamp_column("received_at"),
     Column("applied_at", TIMESTAMP(timezone=True)),
     Column("applied_sequence", BigInteger, comment="Order of application; replay follows it."),
     Column("question_id", BigInteger, comment="The question that it taught; null until it is applied."),

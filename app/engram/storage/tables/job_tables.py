@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now
+from engram.storage.tables.table_base import build_timestamp_column, metadata
 
 OPEN = "status IN ('queued', 'running')"
 
@@ -72,8 +72,8 @@ job = Table(
         comment="When it may be claimed: of a running job, the end of its claimant's lease.",
     ),
     Column("cancel_requested_at", TIMESTAMP(timezone=True)),
-    now("created_at"),
-    now("updated_at"),
+    build_timestamp_column("created_at"),
+    build_timestamp_column("updated_at"),
     Column("finished_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
     Index("job_number_idx", "collection_id", "number", unique=True),
@@ -102,7 +102,7 @@ idempotency = Table(
     Column("key", Text, nullable=False),
     Column("body_hash", LargeBinary, nullable=False),
     Column("answer", JSONB, nullable=False),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "principal", "key"),
     comment="First answers of keyed writes other than feedback, whose log keeps its own keys.",
 )

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, parent_key, tenant
+from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
 
 
 def _gain_budget() -> Column[object]:
@@ -46,7 +46,7 @@ sentence_memory = Table(
     Column("update_count", Integer, nullable=False),
     Column("time_expression_id", BigInteger, comment="Of a time memory: what it began as."),
     _gain_budget(),
-    now("updated_at"),
+    build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
     parent_key("sentence", "sentence_id"),
     # No cascade: the expression stays as long as a memory that began as it.
@@ -73,7 +73,7 @@ question = Table(
     Column("text_hash", LargeBinary, nullable=False),
     Column("text", Text, nullable=False),
     Column("embedding", VECTOR(), nullable=False),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
     comment="Questions that verdicts were given for; insert-only.",
@@ -129,7 +129,7 @@ ranking_belief = Table(
     Column("information", ARRAY(Float(53)), nullable=False),
     Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
     Column("events", BigInteger, nullable=False, server_default=text("0")),
-    now("updated_at"),
+    build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "model", "prior"),
     CheckConstraint("model IN ('ranking', 'reranker', 'round', 'sufficiency')", name="model"),
     comment="What verdicts taught about the weights of a model: the sum of the events' terms.",
@@ -146,7 +146,7 @@ judge = Table(
     Column("contested_share", Float(53)),
     Column("daily_comparisons", Integer),
     Column("trusted", Boolean, comment="Whether it counts in full, whoever brings its verdicts."),
-    now("updated_at"),
+    build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "name"),
     CheckConstraint("observation_noise_positive > 0", name="observation_noise_positive"),
     CheckConstraint("observation_noise_negative > 0", name="observation_noise_negative"),

@@ -12,14 +12,14 @@ from sqlalchemy import (
     Text,
 )
 
-from engram.storage.tables.table_base import metadata, now
+from engram.storage.tables.table_base import build_timestamp_column, metadata
 
 # It refers to no other table: an entry outlives what it is about.
 audit_log = Table(
     "audit_log",
     metadata,
     Column("id", BigInteger, Identity(), nullable=False),
-    now("begun_at"),
+    build_timestamp_column("begun_at"),
     Column("ended_at", TIMESTAMP(timezone=True), comment="Null: its process was lost; what came of it is unknown."),
     Column("principal", Text, nullable=False),
     Column("tenant", Text, nullable=False),

@@ -23,17 +23,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, parent_key, tenant
+from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
 
 
-def _owned() -> Column[int]:
+def _build_collection_column() -> Column[int]:
     return Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False)
 
 
 expansion_unit = Table(
     "expansion_unit",
     metadata,
-    _owned(),
+    _build_collection_column(),
     Column("id", BigInteger, Identity(), nullable=False),
     Column("text_hash", LargeBinary, nullable=False),
     Column("method", Text, nullable=False, comment="Of the verdict that brought it first."),
@@ -41,7 +41,7 @@ expansion_unit = Table(
     Column("embedding", VECTOR(), nullable=False),
     Column("terms", ARRAY(Text), nullable=False),
     Column("frequencies", ARRAY(REAL), nullable=False, comment="How often the unit has each of its terms."),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
     comment="Expansion units that verdicts brought along, each text once.",
@@ -50,7 +50,7 @@ expansion_unit = Table(
 key_generation = Table(
     "key_generation",
     metadata,
-    _owned(),
+    _build_collection_column(),
     Column("number", BigInteger, nullable=False, comment="1 for a collection's first evolution."),
     Column("parent", BigInteger, nullable=False, comment="The generation it went on from; 0 for base keys."),
     Column("active", Boolean, nullable=False, comment="Whether what it took in counts: false once rolled back."),
@@ -58,7 +58,7 @@ key_generation = Table(
     Column("rules", JSONB, nullable=False, comment="The constants its keys were composed with."),
     Column("events", BigInteger, nullable=False, comment="Events it took in."),
     Column("passages", BigInteger, nullable=False, comment="Keys it wrote."),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "number"),
     CheckConstraint("number > 0 AND parent >= 0 AND parent < number", name="number"),
     CheckConstraint("reason IN ('saturated', 'pending', 'requested')", name="reason"),
@@ -126,7 +126,7 @@ passage_key = Table(
     Column("vector", VECTOR(), nullable=False),
     Column("units", ARRAY(BigInteger), nullable=False, comment="What it is composed of, best first."),
     Column("scores", ARRAY(Float(53)), nullable=False),
-    now("updated_at"),
+    build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "passage_id"),
     parent_key("passage", "passage_id"),
     postgresql_with={"fillfactor": "70"},

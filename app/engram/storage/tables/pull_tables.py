@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from engram.storage.tables.table_base import metadata, now
+from engram.storage.tables.table_base import build_timestamp_column, metadata
 
 pulled_score = Table(
     "pulled_score",
@@ -41,7 +41,7 @@ pulled_score = Table(
     Column("revision", Integer, nullable=False, comment="How often it was sent; part of the Idempotency-Key."),
     Column("scored_at", TIMESTAMP(timezone=True), nullable=False),
     Column("queries", ARRAY(Uuid), nullable=False, comment="Queries that were rated."),
-    now("updated_at"),
+    build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "principal", "source", "score_id"),
     CheckConstraint("rating IN ('up', 'down')", name="rating"),
     comment="Scores of other products that became ratings, as they were last sent.",

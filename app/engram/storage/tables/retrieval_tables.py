@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, space, tenant
+from engram.storage.tables.table_base import build_timestamp_column, metadata, space, tenant
 
 episode = Table(
     "episode",
@@ -53,7 +53,7 @@ episode = Table(
     Column("reranker", Text, comment="Fingerprint of the belief in a reranker that was asked; null: none was."),
     Column("reranked", LargeBinary, comment="Of the candidates: (n, 2) float32, own score and log odds."),
     space(),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     Column(
         "judge_failures",
         SmallInteger,

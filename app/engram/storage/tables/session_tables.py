@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, parent_key, tenant
+from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
 
 session = Table(
     "session",
@@ -49,8 +49,8 @@ session = Table(
     Column("plan_state", JSONB, nullable=False, server_default=text("'{}'"), comment="The planner's own."),
     Column("conclusion", JSONB, comment="The answer in words."),
     Column("warnings", JSONB, nullable=False, server_default=text("'[]'")),
-    now("created_at"),
-    now("updated_at"),
+    build_timestamp_column("created_at"),
+    build_timestamp_column("updated_at"),
     Column("finished_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
     CheckConstraint("status IN ('running', 'stopped', 'cancelled', 'failed')", name="status"),
@@ -71,7 +71,7 @@ session_round = Table(
     Column("cost", JSONB, nullable=False),
     Column("walk", JSONB, comment="Where its queries would have gone on, by ids: the next round resumes it."),
     Column("warnings", JSONB, nullable=False, server_default=text("'[]'")),
-    now("created_at"),
+    build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "session_id", "number"),
     parent_key("session", "session_id"),
 )

@@ -36,7 +36,7 @@ def space() -> Column[int]:
     )
 
 
-def now(name: str) -> Column[object]:
+def build_timestamp_column(name: str) -> Column[object]:
     return Column(name, TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
 
 

@@ -19,12 +19,12 @@ from engram_client._core import (
     Judged,
     UnreachableError,
     access_key,
-    decoded,
+    build_idempotency_header,
+    build_path,
+    build_rating,
+    decode_part,
     lines,
-    once,
-    path_of,
     problem,
-    rating,
     read,
     service_url,
     wait_seconds,
@@ -131,7 +131,7 @@ class AsyncEngram:
 
     async def episode(self, query_id: str | UUID, *, collection: str | None = None) -> m.EpisodeOut:
         """A query that was answered, with what became of it."""
-        return await self._get(m.EpisodeOut, path_of("queries", query_id), collection=self._name(collection))
+        return await self._get(m.EpisodeOut, build_path("queries", query_id), collection=self._name(collection))
 
     async def trace(self, trace_id: str, *, collection: str | None = None) -> list[m.TracedQueryOut]:
         """The queries that were asked with this ``trace_id``, oldest first."""
@@ -144,7 +144,7 @@ class AsyncEngram:
         """The ledger of a pull: scores of another product that were sent as ratings."""
         after: str | None = None
         while True:
-            path = path_of("collections", self._name(collection), "pulls", source)
+            path = build_path("collections", self._name(collection), "pulls", source)
             page = await self._get(m.PulledScoresOut, path, after=after)
             for score in page.scores:
                 yield score
@@ -156,7 +156,7 @@ class AsyncEngram:
         self, source: str, scores: Iterable[r.PulledScoreIn], *, collection: str | None = None
     ) -> m.StoredScoresOut:
         """Note what a pull sent of each score."""
-        path = path_of("collections", self._name(collection), "pulls", source)
+        path = build_path("collections", self._name(collection), "pulls", source)
         return await self.send(Call(m.StoredScoresOut, "PUT", path, json={"scores": list(scores)}))
 
     # Sessions
@@ -166,12 +166,14 @@ class AsyncEngram:
     ) -> m.SessionAccepted:
         """Take a question through rounds; ``session`` has what came of it, ``session_rounds`` each as it comes."""
         body = self._body(options, question=question, wait=False)
-        call = Call(m.SessionAccepted, "POST", "/sessions", json=body, headers=once(idempotency_key))
+        call = Call(
+            m.SessionAccepted, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
+        )
         return await self.send(call)
 
     async def session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
         """A session with its pool, its rounds, why it stopped and what it cost."""
-        return await self._get(m.SessionOut, path_of("sessions", session_id), collection=self._name(collection))
+        return await self._get(m.SessionOut, build_path("sessions", session_id), collection=self._name(collection))
 
     async def sessions(
         self, *, collection: str | None = None, status: str | None = None
@@ -192,7 +194,7 @@ class AsyncEngram:
         self, session_id: str | UUID, *, collection: str | None = None, after: int = 0
     ) -> AsyncIterator[m.RoundOut]:
         """The rounds of a session as they come, those after the number ``after``, until it ends."""
-        path, where = path_of("sessions", session_id, "events"), {"collection": self._name(collection)}
+        path, where = build_path("sessions", session_id, "events"), {"collection": self._name(collection)}
         headers = {"last-event-id": str(after)}
         async with self._http.stream("GET", path, params=where, headers=headers) as response:
             if response.is_error:
@@ -204,17 +206,17 @@ class AsyncEngram:
                 if name == "event":
                     kind = value
                 elif name == "data" and kind == "round":
-                    yield decoded(m.RoundOut, value)
+                    yield decode_part(m.RoundOut, value)
 
     async def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.SessionAccepted:
         """One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned."""
-        path = path_of("sessions", session_id, "rounds")
+        path = build_path("sessions", session_id, "rounds")
         return await self.send(Call(m.SessionAccepted, "POST", path, json=self._body(wanted, wait=False)))
 
     async def cancel_session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
         """Have a session end; what its rounds found stays."""
         where = {"collection": self._name(collection)}
-        return await self.send(Call(m.SessionOut, "DELETE", path_of("sessions", session_id), params=where))
+        return await self.send(Call(m.SessionOut, "DELETE", build_path("sessions", session_id), params=where))
 
     # Judging
 
@@ -228,7 +230,9 @@ class AsyncEngram:
         """Say what of an answer helped; of a session, with ``session_id`` instead."""
         judged = {} if query_id is None else {"query_id": str(query_id)}
         body = self._body(verdict, **judged)
-        return await self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
+        return await self.send(
+            Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=build_idempotency_header(idempotency_key))
+        )
 
     async def thumb(
         self,
@@ -253,13 +257,15 @@ class AsyncEngram:
             judge: who rates; by default the access key's judge.
             wait: apply the rating before answering.
         """
-        body = rating(answer, up, cited, reason, judge, wait)
+        body = build_rating(answer, up, cited, reason, judge, wait)
         body["collection"] = self._name(collection or getattr(answer, "collection", None))
-        return await self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
+        return await self.send(
+            Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=build_idempotency_header(idempotency_key))
+        )
 
     async def verdict(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackDetail:
         """A verdict and what it changed."""
-        path = path_of("feedback", feedback_id)
+        path = build_path("feedback", feedback_id)
         return await self._get(m.FeedbackDetail, path, collection=self._name(collection))
 
     async def verdicts(
@@ -283,7 +289,7 @@ class AsyncEngram:
             Call(
                 m.FeedbackDetail,
                 "DELETE",
-                path_of("feedback", feedback_id),
+                build_path("feedback", feedback_id),
                 params={"collection": self._name(collection)},
             )
         )
@@ -296,7 +302,7 @@ class AsyncEngram:
 
     async def retry(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackOut:
         """Try to apply a parked verdict again."""
-        path = path_of("feedback", feedback_id, "retry")
+        path = build_path("feedback", feedback_id, "retry")
         return await self.send(
             Call(m.FeedbackOut, "POST", path, params={"collection": self._name(collection)}, json={})
         )
@@ -322,7 +328,7 @@ class AsyncEngram:
                 "/passages",
                 params={"collection": self._name(collection)},
                 content=lines(passages),
-                headers=once(idempotency_key) | {"content-type": "application/x-ndjson"},
+                headers=build_idempotency_header(idempotency_key) | {"content-type": "application/x-ndjson"},
             )
         )
 
@@ -348,7 +354,7 @@ class AsyncEngram:
                 "/documents",
                 params=where,
                 content=content,
-                headers=once(idempotency_key) | {"content-type": "application/octet-stream"},
+                headers=build_idempotency_header(idempotency_key) | {"content-type": "application/octet-stream"},
             )
         )
 
@@ -378,24 +384,24 @@ class AsyncEngram:
 
     async def job(self, job_id: str | UUID, *, collection: str | None = None) -> m.JobDetail:
         """A job as it stands."""
-        return await self._get(m.JobDetail, path_of("jobs", job_id), collection=self._name(collection))
+        return await self._get(m.JobDetail, build_path("jobs", job_id), collection=self._name(collection))
 
     async def jobs(self, *, collection: str | None = None) -> m.JobsOut:
         """The latest jobs of a collection."""
-        return await self._get(m.JobsOut, path_of("collections", self._name(collection), "jobs"))
+        return await self._get(m.JobsOut, build_path("collections", self._name(collection), "jobs"))
 
     async def cancel(self, job_id: str | UUID, *, collection: str | None = None) -> m.JobOut:
         """End a job at its next batch."""
         params = {"collection": self._name(collection)}
-        return await self.send(Call(m.JobOut, "DELETE", path_of("jobs", job_id), params=params))
+        return await self.send(Call(m.JobOut, "DELETE", build_path("jobs", job_id), params=params))
 
     async def passage(self, passage_id: str, *, collection: str | None = None) -> m.PassageOut:
         """A passage by your id."""
-        return await self._get(m.PassageOut, path_of("passages", passage_id), collection=self._name(collection))
+        return await self._get(m.PassageOut, build_path("passages", passage_id), collection=self._name(collection))
 
     async def passages(self, *, collection: str | None = None) -> AsyncIterator[m.ListedPassageOut]:
         """All passages of a collection, in the order of their ids."""
-        path = path_of("collections", self._name(collection), "passages")
+        path = build_path("collections", self._name(collection), "passages")
         after: str | None = None
         while True:
             page = await self._get(m.PassagesOut, path, after=after)
@@ -407,30 +413,30 @@ class AsyncEngram:
 
     async def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
         """Show the key of a passage, and what verdicts made of it."""
-        path = path_of("passages", passage_id, "key")
+        path = build_path("passages", passage_id, "key")
         return await self._get(m.KeyOut, path, collection=self._name(collection))
 
     async def delete_passage(self, passage_id: str, *, collection: str | None = None) -> None:
         """Remove a passage, its text and its vectors."""
         params = {"collection": self._name(collection)}
-        await self.send(Call(type(None), "DELETE", path_of("passages", passage_id), params=params))
+        await self.send(Call(type(None), "DELETE", build_path("passages", passage_id), params=params))
 
     async def memory(
         self, sentence_id: int, *, collection: str | None = None, query: str | None = None
     ) -> m.SentenceMemoryOut:
         """Show the memory of a sentence, and its effect on a question if one is given."""
-        path = path_of("sentences", sentence_id, "memory")
+        path = build_path("sentences", sentence_id, "memory")
         return await self._get(m.SentenceMemoryOut, path, collection=self._name(collection), query=query)
 
     async def learned(self, name: str | None = None, *, until: str | None = None, limit: int = 100) -> m.LearnedOut:
         """Summarise the learning of a collection: certainty of its memories, and the latest moves."""
         return await self._get(
-            m.LearnedOut, path_of("collections", self._name(name), "learned"), until=until, limit=limit
+            m.LearnedOut, build_path("collections", self._name(name), "learned"), until=until, limit=limit
         )
 
     async def without(self, feedback_id: int, *, collection: str | None = None) -> m.PreviewOut:
         """Preview the revocation of a verdict; nothing changes."""
-        path = path_of("feedback", feedback_id, "without")
+        path = build_path("feedback", feedback_id, "without")
         return await self._get(m.PreviewOut, path, collection=self._name(collection))
 
     # Collections
@@ -448,18 +454,18 @@ class AsyncEngram:
 
     async def get_collection(self, name: str | None = None) -> m.CollectionOut:
         """A collection and how it serves."""
-        return await self._get(m.CollectionOut, path_of("collections", self._name(name)))
+        return await self._get(m.CollectionOut, build_path("collections", self._name(name)))
 
     async def change_collection(
         self, name: str | None = None, **change: Unpack[r.CollectionPatch]
     ) -> m.CollectionOut:
         """Switch how a collection serves: live, in shadow, an experiment of arms, exploration."""
-        path = path_of("collections", self._name(name))
+        path = build_path("collections", self._name(name))
         return await self.send(Call(m.CollectionOut, "PATCH", path, json=dict(change)))
 
     async def delete_collection(self, name: str) -> None:
         """Remove a collection and everything in it."""
-        await self.send(Call(type(None), "DELETE", path_of("collections", name)))
+        await self.send(Call(type(None), "DELETE", build_path("collections", name)))
 
     async def lift(
         self,
@@ -470,63 +476,65 @@ class AsyncEngram:
         before: str | None = None,
     ) -> m.LiftOut:
         """Compare the arms of an experiment by their verdicts."""
-        path = path_of("collections", self._name(name), "lift")
+        path = build_path("collections", self._name(name), "lift")
         return await self._get(m.LiftOut, path, baseline=baseline, **{"from": since, "to": before})
 
     async def judges(self, name: str | None = None) -> m.JudgesOut:
         """List the judges, with their verdicts and weights."""
-        return await self._get(m.JudgesOut, path_of("collections", self._name(name), "judges"))
+        return await self._get(m.JudgesOut, build_path("collections", self._name(name), "judges"))
 
     async def set_judge(
         self, judge: str, *, collection: str | None = None, **noise: Unpack[r.JudgeIn]
     ) -> m.JudgeOut:
         """Say how far a judge is believed."""
-        path = path_of("collections", self._name(collection), "judges", judge)
+        path = build_path("collections", self._name(collection), "judges", judge)
         return await self.send(Call(m.JudgeOut, "PUT", path, json=dict(noise)))
 
     # Keys and the past
 
     async def keys(self, name: str | None = None) -> m.KeysOut:
         """Show the serving generation of passage keys."""
-        return await self._get(m.KeysOut, path_of("collections", self._name(name), "keys"))
+        return await self._get(m.KeysOut, build_path("collections", self._name(name), "keys"))
 
     async def generations(self, name: str | None = None) -> m.GenerationsOut:
         """The latest generations of passage keys."""
-        return await self._get(m.GenerationsOut, path_of("collections", self._name(name), "generations"))
+        return await self._get(m.GenerationsOut, build_path("collections", self._name(name), "generations"))
 
     async def evolve(self, name: str | None = None) -> m.EvolveOut:
         """Let keys take in what verdicts validated."""
-        path = path_of("collections", self._name(name), "evolve")
+        path = build_path("collections", self._name(name), "evolve")
         return await self.send(Call(m.EvolveOut, "POST", path, json={}))
 
     async def rollback(self, generation: int, *, name: str | None = None) -> m.KeysOut:
         """Serve an earlier generation of keys."""
-        path = path_of("collections", self._name(name), "rollback")
+        path = build_path("collections", self._name(name), "rollback")
         return await self.send(Call(m.KeysOut, "POST", path, json={"generation": generation}))
 
     async def rekey(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.RekeyIn]
     ) -> m.JobAccepted:
         """Make all base keys anew, of other parts of the passages."""
-        return await self._job(path_of("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
+        return await self._job(
+            build_path("collections", self._name(collection), "rekey"), dict(how), idempotency_key
+        )
 
     async def reembed(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
     ) -> m.JobAccepted:
         """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
-        path = path_of("collections", self._name(collection), "reembed")
+        path = build_path("collections", self._name(collection), "reembed")
         return await self._job(path, dict(how), idempotency_key)
 
     async def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
         """Give up the vectors of encoders that a collection is not of."""
-        path = path_of("collections", self._name(collection), "reembed")
-        return await self.send(Call(m.JobAccepted, "DELETE", path, headers=once(None)))
+        path = build_path("collections", self._name(collection), "reembed")
+        return await self.send(Call(m.JobAccepted, "DELETE", path, headers=build_idempotency_header(None)))
 
     async def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
     ) -> m.JobAccepted:
         """Make a collection of what was learned by a moment of the past."""
-        path = path_of("collections", self._name(collection), "replay")
+        path = build_path("collections", self._name(collection), "replay")
         return await self._job(path, dict(past), idempotency_key)
 
     # Facts
@@ -536,11 +544,19 @@ class AsyncEngram:
     ) -> m.FactsOut:
         """Have a source state facts, as they are or as a text."""
         body = self._body(said, source=source)
-        return await self.send(Call(m.FactsOut, "POST", "/facts", json=body, headers=once(idempotency_key)))
+        return await self.send(
+            Call(m.FactsOut, "POST", "/facts", json=body, headers=build_idempotency_header(idempotency_key))
+        )
 
     async def revise_facts(self, *, idempotency_key: str | None = None, **said: Unpack[r.ReviseIn]) -> m.FactsOut:
         """Confirm, contradict, supersede or close facts; none is ever deleted by it."""
-        call = Call(m.FactsOut, "POST", "/facts/revise", json=self._body(said), headers=once(idempotency_key))
+        call = Call(
+            m.FactsOut,
+            "POST",
+            "/facts/revise",
+            json=self._body(said),
+            headers=build_idempotency_header(idempotency_key),
+        )
         return await self.send(call)
 
     async def search_facts(self, **what: Unpack[r.FactSearchIn]) -> m.FactSearchOut:
@@ -549,18 +565,24 @@ class AsyncEngram:
 
     async def fact(self, fact_id: int, *, collection: str | None = None) -> m.FactDetail:
         """A fact with its history and causes."""
-        return await self._get(m.FactDetail, path_of("facts", fact_id), collection=self._name(collection))
+        return await self._get(m.FactDetail, build_path("facts", fact_id), collection=self._name(collection))
 
     async def revoke_fact_event(self, event_id: int, *, collection: str | None = None) -> m.EventOut:
         """Take back what was said of facts."""
         where = {"collection": self._name(collection)}
-        return await self.send(Call(m.EventOut, "DELETE", path_of("facts", "events", event_id), params=where))
+        return await self.send(Call(m.EventOut, "DELETE", build_path("facts", "events", event_id), params=where))
 
     async def revoke_facts(
         self, *, idempotency_key: str | None = None, **which: Unpack[r.FactRevokeIn]
     ) -> m.FactRevokeOut:
         """Take back what a judge, or all within a span of time, said of facts; or preview that."""
-        call = Call(m.FactRevokeOut, "POST", "/facts/revoke", json=self._body(which), headers=once(idempotency_key))
+        call = Call(
+            m.FactRevokeOut,
+            "POST",
+            "/facts/revoke",
+            json=self._body(which),
+            headers=build_idempotency_header(idempotency_key),
+        )
         return await self.send(call)
 
     async def merge_graph(
@@ -568,7 +590,9 @@ class AsyncEngram:
     ) -> m.GraphMergeOut:
         """Have the collection's graph of facts say what a graph of its own says."""
         body = self._body(how, graph=graph)
-        call = Call(m.GraphMergeOut, "POST", "/facts/merge", json=body, headers=once(idempotency_key))
+        call = Call(
+            m.GraphMergeOut, "POST", "/facts/merge", json=body, headers=build_idempotency_header(idempotency_key)
+        )
         return await self.send(call)
 
     async def align_entities(self, **where: Unpack[r.AlignIn]) -> m.AlignOut:
@@ -577,7 +601,9 @@ class AsyncEngram:
 
     async def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
         """An entity and the facts around it."""
-        return await self._get(m.FactEntityOut, path_of("entities", entity_id), collection=self._name(collection))
+        return await self._get(
+            m.FactEntityOut, build_path("entities", entity_id), collection=self._name(collection)
+        )
 
     async def merge_entities(
         self,
@@ -588,12 +614,17 @@ class AsyncEngram:
         judge: str | None = None,
     ) -> m.FactEntityOut:
         """Say that other entities are this one."""
-        path, body = path_of("entities", entity_id, "merge"), self._body({}, entities=list(entities), judge=judge)
-        return await self.send(Call(m.FactEntityOut, "POST", path, json=body, headers=once(idempotency_key)))
+        path, body = (
+            build_path("entities", entity_id, "merge"),
+            self._body({}, entities=list(entities), judge=judge),
+        )
+        return await self.send(
+            Call(m.FactEntityOut, "POST", path, json=body, headers=build_idempotency_header(idempotency_key))
+        )
 
     async def split_entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
         """Undo that an entity was merged into another."""
-        path, body = path_of("entities", entity_id, "split"), {"collection": self._name(collection)}
+        path, body = build_path("entities", entity_id, "split"), {"collection": self._name(collection)}
         return await self.send(Call(m.FactEntityOut, "POST", path, json=body))
 
     async def predicates(self, *, collection: str | None = None, graph: str | None = None) -> m.PredicatesOut:
@@ -636,12 +667,12 @@ class AsyncEngram:
 
     async def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
         """An access key that follows another one, which counts a while longer."""
-        path = path_of("access", "keys", key_id, "rotate")
+        path = build_path("access", "keys", key_id, "rotate")
         return await self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
 
     async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
-        return await self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+        return await self.send(Call(m.AccessKeyOut, "DELETE", build_path("access", "keys", key_id)))
 
     async def remove_tenant(self, confirm: str) -> m.TenantClosed:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
@@ -678,4 +709,4 @@ class AsyncEngram:
         return await self.send(Call(returns, "GET", path, params=params))
 
     async def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.JobAccepted:
-        return await self.send(Call(m.JobAccepted, "POST", path, json=body, headers=once(key)))
+        return await self.send(Call(m.JobAccepted, "POST", path, json=body, headers=build_idempotency_header(key)))

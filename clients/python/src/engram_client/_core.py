@@ -147,7 +147,7 @@ Cited: TypeAlias = PassageLike | SentenceLike | str | int
 """A passage or a sentence of an answer, or the id of one."""
 
 
-def rating(
+def build_rating(
     answer: Judged, up: bool | None, cited: Iterable[Cited], reason: str | None, judge: str | None, wait: bool
 ) -> dict[str, Any]:
     """The body of a rating."""
@@ -170,12 +170,12 @@ def _citation(cited: Any) -> str | int:
     return named
 
 
-def once(key: str | None) -> dict[str, str]:
+def build_idempotency_header(key: str | None) -> dict[str, str]:
     """Headers of a request that must not happen twice, under the caller's key or one of its own."""
     return {"idempotency-key": key or str(uuid4())}
 
 
-def path_of(*parts: object) -> str:
+def build_path(*parts: object) -> str:
     """A path of these parts, whatever they hold; full stops too, or an id ``..`` would lead elsewhere."""
     return "".join(f"/{quote(str(part), safe='')}" for part in parts).replace(".", "%2E")
 
@@ -203,7 +203,7 @@ def read(call: Call[T], response: httpx.Response) -> T:
         raise UnreachableError(f"{response.url} does not answer as Engram does: {error}") from error
 
 
-def decoded(kind: type[T], text: str) -> T:
+def decode_part(kind: type[T], text: str) -> T:
     """A part of a stream, typed.
 
     Raises:

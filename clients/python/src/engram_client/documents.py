@@ -13,7 +13,7 @@ KEY = "engram"
 """Where in a document's metadata that stands which a verdict needs."""
 
 
-def same(*said: Any) -> str:
+def build_repeat_key(*said: Any) -> str:
     """An Idempotency-Key that is the same where the same was said: ids may hold what a header may not."""
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
@@ -46,7 +46,9 @@ def documents(answer: QueryOut) -> list[tuple[PassageHit, dict[str, Any]]]:
     ]
 
 
-def helped(engram: Engram, metadata: Iterable[Mapping[str, Any]], *, judge: str | None = None) -> list[FeedbackOut]:
+def mark_helpful(
+    engram: Engram, metadata: Iterable[Mapping[str, Any]], *, judge: str | None = None
+) -> list[FeedbackOut]:
     """The documents with these metadata helped; of others nothing is said.
 
     One verdict for each query that they are from. Sent again, it counts once.
@@ -63,7 +65,7 @@ def helped(engram: Engram, metadata: Iterable[Mapping[str, Any]], *, judge: str 
     return [
         engram.feedback(
             query_id,
-            idempotency_key=same("helped", query_id, judge, sorted(passages)),
+            idempotency_key=build_repeat_key("helped", query_id, judge, sorted(passages)),
             **(FeedbackIn(collection=collection, supporting_passages=sorted(passages)) | by),
         )
         for (collection, query_id), passages in named.items()

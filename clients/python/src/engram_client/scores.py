@@ -24,7 +24,7 @@ from typing import Any
 
 from engram_client._core import EngramError, NotFoundError
 from engram_client._sync import Engram
-from engram_client.documents import same
+from engram_client.documents import build_repeat_key
 from engram_client.models import EpisodeOut, FeedbackOut
 from engram_client.requests import FeedbackIn, SentenceById, SentenceByText
 
@@ -59,7 +59,7 @@ def verdict(answer: EpisodeOut, scored: Mapping[str, Any], *, vouch: bool = Fals
         ScoreError: a score is no number from 0 to 1, or there are more of them than passages.
     """
     if scored.get(RELEVANCE) is None and scored.get("thumb") is not None:
-        return _rating(scored)
+        return _build_rating(scored)
     relevance = _relevance(answer, scored)
     recall = _score(scored, RECALL)
     correct = next((value for name in CORRECT if (value := _score(scored, name)) is not None), None)
@@ -110,7 +110,7 @@ def post(
     if feedback is None:
         return None
     by = FeedbackIn() if judge is None else FeedbackIn(judge=judge)
-    key = same("scores", answer.query_id, judge, feedback)
+    key = build_repeat_key("scores", answer.query_id, judge, feedback)
     return engram.feedback(
         answer.query_id, idempotency_key=key, **(feedback | by | FeedbackIn(collection=answer.collection))
     )
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _rating(scored: Mapping[str, Any]) -> FeedbackIn:
+def _build_rating(scored: Mapping[str, Any]) -> FeedbackIn:
     """The rating that a thumb is."""
     thumb, cited, reason = scored["thumb"], scored.get("cited") or [], scored.get("reason")
     if thumb not in ("up", "down"):

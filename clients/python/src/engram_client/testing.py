@@ -23,7 +23,7 @@ from typing import Any
 
 from engram_client._core import NotFoundError, UnreachableError, service_url
 from engram_client._sync import Engram
-from engram_client.documents import KEY, helped
+from engram_client.documents import KEY, mark_helpful
 from engram_client.requests import PassageIn
 
 PASSAGES: tuple[PassageIn, ...] = (
@@ -101,14 +101,14 @@ class AdapterSuite(ABC):
             finally:
                 engram.delete_collection(engram.collection)
 
-    def results_of(self, engram: Engram, k: int = 4) -> Sequence[AdapterResult]:
+    def search_answer(self, engram: Engram, k: int = 4) -> Sequence[AdapterResult]:
         """Search for the answer to ``QUESTION``."""
         return self.search(QUESTION, url=service_url(self.url), collection=engram.collection, k=k)
 
     def test_the_best_passage_comes_first_with_its_text_and_id(self) -> None:
         """Order, ids and texts are the service's."""
         with self.collection() as engram:
-            results = self.results_of(engram)
+            results = self.search_answer(engram)
             answer = engram.query(QUESTION, top_k=4)
         assert [one.passage_id for one in results] == [passage.passage_id for passage in answer.passages]
         assert results[0].passage_id == BEST
@@ -120,12 +120,12 @@ class AdapterSuite(ABC):
     def test_as_many_results_as_asked_for(self) -> None:
         """``k`` is neither ignored nor a lower bound."""
         with self.collection() as engram:
-            assert [len(self.results_of(engram, k)) for k in (1, 2, 3)] == [1, 2, 3]
+            assert [len(self.search_answer(engram, k)) for k in (1, 2, 3)] == [1, 2, 3]
 
     def test_metadata_have_what_a_verdict_needs(self) -> None:
         """A passage's own metadata stay, and the query, the passage and its sentences are under ``engram``."""
         with self.collection() as engram:
-            results = self.results_of(engram)
+            results = self.search_answer(engram)
             episode = engram.episode(results[0].metadata[KEY]["query_id"])
             collection = engram.collection
         assert episode.query == QUESTION
@@ -140,15 +140,15 @@ class AdapterSuite(ABC):
     def test_a_verdict_on_a_result_is_learned(self) -> None:
         """A verdict counts once, however often it is sent, and judges the query that the result is from."""
         with self.collection() as engram:
-            best = self.results_of(engram)[0]
-            first, again = (helped(engram, [best.metadata], judge="adapter-suite") for _ in range(2))
+            best = self.search_answer(engram)[0]
+            first, again = (mark_helpful(engram, [best.metadata], judge="adapter-suite") for _ in range(2))
         assert [one.query_id for one in first] == [best.metadata[KEY]["query_id"]]
         assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
 
     def test_an_awaited_search_finds_the_same(self) -> None:
         """Sync and async agree."""
         with self.collection() as engram:
-            waited = self.results_of(engram)
+            waited = self.search_answer(engram)
             awaited = asyncio.run(
                 self.asearch(QUESTION, url=service_url(self.url), collection=engram.collection, k=4)
             )

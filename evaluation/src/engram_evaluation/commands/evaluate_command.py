@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.terminal import MEASURE, cli, err, figures, out, say, say_table, show
+from engram.cli.terminal import MEASURE, cli, err, figures, open_console, say, say_table, show
 from engram.runtime.local_engine import engine
 from engram_evaluation.commands.dataset_names import load_dataset
 
@@ -160,13 +160,13 @@ def evaluate(
     from engram_evaluation.evaluation_run import evaluate as run
     from engram_evaluation.oracle_endpoint import Oracle
     from engram_evaluation.oracle_server import ChatServer
-    from engram_evaluation.run_options import Options, numbers, whole_numbers
+    from engram_evaluation.run_options import Options, numbers, parse_whole_numbers
 
     given: dict[str, Any] = {
         "protocol": protocol,
         "profile": profile,
         "turns": turns,
-        "at": whole_numbers("--at", at),
+        "at": parse_whole_numbers("--at", at),
         "verdicts": verdicts,
         "judge": judge,
         "seeds": tuple(seed or [0]),
@@ -219,12 +219,12 @@ def evaluate(
         services, addresses = stack.enter_context(engine(settings))
 
         def vary(variation: "Variation") -> "Application":
-            return stack.enter_context(closing(varied(services, addresses, variation)))
+            return stack.enter_context(closing(build_variation(services, addresses, variation)))
 
         report = run(services, vary, loaded, options, folder, err())
-    width = None if out().is_terminal else WIDTH
+    width = None if open_console().is_terminal else WIDTH
     show(report.table(), width)
-    for further in report.further_tables():
+    for further in report.build_further_tables():
         show(further, width)
     if report.rewording is not None:
         say(report.rewording.remark())
@@ -264,11 +264,11 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     from engram.config.settings import Settings
     from engram.providers.language import load_language
     from engram.runtime.models import Models
-    from engram_evaluation.agent_protocol import playing
+    from engram_evaluation.agent_protocol import play_all
     from engram_evaluation.run_progress import progress, steps
 
     with closing(Models(Settings())) as models, progress(err()) as bars:
-        report = playing(
+        report = play_all(
             dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total), models.llm
         )
     show(report.table(), WIDTH)
@@ -300,7 +300,7 @@ def _streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
     say(str(report.write(folder, options.slug(dataset.name))))
 
 
-def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
+def build_variation(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
     from engram.core.filter.states import AUDITED
     from engram.runtime.container import Application

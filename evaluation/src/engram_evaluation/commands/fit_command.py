@@ -45,22 +45,22 @@ def fit(
     """
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram.providers.ranking_prior import SHIPPED, for_any_kind, load_ranking, no_preference
-    from engram_evaluation.dataset import cut
+    from engram.providers.ranking_prior import SHIPPED, build_general_priors, build_neutral_prior, load_ranking
+    from engram_evaluation.dataset import cut_dataset
     from engram_evaluation.fact_links_measure import compare
     from engram_evaluation.harness import open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.weight_fit import fit_kinds
 
     previous = None if ranking is None else load_ranking(ranking)
-    loaded = [cut(load_dataset(folder), limit) for folder in datasets]
+    loaded = [cut_dataset(load_dataset(folder), limit) for folder in datasets]
     names = tuple(dataset.name for dataset in loaded)
     if previous is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in previous.values()):
         fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in previous.items())
         raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
     with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
-            services.models.priors = for_any_kind(no_preference())
+            services.models.priors = build_general_priors(build_neutral_prior())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]

@@ -52,9 +52,9 @@ def fit_stop(
     from engram.providers.stop_weights import COSINE, StopWeights, stop_as_json
     from engram_evaluation.harness import open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
-    from engram_evaluation.stop_fit import PLANNERS, Unit, by_session, telling
+    from engram_evaluation.stop_fit import PLANNERS, Unit, collect_by_session, measure_rounds
     from engram_evaluation.stop_fit import fit_stop as fitted
-    from engram_evaluation.taught_rounds import taught
+    from engram_evaluation.taught_rounds import measure_taught
 
     if check is not None and unit == "queries":
         raise InvalidRequestError("--check is of rounds: it goes with --unit sessions or rfm-rag.")
@@ -74,14 +74,14 @@ def fit_stop(
             harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
             questions = list(checked.questions)[:limit]
             step = steps(bars, checked.name, len(questions))
-            sessions = by_session(harness, questions, step, PLANNERS[cast("Unit", unit)])
+            sessions = collect_by_session(harness, questions, step, PLANNERS[cast("Unit", unit)])
             rows = [
                 [one.name, *("" if value is None else f"{value:.3f}" for value in (one.auc, one.changed, one.rose))]
-                for one in telling(network, sessions)
+                for one in measure_rounds(network, sessions)
             ]
             say_table([["", "AUC", "changed", "rose"], *rows], "<>>>")
             if rounds is not None:
-                learned = taught(rounds, sessions, [verdicts])
+                learned = measure_taught(rounds, sessions, [verdicts])
                 say_table(
                     [
                         ["verdicts", "AUC", "ECE"],

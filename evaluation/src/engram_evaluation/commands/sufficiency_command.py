@@ -67,7 +67,7 @@ def sufficiency(
             measured = measure_drawn(
                 harness,
                 loaded,
-                services.priors.of_kind(kind),
+                services.priors.select_kind(kind),
                 begin,
                 verdicts=verdict_counts,
                 draws=draws,
@@ -87,7 +87,7 @@ def sufficiency(
                 limit=limit,
                 lacking=lacking,
             )
-        prior_of_kind = services.priors.of_kind(kind)
+        prior_of_kind = services.priors.select_kind(kind)
         measured["prior"] = [prior_of_kind.sufficiency_name, *prior_of_kind.fitted]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"sufficiency-{'draws-' if draws is not None else ''}{loaded.name}.json"

@@ -35,7 +35,7 @@ def export(
 ) -> None:
     """Write the sessions that came to a right answer as training data; those that did not are counted."""
     from engram.config.settings import Settings
-    from engram_evaluation.trajectory_export import SHAPES, Exported, by_gold, by_judge
+    from engram_evaluation.trajectory_export import SHAPES, Exported, build_judge_reward, reward_by_gold
     from engram_evaluation.trajectory_export import export as exported
 
     if shape not in SHAPES:
@@ -48,11 +48,11 @@ def export(
     counted = Exported()
     with engine(settings) as (services, _):
         scope = services.access.scope(collection or f"evaluate-{loaded.name}")
-        reward = by_gold if rewards == "gold" or services.llm is None else by_judge(services.llm)
+        reward = reward_by_gold if rewards == "gold" or services.llm is None else build_judge_reward(services.llm)
         draft = out.with_suffix(f"{out.suffix}.part")
         out.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("w", encoding="utf-8") as file:
-            for line in exported(services.trajectories.all(scope), loaded, shape, reward, counted):
+            for line in exported(services.trajectories.read_all(scope), loaded, shape, reward, counted):
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         os.replace(draft, out)
     right = counted.trajectories - counted.unknown - counted.wrong

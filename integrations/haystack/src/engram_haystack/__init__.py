@@ -1,5 +1,5 @@
 """Engram for Haystack: a retriever, and verdicts on what it found."""
 
-from engram_haystack.retriever import EngramRetriever, helped
+from engram_haystack.retriever import EngramRetriever, mark_helpful
 
-__all__ = ["EngramRetriever", "helped"]
+__all__ = ["EngramRetriever", "mark_helpful"]

@@ -83,14 +83,14 @@ class EngramRetriever:
         return {"documents": _documents(answer)}
 
 
-def helped(engram: Engram, documents: Iterable[Document], *, judge: str | None = None) -> list[FeedbackOut]:
+def mark_helpful(engram: Engram, documents: Iterable[Document], *, judge: str | None = None) -> list[FeedbackOut]:
     """These documents helped; of others nothing is said.
 
     Raises:
         KeyError: a document is not from an ``EngramRetriever``.
         EngramError: as the client.
     """
-    return kept.helped(engram, [document.meta for document in documents], judge=judge)
+    return kept.mark_helpful(engram, [document.meta for document in documents], judge=judge)
 
 
 def _documents(answer: QueryOut) -> list[Document]:

@@ -9,7 +9,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 
 from engram_client import Engram
-from engram_client.documents import same
+from engram_client.documents import build_repeat_key
 from engram_client.models import FeedbackOut
 from engram_client.requests import FeedbackIn
 
@@ -75,7 +75,7 @@ class EngramFeedback(BaseCallbackHandler):
             raise KeyError(f"run {run_id} asked nothing that is remembered here")
         return dict(self._asked[run_id])
 
-    def helped(self, run_id: UUID, passage_ids: Iterable[str]) -> list[FeedbackOut]:
+    def mark_helpful(self, run_id: UUID, passage_ids: Iterable[str]) -> list[FeedbackOut]:
         """These passages helped; of the others nothing is said.
 
         Sent again, it counts once.
@@ -88,8 +88,8 @@ class EngramFeedback(BaseCallbackHandler):
         said = FeedbackIn(supporting_passages=passages)
         return self._judge_all(run_id, "helped", said)
 
-    def nothing(self, run_id: UUID) -> list[FeedbackOut]:
-        """Reject everything that was found; raises as ``helped`` does."""
+    def mark_unhelpful(self, run_id: UUID) -> list[FeedbackOut]:
+        """Reject everything that was found; raises as ``mark_helpful`` does."""
         return self._judge_all(run_id, "nothing", FeedbackIn(none_helped=True))
 
     def _judge_all(self, run_id: UUID, what: str, said: FeedbackIn) -> list[FeedbackOut]:
@@ -97,7 +97,7 @@ class EngramFeedback(BaseCallbackHandler):
         return [
             self._engram.feedback(
                 query_id,
-                idempotency_key=same(str(run_id), query_id, what, said),
+                idempotency_key=build_repeat_key(str(run_id), query_id, what, said),
                 **(said | FeedbackIn(collection=collection)),
             )
             for query_id, collection in self.queries(run_id).items()

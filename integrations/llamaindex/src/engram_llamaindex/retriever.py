@@ -59,14 +59,14 @@ class EngramRetriever(BaseRetriever):
             )
 
 
-def helped(engram: Engram, nodes: Iterable[NodeWithScore], *, judge: str | None = None) -> list[FeedbackOut]:
+def mark_helpful(engram: Engram, nodes: Iterable[NodeWithScore], *, judge: str | None = None) -> list[FeedbackOut]:
     """These nodes helped, as ``response.source_nodes`` has them; of others nothing is said.
 
     Raises:
         KeyError: a node is not from an ``EngramRetriever``.
         EngramError: as the client.
     """
-    return kept.helped(engram, [node.node.metadata for node in nodes], judge=judge)
+    return kept.mark_helpful(engram, [node.node.metadata for node in nodes], judge=judge)
 
 
 class PassageNode(TextNode):

@@ -103,21 +103,21 @@ def server(engram: AsyncEngram, *, url: str = DEFAULT_URL) -> MCPServer[None]:
     mcp_server = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
     tools = AgentTools(engram, url)
     for tool in (tools.ask, tools.judge, tools.remember, tools.why, tools.search, tools.fetch):
-        mcp_server.tool()(_told(tool))
+        mcp_server.tool()(_report_errors(tool))
     return mcp_server
 
 
-def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def _report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """The tool, whose failures are said to the agent in the service's words."""
 
     @wraps(tool)
-    async def said(*arguments: P.args, **named: P.kwargs) -> T:
+    async def run_tool(*arguments: P.args, **named: P.kwargs) -> T:
         try:
             return await tool(*arguments, **named)
         except EngramError as error:
             raise ToolError(str(error)) from error
 
-    return said
+    return run_tool
 
 
 class AgentTools:

@@ -53,7 +53,7 @@ def is_asserted(text: str) -> bool:
     return _UNCERTAIN_SENTENCE.search(" ".join(text.casefold().split())) is None
 
 
-def asserted_items(text: str, items: Sequence[Item]) -> list[Item]:
+def select_asserted_items(text: str, items: Sequence[Item]) -> list[Item]:
     """Return the items that a sentence states: all up to the first word that makes the rest uncertain."""
     if not is_asserted(text):
         return []

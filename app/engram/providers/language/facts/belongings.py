@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice, pairwise
 
 from engram.providers.language.facts import clause_words
-from engram.providers.language.facts.clause import Clause, kin_among
+from engram.providers.language.facts.clause import Clause, find_kin
 from engram.providers.language.facts.sentence_items import Item
 from engram.providers.language.facts.stated_facts import SentenceFacts
 
@@ -25,7 +25,7 @@ def opens_kin(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Cla
     if clause.kin is not None:
         return True
     opening = saying.number == 0 and all(one.kind in "dwapo" for one in clause.gap)
-    if saying.topic is None or not opening or kin_among([one.word for one in clause.gap]) is None:
+    if saying.topic is None or not opening or find_kin([one.word for one in clause.gap]) is None:
         return False
     following = next((one.kind for one in islice(items, at + 1, None) if one.kind in ",;.bxv"), ".")
     if following in "bxv":
@@ -92,7 +92,7 @@ def _parent(words_said: set[str], clause: Clause) -> str | None:
     return "mother" if clause.relatives == 1 else None
 
 
-def possessed(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
+def read_possessive(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     """ "his wife NAME": a noun between a possessive and a name says what the name is to the owner."""
     gap = clause.gap
     place = next((place for place in range(len(gap) - 1, -1, -1) if gap[place].kind == "o"), None)
@@ -102,7 +102,7 @@ def possessed(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     nouns = [one.word for one in between if one.kind == "w"]
     if not 0 < len(nouns) <= MOST_NOUNS or any(one.kind not in "wa,-#" for one in between):
         return False
-    owner, kin = saying.meant(gap[place]), kin_among(nouns)
+    owner, kin = saying.resolve_pronoun(gap[place]), find_kin(nouns)
     has_comma = any(one.kind == "," for one in between)
     if owner is None or (has_comma and (kin is None or between[-1].kind != ",")):
         return False
@@ -110,7 +110,7 @@ def possessed(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     return True
 
 
-def owned(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int | None:
+def read_owner(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int | None:
     """ "NAME's wife NAME": where the possessive ends; None if there is none."""
     if at + 2 >= len(items) or items[at].kind != "N" or items[at + 1].kind != "'" or items[at + 2].word != "s":
         return None
@@ -119,7 +119,7 @@ def owned(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause)
         end += 1
     nouns = [item.word for item in items[at + 3 : end]]
     if 0 < len(nouns) <= MOST_NOUNS and end < len(items) and items[end].kind == "N" and not clause.denied:
-        predicate = kin_among(nouns) or " ".join(nouns)
-        saying.say(saying.resolved(items[at].text), predicate, items[end], clause, 0.7)
+        predicate = find_kin(nouns) or " ".join(nouns)
+        saying.say(saying.resolve_name(items[at].text), predicate, items[end], clause, 0.7)
     clause.pass_by(replace(items[at], kind="w"))
     return at + 2

@@ -40,7 +40,7 @@ class Bracket:
     start: int
 
 
-def without_brackets(items: Sequence[Item], text: str) -> tuple[list[Item], list[Bracket]]:
+def split_brackets(items: Sequence[Item], text: str) -> tuple[list[Item], list[Bracket]]:
     """The items outside of brackets, and what is within the outermost ones."""
     outside: list[Item] = []
     brackets: list[Bracket] = []
@@ -60,7 +60,9 @@ def without_brackets(items: Sequence[Item], text: str) -> tuple[list[Item], list
     return outside, brackets
 
 
-def facts_in(bracket: Bracket, topic: Topic, names: Names, ordinal: int, *, own: bool) -> Iterator[Triple]:
+def read_bracket_facts(
+    bracket: Bracket, topic: Topic, names: Names, ordinal: int, *, own: bool
+) -> Iterator[Triple]:
     """Yield the facts of a bracket about the name before it, or about the topic if it is the topic's ``own``."""
     subject = topic.name if own else bracket.name
     if subject is None:
@@ -78,13 +80,13 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
         return
     halves = _halves(text)
     if is_person is None and not any(word.search(text) for word in (_BORN, _DIED)):
-        if len(halves) < 2 and (year := _only_year(text)) is not None:
+        if len(halves) < 2 and (year := _read_lone_year(text)) is not None:
             yield Triple(subject, "date", year, ordinal, "date", None, None, 0.8)
         if len(halves) < 2 or not _is_lifetime(*halves.values()):
             return
     for event, half in halves.items():
         named = f"date of {event}" if is_person is not False else {"birth": "began"}.get(event, "ended")
-        date = _first_date(half)
+        date = _find_first_date(half)
         if date is not None:
             yield Triple(subject, named, date, ordinal, "date", None, None, 0.95)
         places = _places(read(half, names)) if is_person is not False else []
@@ -107,7 +109,7 @@ def _halves(text: str) -> dict[str, str]:
         return halves
     for split in _SPAN.finditer(text):
         halves = {"birth": text[: split.start()], "death": text[split.end() :]}
-        if all(_first_date(half) is not None for half in halves.values()):
+        if all(_find_first_date(half) is not None for half in halves.values()):
             return halves
     return {}
 
@@ -120,7 +122,7 @@ def _places(items: Sequence[Item]) -> list[str]:
     return [item.text for item in items[first:] if item.kind == "N"][:3]
 
 
-def _first_date(text: str) -> str | None:
+def _find_first_date(text: str) -> str | None:
     """The first date in a short text where a lone year counts, whatever stands around it."""
     found: tuple[TimeExpression, ...] = find_time_expressions(text.strip())
     if found:
@@ -135,7 +137,7 @@ def _is_lifetime(first: str, last: str) -> bool:
     return bool(years[0] and years[1]) and LIFETIME[0] <= int(years[1][-1]) - int(years[0][-1]) <= LIFETIME[1]
 
 
-def _only_year(text: str) -> str | None:
+def _read_lone_year(text: str) -> str | None:
     return text.strip() if re.fullmatch(r"\s*(?:1[0-9]{3}|20[0-9]{2})\s*", text) else None
 
 

@@ -62,7 +62,7 @@ class Clause:
         return [item.word for item in self.head[:end] if item.kind == "w"][-2:]
 
 
-def after_comma(items_before: Sequence[Item]) -> list[Item] | None:
+def find_items_after_comma(items_before: Sequence[Item]) -> list[Item] | None:
     """Return the items after the last comma if they begin with a preposition: ", in 1920" goes with the verb."""
     last = max((place for place, item in enumerate(items_before) if item.kind in ",;"), default=-1)
     tail = list(items_before[last + 1 :])
@@ -99,11 +99,11 @@ def is_title(item: Item) -> bool:
     return (first in clause_words.MALE or first in clause_words.FEMALE) and rest.startswith("of ")
 
 
-def of_another_work(predicates: Sequence[str]) -> bool:
+def names_other_work(predicates: Sequence[str]) -> bool:
     """Whether what was said last names another work, which what follows may be about."""
     return any(predicate.partition(" ")[0] in clause_words.DERIVED for predicate in predicates)
 
 
-def kin_among(nouns: Sequence[str]) -> str | None:
+def find_kin(nouns: Sequence[str]) -> str | None:
     """Return the relation of the first noun that names a relative."""
     return next((clause_words.KIN[noun] for noun in nouns if noun in clause_words.KIN), None)

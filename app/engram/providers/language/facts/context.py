@@ -70,7 +70,7 @@ class Context:
                 subject if self.organisation is None or len(subject.split()) == 1 else self.organisation
             )
 
-    def meant(self, pronoun: str) -> str | None:
+    def resolve_pronoun(self, pronoun: str) -> str | None:
         """Whom a pronoun means; "it" and "its" never a person that is known as one."""
         if pronoun in {"he", "she", "his", "her"}:
             if self.subject is not None and pronoun in {"his", "her"}:

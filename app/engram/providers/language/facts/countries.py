@@ -62,7 +62,7 @@ JOINED = tuple(name for entry in re.split(r"[;:,\n]", _TABLE) if " and " in (nam
 """Countries that the names in text may fall apart at."""
 
 
-def country_of(name: str) -> str | None:
+def find_country(name: str) -> str | None:
     """The country that a name or an adjective stands for: "Finnish" for Finland; None if it is neither."""
     key = name.strip().casefold()
     return COUNTRIES.get(key) or ADJECTIVES.get(key)

@@ -9,13 +9,13 @@ from engram.core.knowledge.triples import Triple
 from engram.providers.language.entity_names import normalise_entity, title_entities
 from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.assertion import is_denied
-from engram.providers.language.facts.brackets import facts_in, without_brackets
+from engram.providers.language.facts.brackets import read_bracket_facts, split_brackets
 from engram.providers.language.facts.context import Context
 from engram.providers.language.facts.name_types import is_heading, is_organisation
 from engram.providers.language.facts.roles import OFFICES
-from engram.providers.language.facts.sentence_items import Item, Names, name_words, read, unqualified
+from engram.providers.language.facts.sentence_items import Item, Names, drop_qualifier, name_words, read
 from engram.providers.language.facts.sentence_reader import read_sentence
-from engram.providers.language.facts.stated_facts import SentenceFacts, Topic, heads, kind_of
+from engram.providers.language.facts.stated_facts import SentenceFacts, Topic, find_kind, heads
 from engram.providers.language.facts.statements import read_statements
 from engram.providers.language.language_protocol import SentenceAnalysis
 
@@ -66,12 +66,12 @@ def extract_facts(
         everywhere: also read passages that are not about their title.
     """
     title = title.strip() if title and title.strip() else None
-    sentences = [_opening_part(sentence) for sentence in sentences]
-    named = title if title is not None and not is_heading(unqualified(title)) else None
+    sentences = [_cut_sentence(sentence) for sentence in sentences]
+    named = title if title is not None and not is_heading(drop_qualifier(title)) else None
     about = title if title is not None and sentences and _is_subject(title, named, sentences[0]) else None
     if about is None and not everywhere:
         return []
-    known = named if named is not None and any(unqualified(named) in one.text for one in sentences) else None
+    known = named if named is not None and any(drop_qualifier(named) in one.text for one in sentences) else None
     context = Context(about or known, is_page=about is not None)
     topic: Topic | None = None
     found: list[Triple] = []
@@ -79,7 +79,7 @@ def extract_facts(
     for ordinal, sentence in enumerate(sentences):
         names = Names([*sentence.entities, *title_entities(title)])
         everything = read(sentence.text, names)
-        items, brackets = without_brackets(everything, sentence.text)
+        items, brackets = split_brackets(everything, sentence.text)
         if about is not None and lead:
             topic = _topic(about, items, sentences)
             context.topic, context.kind = topic.words, topic.kind
@@ -93,14 +93,14 @@ def extract_facts(
                 verb = next((item.start for item in items if item.kind in "bx"), len(sentence.text))
                 for place, bracket in enumerate(brackets):
                     own = lead and (place == 0 or bracket.start < verb)
-                    alias_facts += facts_in(bracket, topic, names, ordinal, own=own)
-            stated = _merged(alias_facts, stated)
+                    alias_facts += read_bracket_facts(bracket, topic, names, ordinal, own=own)
+            stated = _merge_readings(alias_facts, stated)
             lead = lead and not speaks
-        found += _distinct(stated)
+        found += _select_distinct(stated)
     return found
 
 
-def _opening_part(sentence: SentenceAnalysis) -> SentenceAnalysis:
+def _cut_sentence(sentence: SentenceAnalysis) -> SentenceAnalysis:
     """Return the sentence without the words after its first ``READ_CHARACTERS``."""
     if len(sentence.text) <= READ_CHARACTERS:
         return sentence
@@ -116,8 +116,8 @@ def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool: 
         name: the same, None for a heading.
         first: sentence of the passage.
     """
-    bare = unqualified(title)
-    items, _ = without_brackets(read(first.text, Names([*first.entities, *title_entities(title)])), first.text)
+    bare = drop_qualifier(title)
+    items, _ = split_brackets(read(first.text, Names([*first.entities, *title_entities(title)])), first.text)
     verb = next((place for place, item in enumerate(items) if item.kind in "bxv"), len(items))
     opening = first.text[: items[verb].start] if verb < len(items) else first.text
     whole, text = _letters(bare), _letters(first.text)
@@ -172,7 +172,7 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _merged(first_reading: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
+def _merge_readings(first_reading: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
     """The first reading of a sentence, and what the second states of posts and seats.
 
     What the first says of these in looser words goes: "elected mayor of, Braga" beside "position held, mayor of
@@ -186,8 +186,8 @@ def _merged(first_reading: Sequence[Triple], stated: Sequence[Triple]) -> list[T
         or (
             not _is_of_holder(fact.predicate)
             and not any(
-                (fact.subject == one.subject and _within(fact.object, one.object))
-                or (fact.object == one.subject and _within(f"{fact.predicate} of {fact.subject}", one.object))
+                (fact.subject == one.subject and _is_within(fact.object, one.object))
+                or (fact.object == one.subject and _is_within(f"{fact.predicate} of {fact.subject}", one.object))
                 for one in closer
             )
         )
@@ -201,7 +201,7 @@ def _is_of_holder(predicate: str) -> bool:
     return len(words) > 1 and words[0] in _POST_OPENINGS and words[-1] in {"to", "in", "at", "from"}
 
 
-def _within(part: str, whole: str) -> bool:
+def _is_within(part: str, whole: str) -> bool:
     return f" {part.casefold()} " in f" {whole.casefold()} "
 
 
@@ -214,7 +214,7 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
     phrase = items[len(items) if verb is None else verb + 1 : end]
     nouns = [item.word for item in phrase if item.kind == "w"]
     named = [item.word.rpartition(" ")[2] for item in phrase if item.kind == "N"]  # "the 13th Chief Justice"
-    kind = kind_of(heads(phrase) or named)
+    kind = find_kind(heads(phrase) or named)
     if kind == "thing":
         lived = _LIFE.match(sentences[0].text) is not None and not set(nouns) & clause_words.GROUPS
         pronouns = any(_PERSONAL.search(sentence.text[:_OPENING]) for sentence in sentences[:10])
@@ -223,7 +223,9 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
     # The lead may call it otherwise ("Edward James Solomon" for "Ed Solomon"): a name that shares a word with it.
     alias = next((name_words(item.text) for item in items[:2] if item.kind == "N"), frozenset[str]())
     generic = frozenset(nouns) - {"year"}
-    return Topic(title, known | (alias if alias & known else frozenset()), kind, generic | _generic(kind))
+    return Topic(
+        title, known | (alias if alias & known else frozenset()), kind, generic | _list_generic_nouns(kind)
+    )
 
 
 def _alias(topic: Topic | None, items: Sequence[Item], ordinal: int) -> list[Triple]:
@@ -239,11 +241,11 @@ def _alias(topic: Topic | None, items: Sequence[Item], ordinal: int) -> list[Tri
     return [Triple(topic.name, "also known as", name, ordinal, "entity", None, None, 0.9)]
 
 
-def _generic(kind: str) -> frozenset[str]:
+def _list_generic_nouns(kind: str) -> frozenset[str]:
     return {"work": clause_words.WORKS, "place": clause_words.PLACES}.get(kind, frozenset())
 
 
-def _distinct(triples: Sequence[Triple]) -> Iterator[Triple]:
+def _select_distinct(triples: Sequence[Triple]) -> Iterator[Triple]:
     """The facts of one sentence, each once, bounded in number and size."""
     seen: set[tuple[str, str, str]] = set()
     for triple in triples:

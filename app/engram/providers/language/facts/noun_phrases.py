@@ -10,7 +10,7 @@ from engram.providers.language.facts.name_types import is_organisation
 from engram.providers.language.facts.roles import TRAILING, Role, read_role
 from engram.providers.language.facts.sentence_items import Item
 from engram.providers.language.facts.sentence_state import LOOK_AHEAD, SentenceState
-from engram.providers.language.facts.verb_arguments import TIMELESS, Days, days_of
+from engram.providers.language.facts.verb_arguments import TIMELESS, Days, compute_days
 
 SEATS = frozenset("headquarters headquarter office offices seat base".split())
 _SEAT_ADJECTIVES = frozenset(
@@ -70,84 +70,84 @@ class NounPhrases(SentenceState):
             at: the place.
             subject: a verb is to follow, so that a parenthesis may stand in between.
         """
-        kind, word = self.kind_at(at), self.word_at(at)
+        kind, word = self.get_kind(at), self.get_word(at)
         if kind == "h":
-            return Phrase(at + 1, self.context.meant(word))
+            return Phrase(at + 1, self.context.resolve_pronoun(word))
         if kind == "N":
             return self._name_phrase(at, subject=subject)
         if kind == "o" or word in _OWN:
-            owner = None if word in _OWN else self.context.meant(word)
-            return self._owned_phrase(at + 1, owner, word, subject=subject)
-        if kind == "d" and self.kind_at(at + 1) == "N" and self.kind_at(at + 2) == "w":
+            owner = None if word in _OWN else self.context.resolve_pronoun(word)
+            return self._read_owned_phrase(at + 1, owner, word, subject=subject)
+        if kind == "d" and self.get_kind(at + 1) == "N" and self.get_kind(at + 2) == "w":
             national = self.items[at + 1].word in ADJECTIVES
-            if not national and self.word_at(at + 2) not in TRAILING:
+            if not national and self.get_word(at + 2) not in TRAILING:
                 return Phrase(at + 3)  # "the NAME family"
-        if kind == "d" and self.kind_at(at + 1) == "N" and self.kind_at(at + 2) in "-'":
+        if kind == "d" and self.get_kind(at + 1) == "N" and self.get_kind(at + 2) in "-'":
             return self._name_phrase(at + 1, subject=subject)
         role = read_role(self.items, at)
         if role is not None and role.end > at:
             return self._role_phrase(role, at, subject=subject)
-        return self._common_phrase(at, subject=subject)
+        return self._read_common_phrase(at, subject=subject)
 
     def _name_phrase(self, at: int, *, subject: bool) -> Phrase | None:
         """Read a phrase that begins with a name."""
-        if self.kind_at(at + 1) == "'":
-            start = at + 2 + (self.word_at(at + 2) == "s")
-            return self._owned_phrase(start, self.name_at(at), "'s", subject=subject)
-        if self.kind_at(at + 1) == "-" and self.word_at(at + 2) == "based":
-            return self._based_phrase(at, subject=subject)
-        title = read_role(self.items, at + 1) if self.kind_at(at + 1) in "wa" else None
-        if title is not None and self.kind_at(title.end) == "N" and title.end > at + 1:
+        if self.get_kind(at + 1) == "'":
+            start = at + 2 + (self.get_word(at + 2) == "s")
+            return self._read_owned_phrase(start, self.get_name(at), "'s", subject=subject)
+        if self.get_kind(at + 1) == "-" and self.get_word(at + 2) == "based":
+            return self._read_based_phrase(at, subject=subject)
+        title = read_role(self.items, at + 1) if self.get_kind(at + 1) in "wa" else None
+        if title is not None and self.get_kind(title.end) == "N" and title.end > at + 1:
             if at == 0 and title.kind == "person":
                 return self._name_phrase(title.end, subject=subject)  # "Art historian NAME": whose "Art" is unknown
-            self.call(self.name_at(title.end), title, self.name_at(at), beside=True)
+            self.call(self.get_name(title.end), title, self.get_name(at), beside=True)
             return self._name_phrase(title.end, subject=subject)
-        surface, name = self.items[at].text, self.name_at(at)
+        surface, name = self.items[at].text, self.get_name(at)
         if subject:
             self.context.note(name)
         return Phrase(self.apposition(name, at + 1, subject=subject), name, surface)
 
-    def _based_phrase(self, at: int, *, subject: bool) -> Phrase | None:
+    def _read_based_phrase(self, at: int, *, subject: bool) -> Phrase | None:
         """Read "the PLACE-based company" and "PLACE-based NAME"."""
         place, start = self.items[at].text, at + 3
-        if self.kind_at(start) == "N":
+        if self.get_kind(start) == "N":
             phrase = self._name_phrase(start, subject=subject)
             self.state(phrase.name if phrase else None, "based in", place, "entity")
             return phrase
         role = read_role(self.items, start)
         if role is None or role.kind != "organisation":
             return None
-        if self.kind_at(role.end) == "N":
-            self.call(self.name_at(role.end), role, None, beside=True)
-            self.state(self.name_at(role.end), "based in", place, "entity")
+        if self.get_kind(role.end) == "N":
+            self.call(self.get_name(role.end), role, None, beside=True)
+            self.state(self.get_name(role.end), "based in", place, "entity")
             return self._name_phrase(role.end, subject=subject)
-        if self.word_at(at - 1) != "the" or role.organisation is not None:
+        if self.get_word(at - 1) != "the" or role.organisation is not None:
             return None
         self.state(self.context.organisation, "based in", place, "entity")
         return Phrase(role.end, self.context.organisation)
 
-    def _owned_phrase(self, start: int, owner: str | None, determiner: str, *, subject: bool) -> Phrase | None:
+    def _read_owned_phrase(self, start: int, owner: str | None, determiner: str, *, subject: bool) -> Phrase | None:
         """Read what follows "NAME's" or "its": a role, a relative or a seat, with a name or without."""
         place = start
-        while self.word_at(place) in _SEAT_ADJECTIVES:
+        while self.get_word(place) in _SEAT_ADJECTIVES:
             place += 1
-        if self.word_at(place) in SEATS and self.kind_at(place + 1) != "N":
+        if self.get_word(place) in SEATS and self.get_kind(place + 1) != "N":
             return Phrase(place + 1, owner=owner, noun="seat")
         kin, after = self._kin_noun(start)
         if kin is not None:
             return self._kin_phrase(owner, kin, after, subject=subject)
         role = read_role(self.items, start)
         if role is None or role.end == start:
-            return self._beside(start, subject=subject)
+            return self._read_name_beside(start, subject=subject)
         role = replace(role, definite=True)
         if owner is not None and determiner in _PERSONAL:
             owner = None  # "her deputy": nobody can tell of which organisation
         known = owner is not None or determiner in _OWN or role.organisation is not None
         days, end = self._role_days(role.end)
-        comma = self.kind_at(end) == ","
+        comma = self.get_kind(end) == ","
         name = end + comma
-        if self.kind_at(name) == "N" and (not comma or self.kind_at(name + 1) in ",.;)"):
-            resolved = self.name_at(name)
+        if self.get_kind(name) == "N" and (not comma or self.get_kind(name + 1) in ",.;)"):
+            resolved = self.get_name(name)
             if known and determiner != "my" and not (role.kind == "office" and owner == resolved):
                 self.call(resolved, role, owner, beside=False, days=days)
             if subject:
@@ -158,18 +158,18 @@ class NounPhrases(SentenceState):
         held = role if role.organisation is not None or owner is None else replace(role, organisation=owner)
         return Phrase(end, role=held, days=days, owner=owner)
 
-    def _beside(self, start: int, *, subject: bool) -> Phrase | None:
+    def _read_name_beside(self, start: int, *, subject: bool) -> Phrase | None:
         """Read a name beside nouns that say nothing that is read: "her rival, NAME," and "my colleague NAME"."""
         end = start
-        while end < start + LOOK_AHEAD and self.kind_at(end) in "wa":
+        while end < start + LOOK_AHEAD and self.get_kind(end) in "wa":
             end += 1
-        comma = self.kind_at(end) == ","
+        comma = self.get_kind(end) == ","
         name = end + comma
-        if end == start or self.kind_at(name) != "N" or (comma and self.kind_at(name + 1) not in ",.;)"):
+        if end == start or self.get_kind(name) != "N" or (comma and self.get_kind(name + 1) not in ",.;)"):
             return None
-        if not comma and self.kind_at(name + 1) in "'w-" and not subject:
+        if not comma and self.get_kind(name + 1) in "'w-" and not subject:
             return None
-        resolved = self.name_at(name)
+        resolved = self.get_name(name)
         if subject:
             self.context.note(resolved)
         return Phrase(self._past_comma(name, resolved, comma, subject=subject), resolved, self.items[name].text)
@@ -177,16 +177,16 @@ class NounPhrases(SentenceState):
     def _kin_noun(self, at: int) -> tuple[str | None, int]:
         """Read "elder sister"; return the relation and the place after the noun."""
         place = at
-        while place < at + 3 and self.kind_at(place) in "wa#" and self.word_at(place) not in clause_words.KIN:
+        while place < at + 3 and self.get_kind(place) in "wa#" and self.get_word(place) not in clause_words.KIN:
             place += 1
-        kin = clause_words.KIN.get(self.word_at(place))
+        kin = clause_words.KIN.get(self.get_word(place))
         return kin, place + 1
 
     def _kin_phrase(self, owner: str | None, kin: str, at: int, *, subject: bool) -> Phrase | None:
         """Read the name of somebody's relative."""
-        comma = self.kind_at(at) == ","
+        comma = self.get_kind(at) == ","
         name = at + comma
-        if self.kind_at(name) != "N" or (comma and self.kind_at(name + 1) not in ",.;)"):
+        if self.get_kind(name) != "N" or (comma and self.get_kind(name + 1) not in ",.;)"):
             return Phrase(at, owner=owner, noun=kin) if not comma else None
         resolved = self._relative_name(name, owner)
         self.state(owner, kin, resolved, "entity")
@@ -197,21 +197,21 @@ class NounPhrases(SentenceState):
     def _relative_name(self, at: int, owner: str | None) -> str:
         """Return a relative's name; the bare first name of another person than the owner stays as it is."""
         text = self.items[at].text
-        resolved = self.name_at(at)
+        resolved = self.get_name(at)
         return text if resolved == owner else resolved
 
     def _role_phrase(self, role: Role, at: int, *, subject: bool) -> Phrase | None:
         """Read a phrase that begins with a role: "the principal, NAME,", "the botanist NAME", "the company"."""
-        if self.kind_at(role.end) == "N":
-            self.call(self.name_at(role.end), role, None, beside=True)
+        if self.get_kind(role.end) == "N":
+            self.call(self.get_name(role.end), role, None, beside=True)
             return self._name_phrase(role.end, subject=subject)
         days, end = self._role_days(role.end) if subject else (TIMELESS, role.end)
-        if self.kind_at(end) == ",":
-            if self.kind_at(end + 1) == "N" and self.kind_at(end + 2) == "c" and self.kind_at(end + 3) == "N":
-                return self._firm(end + 1) if self.kind_at(end + 4) == "," else None
-            closed = self.kind_at(end + 2) == "," or (not subject and self.kind_at(end + 2) in ".;")
-            if self.kind_at(end + 1) == "N" and closed:
-                resolved = self.name_at(end + 1)
+        if self.get_kind(end) == ",":
+            if self.get_kind(end + 1) == "N" and self.get_kind(end + 2) == "c" and self.get_kind(end + 3) == "N":
+                return self._firm(end + 1) if self.get_kind(end + 4) == "," else None
+            closed = self.get_kind(end + 2) == "," or (not subject and self.get_kind(end + 2) in ".;")
+            if self.get_kind(end + 1) == "N" and closed:
+                resolved = self.get_name(end + 1)
                 if role.definite or role.organisation is not None:
                     self.call(resolved, role, None, beside=False, days=days)
                 if subject:
@@ -222,13 +222,13 @@ class NounPhrases(SentenceState):
             role.kind == "organisation"
             and role.definite
             and role.organisation is None
-            and self.word_at(at) == "the"
+            and self.get_word(at) == "the"
         ):
-            if self.kind_at(end) == "'":
-                start = end + 1 + (self.word_at(end + 1) == "s")
-                return self._owned_phrase(start, self.context.organisation, "'s", subject=subject)
+            if self.get_kind(end) == "'":
+                start = end + 1 + (self.get_word(end + 1) == "s")
+                return self._read_owned_phrase(start, self.context.organisation, "'s", subject=subject)
             company = self.context.organisation
-            if self.kind_at(end) == "," and company is not None:
+            if self.get_kind(end) == "," and company is not None:
                 end = self.apposition(company, end, subject=subject)
             return Phrase(end, company)
         return Phrase(end, role=role, days=days)
@@ -239,29 +239,29 @@ class NounPhrases(SentenceState):
         self.context.note(name)
         return Phrase(at + 4, name, name)
 
-    def _common_phrase(self, at: int, *, subject: bool) -> Phrase | None:
+    def _read_common_phrase(self, at: int, *, subject: bool) -> Phrase | None:
         """Read other nouns, and the name that stands beside them: "the supplier, NAME,"."""
         end = at
-        while end < at + LOOK_AHEAD and self.kind_at(end) in "dwa":
+        while end < at + LOOK_AHEAD and self.get_kind(end) in "dwa":
             end += 1
         if end == at:
             return None
-        comma = self.kind_at(end) == ","
+        comma = self.get_kind(end) == ","
         name = end + comma
-        if self.kind_at(name) != "N" or self.kind_at(at) != "d":
+        if self.get_kind(name) != "N" or self.get_kind(at) != "d":
             return Phrase(end)
-        if not comma and self.kind_at(name + 1) in "w-":
+        if not comma and self.get_kind(name + 1) in "w-":
             return Phrase(name + 2)
         if (
             comma
-            and self.kind_at(name + 1) == "c"
-            and self.kind_at(name + 2) == "N"
-            and self.kind_at(name + 3) == ","
+            and self.get_kind(name + 1) == "c"
+            and self.get_kind(name + 2) == "N"
+            and self.get_kind(name + 3) == ","
         ):
             return self._firm(name)
-        if comma and self.kind_at(name + 1) not in ("," if subject else ",.;"):
+        if comma and self.get_kind(name + 1) not in ("," if subject else ",.;"):
             return Phrase(end)
-        resolved = self.name_at(name)
+        resolved = self.get_name(name)
         if subject:
             self.context.note(resolved)
         return Phrase(self._past_comma(name, resolved, comma, subject=subject), resolved, self.items[name].text)
@@ -269,7 +269,7 @@ class NounPhrases(SentenceState):
     def _past_comma(self, at: int, name: str, comma: bool, *, subject: bool) -> int:
         """Return the place after a name, its apposition, and the comma that closes it."""
         end = self.apposition(name, at + 1, subject=subject)
-        return end + 1 if comma and end == at + 1 and self.kind_at(end) == "," else end
+        return end + 1 if comma and end == at + 1 and self.get_kind(end) == "," else end
 
     def apposition(self, name: str, at: int, *, subject: bool) -> int:
         """Read what stands behind a name between commas or in brackets; return the place after it."""
@@ -286,136 +286,136 @@ class NounPhrases(SentenceState):
 
     def _apposition(self, name: str, at: int, *, subject: bool) -> int:
         """Read what stands behind a name, in brackets, after a comma or without; return the place after it."""
-        if self.kind_at(at) == "(":
+        if self.get_kind(at) == "(":
             return self._bracket(name, at)
-        if self.word_at(at) == "of" and self.kind_at(at + 1) == "N" and is_organisation(self.items[at + 1].text):
+        if self.get_word(at) == "of" and self.get_kind(at + 1) == "N" and is_organisation(self.items[at + 1].text):
             self.state(name, "affiliation", self.items[at + 1].text, "entity")
             return at + 2
-        if self.word_at(at) == "who":
+        if self.get_word(at) == "who":
             return self._relative_clause(name, at + 1, at)
-        if self.kind_at(at) == "," and self.kind_at(at + 1) == "n":
+        if self.get_kind(at) == "," and self.get_kind(at + 1) == "n":
             return self._parenthesis(at + 1) if subject else at
-        if self.kind_at(at) == "c" and self.kind_at(at + 1) == "o":
+        if self.get_kind(at) == "c" and self.get_kind(at + 1) == "o":
             kin, after = self._kin_noun(at + 2)
-            if kin is not None and self.kind_at(after) == "N":
+            if kin is not None and self.get_kind(after) == "N":
                 self.state(name, kin, self._relative_name(after, name), "entity")
             return at
-        return self._between_commas(name, at, subject=subject) if self.kind_at(at) == "," else at
+        return self._read_between_commas(name, at, subject=subject) if self.get_kind(at) == "," else at
 
-    def _between_commas(self, name: str, at: int, *, subject: bool) -> int:  # noqa: PLR0911 - a case each
+    def _read_between_commas(self, name: str, at: int, *, subject: bool) -> int:  # noqa: PLR0911 - a case each
         """Read what the comma at a place opens behind a name; return the place after it."""
         start = at + 1
-        if self.kind_at(start) == "#" and self.kind_at(start + 1) == ",":
+        if self.get_kind(start) == "#" and self.get_kind(start + 1) == ",":
             after = self._apposition(name, start + 1, subject=subject)
             return after if after > start + 1 else start + 2
-        if self.word_at(start) in {"who", "which"}:
+        if self.get_word(start) in {"who", "which"}:
             return self._relative_clause(name, start + 1, at)
-        if self.word_at(start) == "whose":
-            phrase = self._owned_phrase(start + 1, name, "whose", subject=True)
+        if self.get_word(start) == "whose":
+            phrase = self._read_owned_phrase(start + 1, name, "whose", subject=True)
             end = start if phrase is None else self.predicates(phrase, phrase.end)
-            return self._closing(end, at)
+            return self._find_closing_comma(end, at)
         kin_end = self.kin(start, name)
         if kin_end:
-            return kin_end + (self.kind_at(kin_end) == ",")
+            return kin_end + (self.get_kind(kin_end) == ",")
         role_end = self._role_apposition(name, start)
         if role_end:
-            return role_end + (self.kind_at(role_end) == ",")
-        if self.kind_at(start) == "v":
+            return role_end + (self.get_kind(role_end) == ",")
+        if self.get_kind(start) == "v":
             end = self.participle(name, start)
             if end > start:
-                return self._closing(end, at)
+                return self._find_closing_comma(end, at)
         return self._parenthesis(start) if subject else at
 
     def _role_apposition(self, name: str, start: int) -> int:
         """Read ", chief executive of NAME," behind a name; return the place after the role, 0 if there is none."""
-        start += self.word_at(start) in {"now", "currently"}
+        start += self.get_word(start) in {"now", "currently"}
         role = read_role(self.items, start)
         if role is None or role.end == start:
             return 0
         days, end = self._role_days(role.end)
-        stands_alone = role.kind == "office" or self.kind_at(start) in "do" or role.noun.endswith("ist")
-        if self.word_at(end) in {"from", "in"} and self.kind_at(end + 1) == "N":
+        stands_alone = role.kind == "office" or self.get_kind(start) in "do" or role.noun.endswith("ist")
+        if self.get_word(end) in {"from", "in"} and self.get_kind(end + 1) == "N":
             end += 2  # "our new data analyst from NAME"
-        if self.kind_at(end) == "v" and self.kind_at(end + 1) == "p" and self.kind_at(start) == "d":
+        if self.get_kind(end) == "v" and self.get_kind(end + 1) == "p" and self.get_kind(start) == "d":
             end = self.participle(name, end)  # "a construction company based in NAME"
-        signed = self.kind_at(end) == "," and self.kind_at(end + 1) == "N" and self.kind_at(end + 2) == "."
+        signed = self.get_kind(end) == "," and self.get_kind(end + 1) == "N" and self.get_kind(end + 2) == "."
         if signed and role.kind == "office" and role.organisation is None:
             role = replace(role, organisation=self.items[end + 1].text)  # ", head of sales, NAME."
-        if not stands_alone or self.kind_at(end) not in ",.;)":
+        if not stands_alone or self.get_kind(end) not in ",.;)":
             return 0
-        if self.kind_at(end) == "," and self.kind_at(end + 1) == "c" and role.kind != "office":
+        if self.get_kind(end) == "," and self.get_kind(end + 1) == "c" and role.kind != "office":
             return 0
         self.call(name, role, None, beside=False, days=days)
         return end
 
     def _parenthesis(self, start: int) -> int:
         """Pass over another parenthesis between a subject and its verb; return its comma's place if it is none."""
-        if self.kind_at(start) not in _ASIDES and self.kind_at(start) != "d" and self.word_at(start) != "née":
+        if self.get_kind(start) not in _ASIDES and self.get_kind(start) != "d" and self.get_word(start) != "née":
             return start - 1
         for place in range(start, min(start + 2 * LOOK_AHEAD, len(self.items))):
-            if self.kind_at(place) in ";.":
+            if self.get_kind(place) in ";.":
                 break
-            if self.kind_at(place) == "D" and self.opening is None:
+            if self.get_kind(place) == "D" and self.opening is None:
                 self.opening = self.items[place]
-            if self.kind_at(place) == ",":
-                return place + 1 if self.kind_at(place + 1) in "bxv" else start - 1
+            if self.get_kind(place) == ",":
+                return place + 1 if self.get_kind(place + 1) in "bxv" else start - 1
         return start - 1
 
     def _bracket(self, name: str, at: int) -> int:
         """Read "(treasurer)" behind a name; return the place after the bracket."""
         role = read_role(self.items, at + 1)
-        if role is not None and self.kind_at(role.end) == ")":
+        if role is not None and self.get_kind(role.end) == ")":
             self.call(name, role, None, beside=False)
         end = at
-        while end < min(at + 4 * LOOK_AHEAD, len(self.items)) and self.kind_at(end) != ")":
+        while end < min(at + 4 * LOOK_AHEAD, len(self.items)) and self.get_kind(end) != ")":
             end += 1
-        return end + 1 if self.kind_at(end) == ")" else at
+        return end + 1 if self.get_kind(end) == ")" else at
 
     def _relative_clause(self, name: str, start: int, at: int) -> int:
         """Read "who was born in NAME" of a name; return the place after it."""
         end = self.predicates(Phrase(start, name, name), start)
-        return self._closing(end, at)
+        return self._find_closing_comma(end, at)
 
-    def _closing(self, end: int, at: int) -> int:
+    def _find_closing_comma(self, end: int, at: int) -> int:
         """Return the place after the comma that closes what a comma at a place opened."""
         last = min(end + 2 * LOOK_AHEAD, len(self.items))
-        while end < last and self.kind_at(end) not in ",;.":
+        while end < last and self.get_kind(end) not in ",;.":
             end += 1
-        return end + (self.kind_at(end) == ",") if end < last or end == len(self.items) else at
+        return end + (self.get_kind(end) == ",") if end < last or end == len(self.items) else at
 
     def _role_days(self, at: int) -> tuple[Days, int]:
         """Read "since 2011" and "from 2014 to 2021" behind a role; return the days and the place after them."""
-        date = self.items[at] if self.kind_at(at) == "D" else None
+        date = self.items[at] if self.get_kind(at) == "D" else None
         end = at + 1
         preposition = ""
-        if date is None and self.word_at(at) in {"since", "from"} and self.kind_at(at + 1) == "D":
-            date, preposition, end = self.items[at + 1], self.word_at(at), at + 2
+        if date is None and self.get_word(at) in {"since", "from"} and self.get_kind(at + 1) == "D":
+            date, preposition, end = self.items[at + 1], self.get_word(at), at + 2
         if date is None:
             return TIMELESS, at
         bounded = preposition or date.word.startswith(("since", "from", "between", "until", "till"))
-        return (days_of(date, preposition), end) if bounded else (TIMELESS, at)
+        return (compute_days(date, preposition), end) if bounded else (TIMELESS, at)
 
     def kin(self, at: int, name: str) -> int:
         """Read "the daughter of NAME and NAME" said of a name; return the place after it, 0 if there is none."""
         place = at
-        while place < at + 3 and self.kind_at(place) in "dwa" and self.word_at(place) not in clause_words.KIN:
+        while place < at + 3 and self.get_kind(place) in "dwa" and self.get_word(place) not in clause_words.KIN:
             place += 1
-        kin = clause_words.KIN.get(self.word_at(place))
-        if kin is None or self.word_at(place + 1) != "of":
+        kin = clause_words.KIN.get(self.get_word(place))
+        if kin is None or self.get_word(place + 1) != "of":
             return 0
         other = place + 2
-        if self.kind_at(other) == "d":
+        if self.get_kind(other) == "d":
             title = read_role(self.items, other)
-            if title is None or self.kind_at(title.end) != "N":
+            if title is None or self.get_kind(title.end) != "N":
                 return 0
-            self.call(self.name_at(title.end), title, None, beside=True)
+            self.call(self.get_name(title.end), title, None, beside=True)
             other = title.end
-        if self.kind_at(other) != "N" or self.kind_at(other + 1) in "'w-":
+        if self.get_kind(other) != "N" or self.get_kind(other + 1) in "'w-":
             return 0
         relation = clause_words.INVERSE[kin]
-        self.state(name, "father" if relation == "parent" else relation, self.name_at(other), "entity")
-        if relation == "parent" and self.kind_at(other + 1) == "c" and self.kind_at(other + 2) == "N":
-            self.state(name, "mother", self.name_at(other + 2), "entity")
+        self.state(name, "father" if relation == "parent" else relation, self.get_name(other), "entity")
+        if relation == "parent" and self.get_kind(other + 1) == "c" and self.get_kind(other + 2) == "N":
+            self.state(name, "mother", self.get_name(other + 2), "entity")
             other += 2
         return other + 1
 
@@ -432,7 +432,7 @@ class NounPhrases(SentenceState):
             days: of the role.
         """
         if role.owner is not None and owner is None and role.owner.word in {"its", "his", "her", "their"}:
-            owner = self.context.meant(role.owner.word) if role.owner.word == "its" else None
+            owner = self.context.resolve_pronoun(role.owner.word) if role.owner.word == "its" else None
             if owner is None:
                 return
         if role.is_post and role.is_general and not beside:

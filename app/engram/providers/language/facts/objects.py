@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engram.providers.language.facts import clause_words
-from engram.providers.language.facts.belongings import opens_kin, owned, possessed, relative, starts_kin
+from engram.providers.language.facts.belongings import opens_kin, read_owner, read_possessive, relative, starts_kin
 from engram.providers.language.facts.clause import (
     MAX_PREDICATE_WORDS,
     Clause,
-    after_comma,
     continues,
     describes,
+    find_items_after_comma,
+    find_kin,
     is_title,
-    kin_among,
 )
 from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from engram.providers.language.facts.sentence_items import Item
@@ -35,7 +35,7 @@ def mention(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
     """
     item = items[at]
     following = items[at + 1] if at + 1 < len(items) else None
-    possessive = owned(saying, items, at, clause)
+    possessive = read_owner(saying, items, at, clause)
     if possessive is not None:
         return possessive
     if item.kind == "N" and _qualifies(items, at):
@@ -48,11 +48,11 @@ def mention(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
         saying.time(item, clause)
     opening = opens_kin(saying, items, at, clause)
     is_mentioned = (opening or bool(clause.verbs)) and (
-        _part_of(saying, items, at, clause) or _object(saying, item, items, at, clause)
+        _read_outer_place(saying, items, at, clause) or _object(saying, item, items, at, clause)
     )
     if not is_mentioned:
         if item.kind == "N":
-            possessed(saying, item, clause)
+            read_possessive(saying, item, clause)
         elif item.kind == "D" and clause.gap and clause.gap[-1].kind == "p":
             clause.gap.pop()  # "took place on DATE at NAME"
         clause.pass_by(item)
@@ -63,21 +63,21 @@ def mention(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
     return at
 
 
-def _part_of(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> bool:
+def _read_outer_place(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> bool:
     """ "born in A, B" and "in A of B": A lies in B, and of the subject no more is said, but for its country."""
     item, gap = items[at], clause.gap
     predicate = clause.predicates[0] if clause.predicates else ""
     if item.kind != "N" or len(gap) != 1 or clause.kin is not None or not predicate.endswith(_PLACING):
         return False
-    if gap[0].word != "of" and (gap[0].kind != "," or _in_list(items, at) or item.text == clause.last):
+    if gap[0].word != "of" and (gap[0].kind != "," or _is_in_list(items, at) or item.text == clause.last):
         return False
     saying.say(clause.last, "located in", item, clause, 0.8)
-    _in_country(saying, item, predicate, clause)
+    _state_country(saying, item, predicate, clause)
     clause.last = item.text
     return True
 
 
-def _in_list(items: Sequence[Item], at: int) -> bool:
+def _is_in_list(items: Sequence[Item], at: int) -> bool:
     """Whether "and NAME" ends the row of names that goes on here."""
     while at + 2 < len(items) and items[at + 1].kind == "," and items[at + 2].kind == "N":
         at += 2
@@ -114,7 +114,7 @@ def _object(saying: SentenceFacts, item: Item, items: Sequence[Item], at: int, c
         return False
     if starts_kin(clause):
         return relative(saying, item, clause)
-    if possessed(saying, item, clause):
+    if read_possessive(saying, item, clause):
         clause.predicates = ()
         return True
     if item.kind == "D" and clause.copula and not clause.head:
@@ -150,15 +150,15 @@ def _state(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) ->
     if named.startswith("date of"):
         return
     saying.say(subject, named, item, clause, confidence)
-    _in_country(saying, item, predicate, clause)
+    _state_country(saying, item, predicate, clause)
 
 
-def _in_country(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) -> None:
+def _state_country(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) -> None:
     """State the country of a thing that "is" in it; people are left out."""
     subject = clause.subject
     stands = clause.copula or predicate in clause_words.LOCATED
     inside = stands and predicate.rpartition(" ")[2] in _WITHIN and item.word in COUNTRIES
-    if subject is not None and inside and saying.kind_of(subject) != "person":
+    if subject is not None and inside and saying.find_subject_kind(subject) != "person":
         saying.say(subject, "country", item, clause, 0.85)
 
 
@@ -186,7 +186,7 @@ def _predicates(saying: SentenceFacts, item: Item, clause: Clause) -> tuple[str,
     if clause.predicates and item.kind == "N" and continues(clause.gap, clause.predicates[0]):
         clause.listed = True
         return clause.predicates
-    between = _between(item, clause)
+    between = _list_words_between(item, clause)
     if between is None:
         return ()
     if clause.copula:
@@ -196,7 +196,7 @@ def _predicates(saying: SentenceFacts, item: Item, clause: Clause) -> tuple[str,
     return tuple(" ".join(parts) for parts in phrases if len(parts) <= MAX_PREDICATE_WORDS)
 
 
-def _between(item: Item, clause: Clause) -> list[str] | None:
+def _list_words_between(item: Item, clause: Clause) -> list[str] | None:
     """Nouns and prepositions between verb and object, up to the last preposition; None if it is too far off."""
     gap = [one for one in clause.gap if one.kind not in ".'\"-"]
     last = max((place for place, one in enumerate(gap) if one.kind == "p"), default=-1)
@@ -204,7 +204,7 @@ def _between(item: Item, clause: Clause) -> list[str] | None:
     if any(one.kind in ",;ND" for one in rest_of_gap) or any(one.word in clause_words.OBJECTS for one in gap):
         return None
     if any(one.kind in ",;" for one in lead_in) and not clause.copula:
-        tail = after_comma(lead_in)
+        tail = find_items_after_comma(lead_in)
         if tail is None:
             return None
         lead_in = tail
@@ -237,7 +237,7 @@ def _copular(saying: SentenceFacts, item: Item, between: Sequence[str], clause: 
     head = clause.head_words()
     predicate_words = list(between)
     if head:
-        predicate_words = [*head, *between] if between else [kin_among(head) or " ".join(head)]
+        predicate_words = [*head, *between] if between else [find_kin(head) or " ".join(head)]
     elif not between:
         bare = item.kind == "N" and not clause.spoken and all(one.kind in "da" for one in clause.gap)
         predicate_words = ["is"] if bare else []
@@ -251,7 +251,7 @@ def _copular(saying: SentenceFacts, item: Item, between: Sequence[str], clause: 
         ):
             predicate_words = ["located", "in" if predicate_words[-1] == "within" else predicate_words[-1]]
         elif not first and len(predicate_words) == 1:  # a second preposition: "a tributary of NAME in NAME"
-            person = clause.subject is not None and saying.kind_of(clause.subject) == "person"
+            person = clause.subject is not None and saying.find_subject_kind(clause.subject) == "person"
             predicate_words = ["located", "in"] if predicate_words == ["in"] and not person else []
     if predicate_words and len(predicate_words) <= MAX_PREDICATE_WORDS:
         yield " ".join(predicate_words)

@@ -7,7 +7,7 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.clause import PARTS, Clause
 from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import SentenceFacts, kind_of
+from engram.providers.language.facts.stated_facts import SentenceFacts, find_kind
 
 _AFTER_ADJECTIVES = frozenset("born language based style".split())
 """Of "Danish-born painter" and "Tamil language film" the last word is what it is."""
@@ -30,7 +30,7 @@ def read_phrase(saying: SentenceFacts, items: Sequence[Item], at: int, clause: C
     stated = any(item.kind == "d" or item.word in ADJECTIVES for item in phrase) or phrase[0].kind == "D"
     if stated and (following is None or following.word != "of"):
         named = following is not None and following.kind == "N"  # "a medieval NAME"
-        _types(saying, phrase[: _last_article(phrase)] if named else phrase, clause, subject)
+        _types(saying, phrase[: _find_last_article(phrase)] if named else phrase, clause, subject)
     for item in phrase:
         clause.pass_by(replace(item, kind="w") if item.kind == "N" else item)
     return at
@@ -49,7 +49,7 @@ def _ends(items: Sequence[Item], at: int, first: int) -> bool:
 
 def _modifiers(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
     """State the modifiers before the noun: a year, a nationality, a name."""
-    kind = saying.kind_of(subject, phrase)
+    kind = saying.find_subject_kind(subject, phrase)
     noun = next(item.word for item in reversed(phrase) if item.kind == "w")
     national = {"person": "citizenship", "place": "country"}.get(kind, "country of origin")
     for place, item in enumerate(phrase):
@@ -71,12 +71,12 @@ def _modifiers(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, su
 
 def _types(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
     """State the types that the nouns name, each of a list."""
-    person = saying.kind_of(subject, phrase) == "person"
+    person = saying.find_subject_kind(subject, phrase) == "person"
     part: list[Item] = []
     for item in [*phrase, None]:
         if item is None or item.kind == "c":
             # Of "blues and folk pianist" and "film and television director" the first is no thing that somebody is.
-            last = item is None or not person or kind_of([part[-1].word] if part else ()) == "person"
+            last = item is None or not person or find_kind([part[-1].word] if part else ()) == "person"
             if part and last and _is_noun(part[-1].word):
                 text = " ".join(one.text for one in part).replace(" - ", "-")
                 saying.add(subject, "is a", text, "text", clause, 0.9)
@@ -92,5 +92,5 @@ def _is_noun(word: str) -> bool:
     return word.isalpha() and not word.endswith(("ed", "est")) and word not in clause_words.RANKS
 
 
-def _last_article(phrase: Sequence[Item]) -> int:
+def _find_last_article(phrase: Sequence[Item]) -> int:
     return max((place for place, item in enumerate(phrase) if item.kind in "dc"), default=0)

@@ -21,7 +21,7 @@ class PostFrames(NounPhrases):
 
     def hold_passive(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "was elected mayor of NAME", "was promoted to ROLE" and "was appointed in 2015"."""
-        role, days = self._given_role(arguments), arguments.first_days()
+        role, days = self._find_given_role(arguments), arguments.compute_first_days()
         if subject.name is None or days is None or arguments.listed:
             return
         if role is not None:
@@ -34,7 +34,7 @@ class PostFrames(NounPhrases):
         objects = arguments.objects
         if not objects or objects[0].name is None or arguments.listed:
             return
-        role, days = self._given_role(arguments), arguments.first_days()
+        role, days = self._find_given_role(arguments), arguments.compute_first_days()
         if role is None or days is None:
             return
         employer = subject.name
@@ -47,7 +47,7 @@ class PostFrames(NounPhrases):
         objects = arguments.objects
         employer = objects[0].name if objects else None
         role = arguments.role(*_BEFORE_POST) or (objects[0].role if objects else None)
-        days, old = arguments.first_days(), arguments.name("from")
+        days, old = arguments.compute_first_days(), arguments.name("from")
         if subject.name is None or role is None or days is None or arguments.listed:
             return
         if role.kind == "organisation" or (objects and employer is None and objects[0].role is None):
@@ -76,7 +76,7 @@ class PostFrames(NounPhrases):
         name, objects = subject.name, arguments.objects
         if name is None or arguments.listed:
             return
-        role, days = arguments.role("as", "from"), arguments.last_days()
+        role, days = arguments.role("as", "from"), arguments.compute_last_days()
         employer = arguments.name("from") or next((one for one in objects if one.name is not None), None)
         known = self.posts.pop(name, (None, TIMELESS))[0]
         own = self.employers.get(name) or (employer.name if employer is not None else None)
@@ -98,7 +98,7 @@ class PostFrames(NounPhrases):
         employer = self.employers.get(subject.name or "") or self.employers.get(objects[0].name)
         self._hand_over(objects[0].name, subject.name, role.with_organisation(employer), arguments)
 
-    def be_succeeded(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
+    def read_succession(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "was succeeded as director by NAME"."""
         successor = arguments.name("by")
         role = arguments.role("as")
@@ -115,7 +115,7 @@ class PostFrames(NounPhrases):
             return
         self._hand_over(subject.name, successor.name, role.with_organisation(None), arguments)
 
-    def be_holder(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
+    def read_holder(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "The chairman of NAME is NAME"."""
         role, objects = subject.role, arguments.objects
         if (
@@ -131,7 +131,7 @@ class PostFrames(NounPhrases):
             self.context.note(objects[0].name)
             self.hold(objects[0].name, role.with_organisation(subject.owner), days)
 
-    def _given_role(self, arguments: Arguments) -> Role | None:
+    def _find_given_role(self, arguments: Arguments) -> Role | None:
         """Return the role that a verb of naming gives: an object, or what follows "as" or "to"."""
         direct = next((one.role for one in arguments.objects if one.role is not None), None)
         role = direct or arguments.role(*_BEFORE_POST)

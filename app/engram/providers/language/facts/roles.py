@@ -7,7 +7,7 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.countries import ADJECTIVES
 from engram.providers.language.facts.name_types import ORGANISATIONS, is_organisation
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import kind_of
+from engram.providers.language.facts.stated_facts import find_kind
 
 OFFICES = frozenset(
     """administrator ambassador archbishop auditor bishop boss bursar captain caretaker ceo cfo chair chairman
@@ -153,7 +153,7 @@ def _complement(items: Sequence[Item], end: int, kind: str) -> tuple[list[str], 
         end += 2
     noun_end, parts = end, []
     general = _word(items, end + 1) in {"a", "an"}
-    if kind == "office" and _word(items, end) in {"of", "for"} and not general and not _name_at(items, end + 1):
+    if kind == "office" and _word(items, end) in {"of", "for"} and not general and not _find_name(items, end + 1):
         place = end + 1
         while place < len(items) and place <= end + MOST_WORDS and items[place].kind in "wdvc-":
             place += 1
@@ -162,7 +162,7 @@ def _complement(items: Sequence[Item], end: int, kind: str) -> tuple[list[str], 
         complement = [item.text for item in items[end + 1 : place] if item.kind != "d"]
         if complement:
             parts, end = [items[end].text, *complement], place
-    if _word(items, end) in _WORKING and (name := _name_at(items, end + 1)):
+    if _word(items, end) in _WORKING and (name := _find_name(items, end + 1)):
         after = items[name + 1].kind if name + 1 < len(items) else "."
         if after not in "w-'" and not items[name].word.startswith("order of"):
             return parts, items[name].text, (noun_end, name + 1)
@@ -182,14 +182,14 @@ def _is_head(items: Sequence[Item], at: int) -> bool:
         return at > 0 and items[at - 1].word == "chief"
     if word in OFFICES or word in ORGANISATIONS:
         return True
-    return items[at].kind == "w" and kind_of([word]) == "person" and word not in clause_words.KIN
+    return items[at].kind == "w" and find_kind([word]) == "person" and word not in clause_words.KIN
 
 
 def _word(items: Sequence[Item], at: int) -> str:
     return items[at].word if at < len(items) else ""
 
 
-def _name_at(items: Sequence[Item], at: int) -> int | None:
+def _find_name(items: Sequence[Item], at: int) -> int | None:
     """Return the place of the name that begins here, behind an article."""
     if at < len(items) and items[at].kind == "d":
         at += 1
@@ -252,11 +252,11 @@ def _split_employer(parts: Sequence[Item], name: Item) -> list[Item]:
     joint = next((place for place, part in enumerate(parts) if part.word == "of"), 0)
     cut = joint if joint > 1 and not is_organisation(" ".join(part.text for part in parts[:joint])) else 0
     cut = cut if is_organisation(" ".join(part.text for part in parts[joint + 1 :])) else 0
-    pieces = [_joined(parts[cut + bool(cut) :], name)]
-    return [_joined(parts[:cut], name), replace(parts[cut], kind="p"), *pieces] if cut else pieces
+    pieces = [_join_items(parts[cut + bool(cut) :], name)]
+    return [_join_items(parts[:cut], name), replace(parts[cut], kind="p"), *pieces] if cut else pieces
 
 
-def _joined(parts: Sequence[Item], name: Item) -> Item:
+def _join_items(parts: Sequence[Item], name: Item) -> Item:
     start, end = parts[0].start, parts[-1].end
     text = name.text[start - name.start : end - name.start]
     return Item("N", text, text.casefold(), start, end)
@@ -267,7 +267,7 @@ def _is_title(parts: Sequence[Item], at: int) -> bool:
     if word in OFFICES:
         return not (word in _GIVEN_NAMES and at == 0 and len(parts) == 2)
     following = len(parts) - at - 1
-    if kind_of([word]) != "person" or is_organisation(" ".join(part.text for part in parts)):
+    if find_kind([word]) != "person" or is_organisation(" ".join(part.text for part in parts)):
         return False
     return following > 0 if word.endswith("ist") else at == 0 and following == MOST_SURNAMES
 

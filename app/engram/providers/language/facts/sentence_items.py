@@ -74,7 +74,7 @@ class Names:
             node = node.setdefault(token, {})  # type: ignore[assignment]
         node[""] = {}
 
-    def longest(self, tokens: Sequence[str], at: int) -> int:
+    def measure_longest_name(self, tokens: Sequence[str], at: int) -> int:
         """Return the number of tokens from ``at`` on that make up a name; 0 if none begins there."""
         node: dict[str, object] = self._trie  # type: ignore[assignment]
         longest = 0
@@ -97,13 +97,13 @@ def read(text: str, names: Names) -> list[Item]:
     at = 0
     while at < len(tokens):
         start = tokens[at].start()
-        length = names.longest(surfaces, at)
+        length = names.measure_longest_name(surfaces, at)
         if (date := dates.get(start)) is not None:
             end = start + len(date.text)
             items.append(_piece("D", text, start, end, date))
         elif length and not (length == 1 and _is_no_name(surfaces[at], opening=at == 0)):
             end = _name_end(text, tokens, at + length)
-            if items and items[-1].kind == "N" and _JOINT.fullmatch(text, _tail_of(items[-1]), start):
+            if items and items[-1].kind == "N" and _JOINT.fullmatch(text, _find_tail(items[-1]), start):
                 start = items.pop().start
             items.append(_piece("N", text, start, end))
         elif (number := _NUMBER.match(text, start)) is not None:
@@ -115,7 +115,7 @@ def read(text: str, names: Names) -> list[Item]:
             items.append(_item(surfaces[at], start, end, items))
         while at < len(tokens) and tokens[at].start() < end:
             at += 1
-    return _settled(items)
+    return _settle_verb_forms(items)
 
 
 def _piece(kind: str, text: str, start: int, end: int, time: TimeExpression | None = None) -> Item:
@@ -133,7 +133,7 @@ def _is_no_name(surface: str, *, opening: bool) -> bool:
     )
 
 
-def _tail_of(name: Item) -> int:
+def _find_tail(name: Item) -> int:
     """Return the end of a name's last capitalised part: "Kelarestaq- ye" goes on with what follows the "ye"."""
     cut = _OPEN.search(name.text)
     return name.start + cut.start() if cut else name.end
@@ -210,7 +210,7 @@ def _word_kind(word: str, surface: str) -> str:
     return "w"
 
 
-def _settled(items: list[Item]) -> list[Item]:
+def _settle_verb_forms(items: list[Item]) -> list[Item]:
     """Verb forms that their neighbours show to be none become words: "an animated film", "the film stars"."""
     settled = list(items)
     for at, item in enumerate(items):
@@ -258,11 +258,11 @@ def _follows_subject(items: Sequence[Item], at: int) -> bool:
     return back >= 0 and items[back].kind in "Nhbxrv"
 
 
-def unqualified(name: str) -> str:
+def drop_qualifier(name: str) -> str:
     """A title without its disambiguation."""
     return _QUALIFIED.sub("", name) or name
 
 
 def name_words(name: str) -> frozenset[str]:
     """Its words, case-folded, without articles and what stands in brackets."""
-    return frozenset(_WORD.findall(unqualified(name).casefold())) - {"the", "a", "an", "of", "s"}
+    return frozenset(_WORD.findall(drop_qualifier(name).casefold())) - {"the", "a", "an", "of", "s"}

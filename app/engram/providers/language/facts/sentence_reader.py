@@ -10,17 +10,17 @@ from dataclasses import replace
 
 from engram.core.knowledge.triples import Triple
 from engram.providers.language.facts import clause_words
-from engram.providers.language.facts.clause import Clause, joins, of_another_work
+from engram.providers.language.facts.clause import Clause, joins, names_other_work
 from engram.providers.language.facts.objects import cause, mention
 from engram.providers.language.facts.phrases import read_phrase
 from engram.providers.language.facts.sentence_items import Item
 from engram.providers.language.facts.stated_facts import SentenceFacts
 from engram.providers.language.facts.subjects import (
-    after_subject,
-    apposed,
     begins_clause,
+    find_apposed_name,
+    find_first_verb,
+    find_new_subject,
     find_subject,
-    new_subject,
     opens_apposition,
     relative_clause,
 )
@@ -50,7 +50,7 @@ class _Reader:
 
     def read(self) -> list[Triple]:
         """Read all items."""
-        at = after_subject(self.items) if self.saying.lead else 0
+        at = find_first_verb(self.items) if self.saying.lead else 0
         while at < len(self.items):
             kind = self.items[at].kind
             if kind in ",;khrR":
@@ -73,17 +73,17 @@ class _Reader:
         """A comma, a pronoun or another word at which a clause may begin or end; where its last item stands."""
         saying, item = self.saying, self.items[at]
         if item.kind == "h":
-            self.clause = Clause(saying.meant(item), saying.next())
+            self.clause = Clause(saying.resolve_pronoun(item), saying.start_clause())
             saying.main = self.clause.subject
             self.started, self.outer = True, None
         elif item.kind == "r":
             self.clause = relative_clause(saying, self.items, at, self.clause)
         elif item.kind == "R":
-            self.clause = Clause(None, saying.next(), relative=True)
+            self.clause = Clause(None, saying.start_clause(), relative=True)
         elif item.kind == ",":
             return self._comma(at)
         elif item.kind == ";" or begins_clause(self.items, at + 1):
-            self.clause, self.outer = Clause(saying.main, saying.next()), None
+            self.clause, self.outer = Clause(saying.main, saying.start_clause()), None
         return at
 
     def _comma(self, at: int) -> int:
@@ -95,11 +95,14 @@ class _Reader:
         elif not self.clause.denied and opens_apposition(self.items, at):
             self.outer = self.clause
             self.clause = Clause(
-                apposed(saying, self.items, at, self.clause), saying.next(), verbs=[""], copula=True
+                find_apposed_name(saying, self.items, at, self.clause),
+                saying.start_clause(),
+                verbs=[""],
+                copula=True,
             )
             return read_phrase(saying, self.items, at + 1, self.clause) - 1
         elif self.clause.relative:
-            self.clause = Clause(saying.main, saying.next())
+            self.clause = Clause(saying.main, saying.start_clause())
         else:
             self.clause.pass_by(self.items[at])
         return at
@@ -126,13 +129,13 @@ class _Reader:
         if not clause.verbs and not clause.relative and not (saying.lead and clause.number == 0):
             find_subject(saying, clause, started=self.started)
         elif clause.verbs and not participle:
-            subject = new_subject(saying, items, at, clause)
+            subject = find_new_subject(saying, items, at, clause)
             if subject is not None:
-                self.clause = clause = Clause(subject, saying.next())
+                self.clause = clause = Clause(subject, saying.start_clause())
         before = items[at - 1].kind if at else "."
         # "content covering", "an agency called": said of the noun; the film "starring" NAME is the subject.
         of_noun = participle and bool(clause.verbs) and before == "w" and not (clause.copula and not clause.spoken)
-        another = participle and clause.copula and before == "," and of_another_work(clause.predicates)
+        another = participle and clause.copula and before == "," and names_other_work(clause.predicates)
         if items[at].word == "including" or of_noun or another:
             clause.subject = None
 
@@ -146,7 +149,7 @@ class _Reader:
         denied, self.denied = self.denied, False
         return replace(
             clause,
-            number=self.saying.next() if another else clause.number,
+            number=self.saying.start_clause() if another else clause.number,
             denied=denied or (clause.denied and not another),
             head=[] if another else clause.head,
             verbs=verbs,

@@ -57,14 +57,14 @@ class SentenceState:
         if role.noun == "subsidiary" and role.organisation is not None:
             self.state(subject, "subsidiary of", role.organisation, "entity")
 
-    def name_at(self, at: int) -> str:
+    def get_name(self, at: int) -> str:
         """Return the name at a place, a short form completed."""
         return self.context.resolve(self.items[at].text)
 
-    def kind_at(self, at: int) -> str:
+    def get_kind(self, at: int) -> str:
         """Return the kind of the item at a place; a full stop behind the last."""
         return self.items[at].kind if at < len(self.items) else "."
 
-    def word_at(self, at: int) -> str:
+    def get_word(self, at: int) -> str:
         """Return the word at a place; empty behind the last."""
         return self.items[at].word if at < len(self.items) else ""

@@ -57,12 +57,12 @@ class SentenceFacts:
         """The title, if there is one."""
         return self.topic.name if self.topic is not None else None
 
-    def next(self) -> int:
+    def start_clause(self) -> int:
         """The number of another clause."""
         self.number += 1
         return self.number
 
-    def meant(self, pronoun: Item) -> str | None:
+    def resolve_pronoun(self, pronoun: Item) -> str | None:
         """Whom a pronoun means: the sentence's first subject, else the topic.
 
         A film is no "he" and a painter no "it": that is somebody else, nobody knows who.
@@ -76,22 +76,22 @@ class SentenceFacts:
             return meant if self.topic.kind == "thing" else None
         return None if self.topic.kind == "person" else meant
 
-    def resolved(self, name: str) -> str:
+    def resolve_name(self, name: str) -> str:
         """The title for a name made of words of it."""
         if self.topic is None:
             return name
         own = name_words(name)
         return self.topic.name if own and own <= self.topic.words else name
 
-    def kind_of(self, subject: str, phrase: Sequence[Item] = ()) -> str:
+    def find_subject_kind(self, subject: str, phrase: Sequence[Item] = ()) -> str:
         """Return the kind of a subject, by the phrase that defines it unless it is the topic."""
         if self.topic is not None and subject == self.topic.name:
             return self.topic.kind
-        return kind_of(heads(phrase))
+        return find_kind(heads(phrase))
 
     def say(self, subject: str, predicate: str, item: Item, clause: Clause, confidence: float) -> None:
         """A fact whose object is an item."""
-        text = self.resolved(item.text) if item.kind == "N" else item.text
+        text = self.resolve_name(item.text) if item.kind == "N" else item.text
         if text == subject and predicate.endswith((" in", " at", " near")):
             text = item.text  # a manor that is called by its place
         self.add(subject, predicate, text, _KINDS[item.kind], clause, confidence)
@@ -129,7 +129,7 @@ def heads(phrase: Sequence[Item]) -> list[str]:
     ]
 
 
-def kind_of(nouns: Sequence[str]) -> str:
+def find_kind(nouns: Sequence[str]) -> str:
     """Return the kind of thing that nouns name, by the last that tells: "film and television director"."""
     for noun in reversed(nouns):
         if noun in clause_words.WORKS:

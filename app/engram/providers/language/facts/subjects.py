@@ -6,7 +6,7 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.clause import Clause
 from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import SentenceFacts, kind_of
+from engram.providers.language.facts.stated_facts import SentenceFacts, find_kind
 
 MOST_NOUNS = 2
 """Nouns that may stand for something of the topic's: "principal photography was"."""
@@ -16,7 +16,7 @@ LOOK = 8
 """Items that are looked back or ahead."""
 
 
-def after_subject(items: Sequence[Item]) -> int:
+def find_first_verb(items: Sequence[Item]) -> int:
     """Return the place of the lead's first verb: the topic is named before it."""
     for at, item in enumerate(items):
         following = items[at + 1].kind if at + 1 < len(items) else "."
@@ -52,7 +52,7 @@ def opens_apposition(items: Sequence[Item], at: int) -> bool:
     return False
 
 
-def apposed(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> str | None:
+def find_apposed_name(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> str | None:
     """Whom the apposition after the comma is about: the name before it, but of a place nobody is the son."""
     place = at - 1
     while place >= 2 and items[place - 1].kind == "," and items[place - 2].kind == "N":
@@ -60,7 +60,7 @@ def apposed(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
     placed = place > 0 and items[place - 1].word in {"in", "at", "near"}
     if placed and any(item.word in clause_words.KIN for item in items[at + 1 : at + 4]):
         return clause.subject
-    return saying.resolved(items[at - 1].text)
+    return saying.resolve_name(items[at - 1].text)
 
 
 def relative_clause(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> Clause:
@@ -76,10 +76,10 @@ def relative_clause(saying: SentenceFacts, items: Sequence[Item], at: int, claus
         # "king of SWEDEN, who ...": it is the king.
         predicate = clause.predicates[0] if clause.predicates else ""
         of_place = predicate.endswith((" in", " of", " from", " at")) or items[back].word in COUNTRIES
-        subject = clause.subject if clause.copula and of_place else saying.resolved(items[back].text)
+        subject = clause.subject if clause.copula and of_place else saying.resolve_name(items[back].text)
     elif not (clause.predicates and clause.predicates[0].endswith("by")):
-        subject = saying.resolved(items[back].text)
-    return Clause(subject, saying.next(), relative=True)
+        subject = saying.resolve_name(items[back].text)
+    return Clause(subject, saying.start_clause(), relative=True)
 
 
 def find_subject(saying: SentenceFacts, clause: Clause, *, started: bool) -> None:
@@ -90,7 +90,7 @@ def find_subject(saying: SentenceFacts, clause: Clause, *, started: bool) -> Non
         clause: with what stands before the verb as its gap.
         started: the sentence has had a subject.
     """
-    before = _without_opening([item for item in clause.gap if item.kind not in "a.'\""])
+    before = _drop_opening([item for item in clause.gap if item.kind not in "a.'\""])
     if before is None:
         clause.subject = clause.subject if started else None
     elif not before:
@@ -99,10 +99,10 @@ def find_subject(saying: SentenceFacts, clause: Clause, *, started: bool) -> Non
     elif all(item.kind != "N" for item in before):
         _noun_subject(saying, clause, before)
     else:
-        _named_subject(saying, clause, before)
+        _read_named_subject(saying, clause, before)
 
 
-def _without_opening(before: list[Item]) -> list[Item] | None:
+def _drop_opening(before: list[Item]) -> list[Item] | None:
     """Return the items after "In 1920,"; None if there are no others."""
     while before and before[0].kind in "p,cD":
         if before[0].kind == "p":
@@ -114,18 +114,18 @@ def _without_opening(before: list[Item]) -> list[Item] | None:
     return before
 
 
-def _named_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item]) -> None:
+def _read_named_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item]) -> None:
     """A name right before the verb, or the one of which "The director of NAME was" says who."""
     first = next(place for place, item in enumerate(before) if item.kind == "N")
     owned = before[0].kind == "o"
     preposition = next((place for place, item in enumerate(before) if item.kind == "p"), None)
     if preposition is not None and 0 < preposition < first:
         has_of = before[preposition].word == "of" and not owned
-        clause.subject = saying.resolved(before[first].text) if has_of else None
+        clause.subject = saying.resolve_name(before[first].text) if has_of else None
         clause.head = [item for item in before[:preposition] if item.kind == "w"]
     elif not owned or before[-1].kind == "N":
         last = next(item for item in reversed(before) if item.kind == "N")
-        clause.subject = saying.resolved(last.text) if before[-1].kind in "N," else None
+        clause.subject = saying.resolve_name(last.text) if before[-1].kind in "N," else None
     else:
         _noun_subject(saying, clause, before)
 
@@ -136,7 +136,7 @@ def _noun_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item])
     So is "the director of the film"; whose "the wife of the director" is does not say.
     """
     owned = before[0].kind == "o"
-    clause.subject = saying.meant(before[0]) if owned else saying.topic_name
+    clause.subject = saying.resolve_pronoun(before[0]) if owned else saying.topic_name
     nouns = [item.word for item in before if item.kind == "w"]
     topical = saying.topic is not None and before[0].kind == "d" and nouns and nouns[-1] in saying.topic.nouns
     if not owned and not topical and len(nouns) > MOST_NOUNS:
@@ -149,11 +149,11 @@ def _noun_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item])
         return
     if topical and not owned:
         clause.head = [item for item in before[:preposition] if item.kind == "w"]
-    elif roles[-1] in clause_words.KIN or kind_of(roles) == "person":
+    elif roles[-1] in clause_words.KIN or find_kind(roles) == "person":
         clause.subject = None
 
 
-def new_subject(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> str | None:
+def find_new_subject(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> str | None:
     """The name before a second verb where a boundary stands before the name."""
     back = at - 1
     while back >= max(0, at - LOOK) and items[back].kind in "ax":
@@ -161,4 +161,4 @@ def new_subject(saying: SentenceFacts, items: Sequence[Item], at: int, clause: C
     if back < 1 or items[back].kind != "N" or items[back - 1].kind not in ",c;k":
         return None
     in_list = clause.listed and items[back - 1].kind == "c"
-    return None if in_list else saying.resolved(items[back].text)
+    return None if in_list else saying.resolve_name(items[back].text)

@@ -93,19 +93,19 @@ class Arguments:
             return TIMELESS
         preposition = self._preposition(date)
         bounded = date.word.startswith((*_STATE_PREPOSITIONS, *_END_WORDS)) or preposition in _STATE_PREPOSITIONS
-        return None if not bounded else days_of(date, preposition)
+        return None if not bounded else compute_days(date, preposition)
 
-    def first_days(self) -> Days | None:
+    def compute_first_days(self) -> Days | None:
         """Return the days of a state that begins with the verb; None if the date is vague."""
         date = self.date
         if date is None:
             return TIMELESS
         if self.has_vague_date or date.word.startswith(_END_WORDS):
             return None
-        start, end = days_of(date, self._preposition(date))
+        start, end = compute_days(date, self._preposition(date))
         return start, end if date.word.startswith(("from", "between")) else None
 
-    def last_days(self) -> Days | None:
+    def compute_last_days(self) -> Days | None:
         """Return the days of a state that ends with the verb; None without an exact date."""
         date = self.date
         if date is None or date.time is None or date.time.end is None or date.time.start is None:
@@ -116,7 +116,7 @@ class Arguments:
         return next((member.preposition for member in self.members if member.date is date), "")
 
 
-def days_of(date: Item, preposition: str = "") -> Days:
+def compute_days(date: Item, preposition: str = "") -> Days:
     """Return the days that a date covers; "since" and "from" leave the end open."""
     if date.time is None:
         return TIMELESS

@@ -45,26 +45,26 @@ class VerbFrames(PostFrames):
         """Read verbs that share a subject: "was born in NAME and studied at NAME"."""
         last, passive = at, False
         while (group := self._verb_group(at)) is not None:
-            if passive and not group.passive and self.kind_at(at) == "v" and group.verb in _PASSIVE:
+            if passive and not group.passive and self.get_kind(at) == "v" and group.verb in _PASSIVE:
                 group = replace(group, passive=group.verb not in _ACTIVE)
-            if group.verb == "be" and (end := self._be_relative(subject, group)) > group.end:
+            if group.verb == "be" and (end := self._read_relative(subject, group)) > group.end:
                 last = end
             else:
                 arguments = self.arguments(group.end)
                 self._apply(subject, group, arguments)
                 last = arguments.end
-                if group.verb == "be" and self.kind_at(last) == "c":
-                    last = self._be_relative(subject, replace(group, end=last + 1), last)
-            following = self._next_verb(last)
+                if group.verb == "be" and self.get_kind(last) == "c":
+                    last = self._read_relative(subject, replace(group, end=last + 1), last)
+            following = self._find_next_verb(last)
             if following == last:
                 break
             at, passive = following, group.passive
         return last
 
-    def _next_verb(self, at: int) -> int:
+    def _find_next_verb(self, at: int) -> int:
         """Return the place of a verb that "and" joins to the last one; the same place if there is none."""
-        following = at + (self.kind_at(at) == ",")
-        if self.kind_at(following) != "c" and self.word_at(following) != "but":
+        following = at + (self.get_kind(at) == ",")
+        if self.get_kind(following) != "c" and self.get_word(following) != "but":
             return at
         following += 1
         return following if read_verb_group(self.items, following, VERBS) is not None else at
@@ -81,9 +81,9 @@ class VerbFrames(PostFrames):
 
     def participle(self, subject: str, at: int) -> int:
         """Read "based in NAME" behind a subject, as if "is" stood in front; return the place after it."""
-        if self.word_at(at) not in _PASSIVE or self.kind_at(at + 1) not in "pD":
+        if self.get_word(at) not in _PASSIVE or self.get_kind(at + 1) not in "pD":
             return at
-        group = VerbGroup(self.word_at(at), at + 1, passive=True, perfect=False, past=False, asserted=True)
+        group = VerbGroup(self.get_word(at), at + 1, passive=True, perfect=False, past=False, asserted=True)
         arguments = self.arguments(group.end)
         if arguments.end == group.end:
             return at
@@ -98,7 +98,7 @@ class VerbFrames(PostFrames):
             return
         if subject.noun == "seat":
             if group.verb in {"be", "located", "situated", "based"}:
-                self._be_in_place(Phrase(subject.end, subject.owner), group, arguments)
+                self._read_place(Phrase(subject.end, subject.owner), group, arguments)
             return
         if subject.noun:
             objects = arguments.objects
@@ -108,7 +108,7 @@ class VerbFrames(PostFrames):
         frames = _PASSIVE if group.passive else _ACTIVE
         if subject.role is not None:
             if group.verb == "be":
-                self.be_holder(subject, group, arguments)
+                self.read_holder(subject, group, arguments)
                 return
             if frames.get(group.verb) is not VerbFrames.hold_active:
                 return
@@ -127,7 +127,7 @@ class VerbFrames(PostFrames):
     def _read_argument(self, arguments: Arguments) -> bool:  # noqa: PLR0911 - a case each
         """Read one more argument; return whether there was one."""
         at = arguments.end
-        kind, word = self.kind_at(at), self.word_at(at)
+        kind, word = self.get_kind(at), self.get_word(at)
         if at >= len(self.items):
             return False
         if kind == "D":
@@ -165,7 +165,7 @@ class VerbFrames(PostFrames):
         """Read "of" and what follows it as part of the last argument's words."""
         phrase = self.noun_phrase(arguments.end + 1, subject=False)
         end = arguments.end + 1 if phrase is None else max(phrase.end, arguments.end + 1)
-        while end < arguments.end + LOOK_AHEAD and self.kind_at(end) in "dwvN#ao-":
+        while end < arguments.end + LOOK_AHEAD and self.get_kind(end) in "dwvN#ao-":
             end += 1
         if end == arguments.end + 1:
             return False
@@ -178,15 +178,15 @@ class VerbFrames(PostFrames):
     def _read_after_comma(self, arguments: Arguments) -> bool:
         """Read ", effective 1 March 2021", ", in 2015" and the outer place of "NAME, NAME"."""
         at = arguments.end
-        following, after = self.kind_at(at + 1), self.kind_at(at + 2)
-        timed = following == "D" or self.word_at(at + 1) in _DATE_WORDS or (following == "p" and after == "D")
-        if timed or (self.word_at(at + 1) == "with" and self.word_at(at + 2) == "effect"):
+        following, after = self.get_kind(at + 1), self.get_kind(at + 2)
+        timed = following == "D" or self.get_word(at + 1) in _DATE_WORDS or (following == "p" and after == "D")
+        if timed or (self.get_word(at + 1) == "with" and self.get_word(at + 2) == "effect"):
             arguments.end = at + 1
             return True
         last = arguments.members[-1] if arguments.members else None
         placed = last is not None and last.name is not None and last.preposition in _PLACE_PREPOSITIONS
-        if placed and following == "N" and after in ",.;pD" and self.kind_at(at - 1) == "N":
-            if after == "," and not (self.kind_at(at + 3) in "cDp." or self.begins_clause(at + 3)):
+        if placed and following == "N" and after in ",.;pD" and self.get_kind(at - 1) == "N":
+            if after == "," and not (self.get_kind(at + 3) in "cDp." or self.begins_clause(at + 3)):
                 return False
             arguments.members.append(Argument("within", self.items[at + 1].text))
             arguments.end = at + 2
@@ -197,43 +197,43 @@ class VerbFrames(PostFrames):
         """Read another member of a list that "and" joins."""
         at = arguments.end
         verb = read_verb_group(self.items, at + 1, VERBS)
-        denied = self.kind_at(at + 1) == "n"
+        denied = self.get_kind(at + 1) == "n"
         if verb is not None or denied or self.begins_clause(at + 1) or self._is_kin_list(at + 1):
             return False
-        read = self._object(at + 1, "and") if self.kind_at(at + 1) in "Ndowv#" else None
+        read = self._object(at + 1, "and") if self.get_kind(at + 1) in "Ndowv#" else None
         arguments.listed = True
         return self._add(arguments, read)
 
     def _is_kin_list(self, at: int) -> bool:
-        kin, after = self._kin_noun(at + (self.kind_at(at) == "d"))
-        return kin is not None and self.word_at(after) == "of"
+        kin, after = self._kin_noun(at + (self.get_kind(at) == "d"))
+        return kin is not None and self.get_word(after) == "of"
 
     def _prepositional(self, at: int, preposition: str) -> tuple[Argument, int] | None:
         """Read a prepositional phrase; None if it is an infinitive or is not understood."""
         place = at + 1
-        if self.kind_at(place) == "D":
+        if self.get_kind(place) == "D":
             return Argument(preposition, date=self.items[place]), place + 1
-        if preposition == "with" and self.word_at(place) == "effect":
+        if preposition == "with" and self.get_word(place) == "effect":
             return Argument(preposition, text="effect"), place + 1
-        if preposition == "out" and self.word_at(place) == "of":
+        if preposition == "out" and self.get_word(place) == "of":
             return self._prepositional(place, "out of")
-        post = place + (self.kind_at(place) in "do")
-        if self.word_at(post) in _POST_WORDS and self.word_at(post + 1) in {"of", "as"}:
+        post = place + (self.get_kind(place) in "do")
+        if self.get_word(post) in _POST_WORDS and self.get_word(post + 1) in {"of", "as"}:
             place = post + 2
-        if preposition == "to" and self.kind_at(place) == "w" and read_role(self.items, place) is None:
+        if preposition == "to" and self.get_kind(place) == "w" and read_role(self.items, place) is None:
             return None
         return self._object(place, preposition)
 
     def _object(self, at: int, preposition: str) -> tuple[Argument, int] | None:  # noqa: PLR0911 - a case each
         """Read a name, a role or other words behind a preposition or a verb."""
-        start = at + (self.kind_at(at) == "d" and self.kind_at(at + 1) == "N")
-        national = self.kind_at(start) == "N" and self.items[start].word in ADJECTIVES
-        if national and self.kind_at(start + 1) in "wv":
+        start = at + (self.get_kind(at) == "d" and self.get_kind(at + 1) == "N")
+        national = self.get_kind(start) == "N" and self.items[start].word in ADJECTIVES
+        if national and self.get_kind(start + 1) in "wv":
             start = at  # "a Swiss architect"
-        elif self.kind_at(start) == "N":
-            plain = follows_name(self.items, start + 1) or self.kind_at(start + 1) == "'"
+        elif self.get_kind(start) == "N":
+            plain = follows_name(self.items, start + 1) or self.get_kind(start + 1) == "'"
             title = read_role(self.items, start + 1) if not plain else None
-            if title is not None and self.kind_at(title.end) == "N":
+            if title is not None and self.get_kind(title.end) == "N":
                 plain = True
             if (
                 title is not None
@@ -243,10 +243,10 @@ class VerbFrames(PostFrames):
                 and title.end > start + 1
                 and not plain
             ):
-                return Argument(preposition, self.name_at(start)), start + 1  # "named NAME chief executive"
+                return Argument(preposition, self.get_name(start)), start + 1  # "named NAME chief executive"
             if not plain:
                 return self._words(at, preposition)
-        if self.kind_at(start) == "#":
+        if self.get_kind(start) == "#":
             return self._words(at, preposition)
         phrase = self.noun_phrase(start, subject=False)
         if phrase is None or phrase.end <= at:
@@ -263,9 +263,9 @@ class VerbFrames(PostFrames):
         """Read other words; a name may stand among them."""
         end = max(at, least)
         while end < len(self.items) and end < at + 2 * LOOK_AHEAD:
-            verb = self.kind_at(end) == "v" and self.word_at(end) not in _ACTIVE
-            name = self.kind_at(end) == "N" and (end > at or not follows_name(self.items, end + 1))
-            if not (verb or name or self.kind_at(end) in "dwo#a-"):
+            verb = self.get_kind(end) == "v" and self.get_word(end) not in _ACTIVE
+            name = self.get_kind(end) == "N" and (end > at or not follows_name(self.items, end + 1))
+            if not (verb or name or self.get_kind(end) in "dwo#a-"):
                 break
             end += 1
         if end == at:
@@ -275,11 +275,11 @@ class VerbFrames(PostFrames):
 
     def _is_boundary(self, at: int) -> bool:
         """Return whether a clause may end at a place without a word of it left unread."""
-        kind, word = self.kind_at(at), self.word_at(at)
+        kind, word = self.get_kind(at), self.get_word(at)
         if kind == "(":
             return True
         if kind == ",":
-            return self.kind_at(at + 1) != "N" or self.begins_clause(at + 1)
+            return self.get_kind(at + 1) != "N" or self.begins_clause(at + 1)
         if kind in "ck" or word in _CLAUSE_WORDS:
             return word not in _OPEN_ENDS | {"as", "since"}
         return kind in ".;)" or word in {"who", "which", "where", "whom"}
@@ -289,7 +289,7 @@ class VerbFrames(PostFrames):
         place = at
         while place < min(at + LOOK_AHEAD, len(self.items)):
             item = self.items[place]
-            if item.kind == "," and self.kind_at(place + 1) == "N" and self.kind_at(place + 2) == ",":
+            if item.kind == "," and self.get_kind(place + 1) == "N" and self.get_kind(place + 2) == ",":
                 place += 3  # "his wife, NAME, is"
                 continue
             if item.kind in "bxv" or item.word in VERBS:
@@ -299,38 +299,38 @@ class VerbFrames(PostFrames):
             place += 1
         return False
 
-    def _be_relative(self, subject: Phrase, group: VerbGroup, least: int | None = None) -> int:
+    def _read_relative(self, subject: Phrase, group: VerbGroup, least: int | None = None) -> int:
         """Read "is the brother of NAME and the husband of NAME"; return the place after it."""
         at = group.end
         least = at if least is None else least
         if subject.name is None or not group.asserted:
             return least
         end = self.kin(at, subject.name)
-        while end and self.kind_at(end) == "c":
+        while end and self.get_kind(end) == "c":
             other = self.kin(end + 1, subject.name)
             if not other:
                 break
             end = other
         return end or least
 
-    def be(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
+    def read_complement(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read a complement: a post, a profession, a nationality, a membership."""
         objects, name = arguments.objects, subject.name
         if name is None or not objects:
             return
         first = objects[0]
         if first.role is not None:
-            self._be_role(subject, group, arguments, first)
+            self._read_role(subject, group, arguments, first)
         elif first.name is not None and len(objects) == 1 and not group.is_over:
             word = first.name.casefold()
             if word in ADJECTIVES and word not in COUNTRIES:
                 self.state(name, "citizenship", first.name, "entity")
         elif first.text in _MEMBERS:
-            organisation, days = arguments.name("of"), self._lasting(group, arguments)
+            organisation, days = arguments.name("of"), self._compute_state_days(group, arguments)
             if organisation is not None and days is not None:
                 self.state(name, "affiliation", organisation.name or "", "entity", days)
 
-    def _be_role(self, subject: Phrase, group: VerbGroup, arguments: Arguments, first: Argument) -> None:
+    def _read_role(self, subject: Phrase, group: VerbGroup, arguments: Arguments, first: Argument) -> None:
         role = first.role
         if role is None:
             return
@@ -339,15 +339,15 @@ class VerbFrames(PostFrames):
                 self.state(subject.name, "citizenship", role.organisation, "entity")
         elif not role.is_post:
             self.state_type(subject.name, role)
-        elif (days := self._lasting(group, arguments)) is not None and not arguments.listed:
+        elif (days := self._compute_state_days(group, arguments)) is not None and not arguments.listed:
             self.hold(subject.name, role.with_organisation(None), days)
 
-    def _lasting(self, group: VerbGroup, arguments: Arguments) -> tuple[int | None, int | None] | None:
+    def _compute_state_days(self, group: VerbGroup, arguments: Arguments) -> tuple[int | None, int | None] | None:
         """Return the days of a state; None if it was so at a time that nobody can tell."""
         days = arguments.state_days()
         return None if days is None or (group.is_over and days[1] is None) else days
 
-    def be_born(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
+    def read_birth(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "was born in NAME on DATE"."""
         self._life(subject.name, "birth", arguments)
 
@@ -357,7 +357,7 @@ class VerbFrames(PostFrames):
         role = arguments.role("of", "from")  # "cancer" has the form of a profession
         cause = role.text if role is not None else arguments.text("of", "from")
         if cause is not None and not arguments.listed:
-            self.state(subject.name, "cause of death", _without_articles(cause), "text")
+            self.state(subject.name, "cause of death", _drop_articles(cause), "text")
 
     def _life(self, name: str | None, event: str, arguments: Arguments) -> None:
         place, outer, date = arguments.name("in", "at", "near"), arguments.name("within"), arguments.date
@@ -368,10 +368,10 @@ class VerbFrames(PostFrames):
         if date is not None and not date.word.startswith(("before", "after", "by")):
             self.state(name, f"date of {event}", date.text, "date")
 
-    def _be_in_place(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
+    def _read_place(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "is based in NAME", "lives in NAME" and "has its seat in NAME"."""
         place, outer, days = arguments.name("in", "at", "near", "from", "out of"), arguments.name("within"), None
-        days = self._lasting(group, arguments)
+        days = self._compute_state_days(group, arguments)
         objects = [one for one in arguments.objects if one.noun != "seat"]
         if place is None or place.name is None or days is None or objects or arguments.listed:
             return
@@ -379,15 +379,15 @@ class VerbFrames(PostFrames):
         if outer is not None and outer.name is not None:
             self.state(place.name, "located in", outer.name, "entity")
 
-    def live_in_past(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
+    def read_past_residence(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "lived in NAME until 2010"."""
-        self._be_in_place(subject, replace(group, past=True), arguments)
+        self._read_place(subject, replace(group, past=True), arguments)
 
-    def have(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
+    def read_possession(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "has its head office in NAME" and "has a degree from NAME"."""
         if arguments.objects and arguments.objects[0].noun == "seat":
             if not group.past:
-                self._be_in_place(subject, replace(group, perfect=False), arguments)
+                self._read_place(subject, replace(group, perfect=False), arguments)
             return
         self.take_degree(subject, group, arguments)
 
@@ -400,7 +400,7 @@ class VerbFrames(PostFrames):
 
     def move(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "moved from NAME to NAME in 2019" and "moved its head office to NAME"."""
-        new, old, days = arguments.name("to"), arguments.name("from"), arguments.first_days()
+        new, old, days = arguments.name("to"), arguments.name("from"), arguments.compute_first_days()
         if new is None or new.name is None or days is None or arguments.listed:
             return
         if any(one.noun != "seat" for one in arguments.objects) or arguments.text("as") or arguments.role("to"):
@@ -410,11 +410,11 @@ class VerbFrames(PostFrames):
         # A page tells of moves long past: without a date nobody can tell whether another followed.
         if group.perfect or arguments.date is not None or not self.context.is_page:
             self.state(subject.name, "based in", new.name, "entity", days)
-        ending = arguments.last_days()
+        ending = arguments.compute_last_days()
         if old is not None and old.name is not None and ending is not None:
             self.state(subject.name, "based in", old.name, "entity", ending)
 
-    def be_married(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
+    def read_marriage(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "is married to NAME"."""
         partner = arguments.name("to")
         if partner is not None and partner.name is not None:
@@ -422,11 +422,11 @@ class VerbFrames(PostFrames):
 
     def marry(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "married NAME in 2004"."""
-        objects, days = arguments.objects, arguments.first_days()
+        objects, days = arguments.objects, arguments.compute_first_days()
         if len(objects) == 1 and objects[0].name is not None and days is not None and not arguments.listed:
             self.state(subject.name, "spouse", objects[0].name, "entity", days)
 
-    def be_named(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
+    def read_naming(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "was named after NAME" and "was named director"."""
         namesake = arguments.name("after", "for")
         if namesake is None:
@@ -434,7 +434,7 @@ class VerbFrames(PostFrames):
         elif namesake.name is not None and namesake.preposition == "after":
             self.state(subject.name, "named after", namesake.name, "entity")
 
-    def be_known(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
+    def read_alias(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "is also known as NAME"."""
         alias = arguments.name("as")
         if alias is not None and alias.name is not None and not arguments.listed:
@@ -457,7 +457,7 @@ class VerbFrames(PostFrames):
     def work(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "works for NAME", "works as ROLE at NAME" and "worked for NAME until 2019"."""
         employer, role = arguments.name("for", "at", "to", "with", "by"), arguments.role("as")
-        days = self._lasting(group, arguments)
+        days = self._compute_state_days(group, arguments)
         if days is None or arguments.listed:
             return
         organisation = employer.name if employer is not None else None
@@ -474,7 +474,7 @@ class VerbFrames(PostFrames):
 
     def join(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "joined NAME in 1999" and "joined NAME as ROLE"."""
-        objects, days = arguments.objects, arguments.first_days()
+        objects, days = arguments.objects, arguments.compute_first_days()
         if not objects or objects[0].name is None or days is None or arguments.listed:
             return
         if arguments.role("as") is not None:
@@ -490,18 +490,18 @@ class VerbFrames(PostFrames):
             return
         if not objects or objects[0].name is None or arguments.name("for") is not None or arguments.listed:
             return
-        days = arguments.last_days()
+        days = arguments.compute_last_days()
         if days is not None and (is_organisation(objects[0].name) or " " in objects[0].name):
             self.state(subject.name, "affiliation", objects[0].name, "entity", days)
 
     def leave_behind(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "leaves a daughter, NAME"."""
-        kin, after = self._kin_noun(group.end + (self.kind_at(group.end) == "d"))
-        name = after + (self.kind_at(after) == ",")
-        if kin is not None and self.kind_at(name) == "N":
+        kin, after = self._kin_noun(group.end + (self.get_kind(group.end) == "d"))
+        name = after + (self.get_kind(after) == ",")
+        if kin is not None and self.get_kind(name) == "N":
             self.state(subject.name, kin, self.items[name].text, "entity")
 
-    def be_founded(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
+    def read_founding(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "was founded in NAME in 1987 by NAME and NAME"."""
         place, founder = arguments.name("in"), arguments.name("by")
         if arguments.date is not None:
@@ -521,7 +521,7 @@ class VerbFrames(PostFrames):
 
     def employ(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "employs 340 people"."""
-        if self.kind_at(group.end) == "#" and arguments.objects:
+        if self.get_kind(group.end) == "#" and arguments.objects:
             self.state(subject.name, "employs", arguments.objects[0].text, "number")
 
 
@@ -530,24 +530,24 @@ def _is_school(name: str) -> bool:
     return bool(_SCHOOLS.intersection(name.casefold().split()))
 
 
-def _without_articles(words: str) -> str:
+def _drop_articles(words: str) -> str:
     return " ".join(word for word in words.split() if word not in clause_words.DETERMINERS)
 
 
 Frame = Callable[[VerbFrames, Phrase, VerbGroup, Arguments], None]
 _PASSIVE: dict[str, Frame] = {
     **dict.fromkeys(NAMING, VerbFrames.hold_passive),
-    **dict.fromkeys(("based", "headquartered", "located", "situated"), VerbFrames._be_in_place),
-    **dict.fromkeys(("succeeded", "replaced", "followed"), VerbFrames.be_succeeded),
+    **dict.fromkeys(("based", "headquartered", "located", "situated"), VerbFrames._read_place),
+    **dict.fromkeys(("succeeded", "replaced", "followed"), VerbFrames.read_succession),
     **dict.fromkeys(("dismissed", "fired", "ousted", "removed", "sacked"), VerbFrames.resign),
-    **dict.fromkeys(("founded", "established", "started", "created"), VerbFrames.be_founded),
+    **dict.fromkeys(("founded", "established", "started", "created"), VerbFrames.read_founding),
     **dict.fromkeys(("educated", "schooled", "trained"), VerbFrames.study),
-    **dict.fromkeys(("known", "called"), VerbFrames.be_known),
+    **dict.fromkeys(("known", "called"), VerbFrames.read_alias),
     "employed": VerbFrames.work,
-    "born": VerbFrames.be_born,
+    "born": VerbFrames.read_birth,
     "killed": VerbFrames.die,
-    "married": VerbFrames.be_married,
-    "named": VerbFrames.be_named,
+    "married": VerbFrames.read_marriage,
+    "named": VerbFrames.read_naming,
 }
 """Frames of verbs behind "is" or "was"."""
 _ACTIVE: dict[str, Frame] = {
@@ -559,8 +559,8 @@ _ACTIVE: dict[str, Frame] = {
         ),
         VerbFrames.begin,
     ),
-    **dict.fromkeys(("lives", "resides", "dwells", "sits", "operates"), VerbFrames._be_in_place),
-    **dict.fromkeys(("lived", "resided", "operated"), VerbFrames.live_in_past),
+    **dict.fromkeys(("lives", "resides", "dwells", "sits", "operates"), VerbFrames._read_place),
+    **dict.fromkeys(("lived", "resided", "operated"), VerbFrames.read_past_residence),
     **dict.fromkeys(("moved", "relocated", "transferred", "shifted", "switched"), VerbFrames.move),
     **dict.fromkeys(("works", "teaches", "lectures", "belongs"), VerbFrames.work),
     **dict.fromkeys(("worked", "taught", "lectured"), VerbFrames.work_in_past),
@@ -576,8 +576,8 @@ _ACTIVE: dict[str, Frame] = {
     ),
     **dict.fromkeys(("died", "passed away"), VerbFrames.die),
     **dict.fromkeys(_NAME_OBJECTS, VerbFrames.take_object),
-    "be": VerbFrames.be,
-    "have": VerbFrames.have,
+    "be": VerbFrames.read_complement,
+    "have": VerbFrames.read_possession,
     "handed over": VerbFrames.hand_over,
     "married": VerbFrames.marry,
     "attended": VerbFrames.attend,
