@@ -63,14 +63,14 @@ def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie:
     assert json.loads(cli("session", "list", "-c", curie, "--status", "failed", "--json").stdout)["sessions"] == []
 
 
-def test_what_is_wrong_is_said_in_one_line(cli: Cli, curie: str) -> None:
+def test_ask_fails_in_one_line_without_an_llm(cli: Cli, curie: str) -> None:
     said = cli.fails("ask", CHAIN, "-c", curie, "--planner", "socratic")
     assert said.startswith(
         "engram: No LLM endpoint is configured: Planner 'socratic' needs ENGRAM_LLM_BASE_URL to be set."
     )
 
 
-def test_what_is_not_there_is_said_in_words(cli: Cli, application: Application, curie: str) -> None:
+def test_ask_reports_an_answer_that_is_not_found(cli: Cli, application: Application, curie: str) -> None:
     asked: list[bool] = []
     worker = working(application, asked)
     lines = cli("ask", "Who directed the film Casablanca?", "-c", curie, "--planner", "pool").stdout.splitlines()

@@ -104,7 +104,7 @@ def test_sufficiency_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) 
     assert "encyclopedic: musique" in refused.stderr
 
 
-def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None:
+def test_sufficiency_draws_share_one_pass_of_answers(cli: Cli) -> None:
     done = cli("sufficiency", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
     assert done.returncode == 0, done.stderr
     document = json.loads((cli.folder / "reports" / "sufficiency-draws-sample.json").read_text(encoding="utf-8"))
@@ -145,7 +145,7 @@ def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path)
     }
 
 
-def test_weights_fitted_to_what_is_measured_are_told_once(cli: Cli, fitted: Path) -> None:
+def test_weights_fitted_to_the_measured_questions_are_reported_once(cli: Cli, fitted: Path) -> None:
     few_questions(cli.folder)
     again = ("evaluate", "sample", "--limit", "2", "--prior", str(fitted))
     done = cli(*again)
@@ -161,14 +161,14 @@ def test_weights_fitted_to_what_is_measured_are_told_once(cli: Cli, fitted: Path
         assert "fitted to the same" not in cli(*harmless).stderr
 
 
-def test_what_people_said_is_needed_to_learn_from_it(cli: Cli) -> None:
+def test_human_protocol_fails_without_ratings(cli: Cli) -> None:
     done = cli("evaluate", "sample", "--protocol", "human", "--questions", "2")
     assert done.returncode == 1
     assert "sample has too few ratings (ratings.jsonl) by several people, which human needs." in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_what_holds_no_prior_fails_in_one_line(cli: Cli) -> None:
+def test_evaluate_without_a_valid_prior_fails_in_one_line(cli: Cli) -> None:
     (cli.folder / "broken.json").write_text("{", encoding="utf-8")
     for name in ("absent.json", "broken.json"):
         said = cli.fails("evaluate", "sample", "--limit", "3", "--prior", name)
@@ -177,7 +177,7 @@ def test_what_holds_no_prior_fails_in_one_line(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
-def test_what_is_no_data_set_fails_in_one_line(cli: Cli, command: str) -> None:
+def test_invalid_data_set_fails_in_one_line(cli: Cli, command: str) -> None:
     (cli.folder / "empty").mkdir()
     assert "is no folder" in cli.fails(command, "absent")
     assert "there is no queries.jsonl" in cli.fails(command, "empty")
@@ -186,7 +186,7 @@ def test_what_is_no_data_set_fails_in_one_line(cli: Cli, command: str) -> None:
     assert not (cli.folder / "prior.json").exists()
 
 
-def test_nothing_can_be_fitted_to_questions_that_compare_nothing(cli: Cli, collection: str) -> None:
+def test_fit_fails_without_comparisons(cli: Cli, collection: str) -> None:
     folder = cli.folder / collection
     folder.mkdir()
     (folder / "corpus.jsonl").write_text('{"_id": "a", "text": "Bees fly."}\n', encoding="utf-8")

@@ -63,7 +63,7 @@ def test_with_a_key_it_is_the_keys_word(
     assert [event["judge"] for event in json.loads(said.stdout)["events"]] == [name]
 
 
-def test_what_cannot_be_done_is_one_line(cli: Cli, ingest: Ingest, collection: str) -> None:
+def test_fact_command_errors_are_one_line(cli: Cli, ingest: Ingest, collection: str) -> None:
     ingest({"id": "river", "text": "The river flows."})
     assert "Say which" in cli.fails("fact", "retract", "-c", collection)
     assert "no graph" in cli.fails("fact", "merge", "none", "-c", collection)

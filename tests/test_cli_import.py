@@ -72,7 +72,7 @@ def test_a_folder_is_imported_found_and_kept_in_step(cli: Cli, folder: Path, col
     assert ids(cli, collection) == ["notes/deep/lakes.html#1", "notes/rivers.md#1"]
 
 
-def test_a_file_that_cannot_be_read_holds_up_nothing_and_loses_nothing(
+def test_unreadable_file_neither_stops_the_import_nor_deletes_passages(
     cli: Cli, folder: Path, collection: str
 ) -> None:
     assert cli("import", str(folder), "-c", collection).returncode == 0
@@ -124,7 +124,7 @@ def test_broken_files_links_and_encodings_cost_a_line_each(
     }
 
 
-def test_what_cannot_be_imported_is_one_line(cli: Cli, folder: Path) -> None:
+def test_import_errors_are_one_line(cli: Cli, folder: Path) -> None:
     assert "is not there" in cli.fails("import", str(folder / "nothing"))
     assert "none of the kinds" in cli.fails("import", str(folder / "photo.png"))
     assert "smaller" in cli.fails("import", str(folder), "--overlap", "1200")

@@ -37,7 +37,7 @@ def test_they_are_listed_and_cancelled(cli: Cli, application: Application, curie
     assert cli("job", "list", "-c", curie).stdout.count("cancelled") == 2
 
 
-def test_one_that_runs_is_said_to_end_soon(
+def test_cancel_reports_that_a_running_job_ends_soon(
     cli: Cli, application: Application, curie: str, waiting: list[str]
 ) -> None:
     runner = application.runner
@@ -73,7 +73,7 @@ def test_ctrl_c_leaves_the_job_to_its_worker_and_says_so(
     assert cli("job", "cancel", job[1], "-c", collection).stdout == f"job {job[1]}: cancelled, 0 of 1 done\n"
 
 
-def test_what_went_wrong_is_said_in_one_line(cli: Cli, application: Application, curie: str) -> None:
+def test_job_command_errors_are_one_line(cli: Cli, application: Application, curie: str) -> None:
     (over,) = json.loads(cli("job", "list", "-c", curie, "--json").stdout)["jobs"]
     assert "is over" in cli.fails("job", "cancel", over["job_id"], "-c", curie)
     assert "There is no job" in cli.fails("job", "cancel", str(uuid4()), "-c", curie)

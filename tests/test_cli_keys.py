@@ -75,7 +75,7 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
     assert re.fullmatch(r"1 +0 +requested +1 +2 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +rolled back", row)
 
 
-def test_what_the_service_says_as_json(cli: Cli, curie: str, tmp_path: Path) -> None:
+def test_key_commands_print_json(cli: Cli, curie: str, tmp_path: Path) -> None:
     document = write(tmp_path / "widened.json", {"collection": curie, "query": QUESTION, "expansions": [RIVER]})
     query_id = asked(cli, curie)
     verdict = ("feedback", query_id, "-c", curie, "--partial", "--passage", "vistula", "--expansions", document)
@@ -125,7 +125,7 @@ def test_refusals_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
         assert "Invalid request" in cli.fails(*verdict, "--expansions", write(tmp_path / "odd.json", value))
 
 
-def test_expansions_that_are_not_validated_teach_nothing(
+def test_unvalidated_expansions_are_not_learned(
     cli: Cli, application: Application, ingest: Ingest, collection: str, tmp_path: Path
 ) -> None:
     """Nothing is said to have helped, so nothing can have been found."""

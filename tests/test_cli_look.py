@@ -135,11 +135,13 @@ class TestFilter:
             (['{"tags": ["x"]}', "topic=space"], {"tags": ["x"], "topic": "space"}),
         ],
     )
-    def test_what_is_said(self, conditions: list[str] | None, expected: dict[str, Any] | None) -> None:
+    def test_conditions_become_a_filter(
+        self, conditions: list[str] | None, expected: dict[str, Any] | None
+    ) -> None:
         assert as_filter(conditions) == expected
 
     @pytest.mark.parametrize("odd", ["topic", "=space", "{", "{1}"])
-    def test_what_is_neither(self, odd: str) -> None:
+    def test_malformed_filter_is_refused(self, odd: str) -> None:
         with pytest.raises(ClientError, match="--filter"):
             as_filter([odd])
 
@@ -170,7 +172,7 @@ class TestNothing:
         http.post("/passages", json={"collection": curie, "passages": [{"id": "a", "text": "A."}]})
         assert "1 jobs are under way" in said(cli, "query", QUESTION, "-c", curie)[1]
 
-    def test_nothing_near(self, cli: Cli, curie: str) -> None:
+    def test_query_reports_that_no_passage_is_near(self, cli: Cli, curie: str) -> None:
         lines = said(cli, "query", "zxqv", "-c", curie, "--strategy", "lexical")
         assert lines[1].startswith(f"Nothing in the 5 passages of {curie} shares a name or a meaning")
 

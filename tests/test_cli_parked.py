@@ -44,7 +44,7 @@ def test_they_are_listed_and_retried(cli: Cli, application: Application, curie: 
     assert set(state.event_statuses(application, curie).values()) == {"pending"}
 
 
-def test_what_cannot_be_retried_is_said_in_one_line(cli: Cli, curie: str, parked: list[int]) -> None:
+def test_parked_retry_errors_are_one_line(cli: Cli, curie: str, parked: list[int]) -> None:
     for arguments in ([], ["1", "--all"], ["--all", "--judge", "a"], ["1", "--judge", "a"]):
         assert "Say which verdicts" in cli.fails("parked", "retry", *arguments, "-c", curie)
     assert "no feedback 1 " in cli.fails("parked", "retry", "1", "-c", curie)

@@ -63,7 +63,7 @@ def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Serve
     assert where.startswith("database test_")
 
 
-def test_what_is_no_backup_brings_no_database_into_being(cli: Cli, tmp_path: Path) -> None:
+def test_restore_of_a_missing_backup_creates_no_database(cli: Cli, tmp_path: Path) -> None:
     assert "is no backup" in cli.fails("restore", "nothing", ENGRAM_DATA_DIR=str(tmp_path / "data"))
     assert not (tmp_path / "data").exists()
 

@@ -88,7 +88,7 @@ def test_labels_of_bars_show_controls() -> None:
     assert "\\x1b]0;owned\\x07\\u202e" in file.getvalue()
 
 
-def test_what_is_no_control_stays(capsys: pytest.CaptureFixture[str]) -> None:
+def test_printable_text_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.open_console.cache_clear()
     terminal.say(PLAIN)
     terminal.say_json(PLAIN)

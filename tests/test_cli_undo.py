@@ -72,7 +72,7 @@ def test_a_judges_verdicts_are_revoked_by_a_job_that_is_followed(
     assert set(state.event_statuses(application, curie).values()) == {"revoked"}
 
 
-def test_what_to_revoke_must_be_said(cli: Cli, curie: str) -> None:
+def test_revoke_needs_explicit_criteria(cli: Cli, curie: str) -> None:
     for arguments in ([], ["1", "--judge", "x"], ["1", "--all"]):
         assert "Say which verdicts" in cli.fails("revoke", *arguments, "-c", curie)
     assert "Invalid request" in cli.fails("revoke", "--all", "--judge", "x", "-c", curie)
@@ -110,7 +110,7 @@ def test_a_collection_is_verified(
     assert (reports[curie]["clean"], reports[curie]["difference_count"]) == (False, changed)
 
 
-def test_what_is_deleted_while_all_is_verified_is_left_out(
+def test_verification_skips_collections_deleted_meanwhile(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = collections.load_by_id
@@ -147,7 +147,7 @@ def test_no_command_but_up_and_migrate_makes_a_database(cli: Cli, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_without_collections_proves_nothing(cli: Cli, addresses: Servers, env: dict[str, str]) -> None:
+def test_verify_fails_without_collections(cli: Cli, addresses: Servers, env: dict[str, str]) -> None:
     with databases.migrated(addresses) as empty:
         message = cli.fails("verify", **(env | {"DATABASE_URL": empty.database_url}))
     assert "no collection to verify in database test_" in message

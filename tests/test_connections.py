@@ -108,7 +108,7 @@ HALVES = {
 }
 
 
-def test_what_does_not_come_whole_does_not_stay(server: Server) -> None:
+def test_incomplete_requests_are_closed(server: Server) -> None:
     with contextlib.ExitStack() as stack:
         halves = {}
         for half, (sent, _) in HALVES.items():
@@ -208,7 +208,7 @@ def test_requests_in_hand_are_not_dropped_for_others() -> None:
         thread.join(PATIENCE_SECONDS)
 
 
-def test_an_answer_that_nobody_takes_does_not_stay() -> None:
+def test_untaken_answer_closes_its_connection() -> None:
     app = create_app(None)
     app.add_api_route("/much", lambda: "x" * 50_000_000, methods=["GET"])
     settings = Settings(_env_file=None, port=free_port(), body_timeout_seconds=QUICK_SECONDS)

@@ -86,7 +86,7 @@ def test_a_number_is_the_same_request_again() -> None:
     assert len(set(first)) > 250
 
 
-def test_who_is_let_in_without_a_right_and_told_what_is_not_theirs() -> None:
+def test_ledger_reports_unauthorized_access_and_leaks() -> None:
     """And whoever is let in by a right, or refused, is no finding."""
     reader, judge = guests.Guest("r", frozenset({"read"})), guests.Guest("j", frozenset({"judge"}))
     stranger = guests.Guest("s", frozenset({"admin"}), home=False)
@@ -115,7 +115,7 @@ def test_who_is_let_in_without_a_right_and_told_what_is_not_theirs() -> None:
     ]
 
 
-def test_the_model_has_each_mood_and_is_told_by_its_seed() -> None:
+def test_model_moods_differ_and_follow_their_seed() -> None:
     asked = {"messages": [{"content": "supporting"}, {"content": "<evidence>\n[1] The moor.\n</evidence>"}]}
     replies = {mood: model._reply(mood, 0.5, asked) for mood in model.MOODS}
     assert len(set(map(str, replies.values()))) == len(set(model.MOODS))

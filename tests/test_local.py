@@ -286,7 +286,7 @@ signal.signal(signal.SIGTERM, ending)
 """
 
 
-def test_the_api_ends_before_the_worker_is_told_to(up: Start) -> None:
+def test_api_ends_before_the_worker_is_terminated(up: Start) -> None:
     def draining(role: str, text: str, *, waiting: bool) -> str:
         return NOTE + ENDING.format(role=role, waiting=waiting) + text
 

@@ -8,7 +8,7 @@ from engram.telemetry.metrics import Shares
 BUCKETS = (0.1, 0.5, 1.0)
 
 
-def test_values_told_at_once_count_as_those_told_one_by_one() -> None:
+def test_batched_observations_count_as_single_ones() -> None:
     values = [0.0, 0.1, 0.1000001, 0.5, 0.75, 1.0, 1.5]  # bounds belong to their bucket; the last to none
     found = []
     for kind in (Shares, Histogram):

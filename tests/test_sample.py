@@ -50,7 +50,7 @@ def test_counts(passages: list[Row], questions: list[Row]) -> None:
     assert min(types.values()) >= 8
 
 
-def test_nothing_occurs_twice(passages: list[Row], questions: list[Row]) -> None:
+def test_sample_has_no_duplicates(passages: list[Row], questions: list[Row]) -> None:
     wordings = [question["text"] for question in questions]
     wordings += [question["metadata"]["paraphrase"] for question in questions]
     for values in (

@@ -223,7 +223,7 @@ def test_a_revocation_is_carried_out(
         assert state.event_statuses(app, curie) == {event: "revoked"}
 
 
-def test_what_a_lost_worker_left_to_retire_is_retired_by_another(
+def test_retention_of_a_lost_worker_is_taken_over(
     application: Application,
     addresses: Servers,
     own_redis: EmbeddedRedis,

@@ -88,7 +88,7 @@ def test_every_route_lets_its_scope_in_and_no_other(guarded: Application, keyed:
     assert keyed("owner").delete(f"/collections/{curie}").status_code == 204
 
 
-def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None:
+def test_key_of_another_tenant_sees_no_collection(keyed: Keyed, curie: str) -> None:
     own = keyed()
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{curie}")
     asked = own.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
@@ -156,7 +156,7 @@ def test_queries_and_verdicts_are_their_principals_own(keyed: Keyed, curie: str)
     assert [client.delete(path, params=where).status_code for client in (two, auditor, one)] == [404, 403, 200]
 
 
-def test_what_others_asked_shows_in_no_trace(keyed: Keyed, curie: str) -> None:
+def test_trace_hides_questions_of_others(keyed: Keyed, curie: str) -> None:
     one, auditor = keyed("asker", {curie: ["query", "judge"]}), keyed("judge", {curie: ["query", "judge", "audit"]})
     body = {"query": "Where was Marie Curie born?", "collection": curie, "include": ["trace", "sentences"]}
     asked = auditor.post("/query", json=body).json()
@@ -231,7 +231,7 @@ def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: Keyed, guard
     assert owner.post(f"/access/keys/{key_id}/rotate", json={}).status_code == 409
 
 
-def test_nobody_is_called_as_those_without_a_key(keyed: Keyed) -> None:
+def test_reserved_name_local_is_refused_for_a_key(keyed: Keyed) -> None:
     answer = keyed("owner").post("/access/keys", json={"name": "Local", "scopes": {"*": ["read"]}})
     assert (answer.status_code, "needs no key" in answer.json()["detail"]) == (422, True)
 
@@ -265,7 +265,9 @@ def test_a_key_is_looked_up_once_in_a_while(
     assert statements() == 1
 
 
-def test_where_no_key_is_needed_one_still_counts(http: TestClient, application: Application, curie: str) -> None:
+def test_key_restricts_its_bearer_where_none_is_needed(
+    http: TestClient, application: Application, curie: str
+) -> None:
     made = application.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["read"]}))
     named = {"authorization": f"Bearer {made.key}"}
     assert http.get("/access/me").json()["name"] == "local"
@@ -274,7 +276,7 @@ def test_where_no_key_is_needed_one_still_counts(http: TestClient, application: 
     assert http.get("/access/me", headers={"authorization": "Basic YTpi"}).json()["name"] == "local"
 
 
-def test_what_others_can_reach_starts_with_a_key_or_told_so(
+def test_reachable_api_needs_a_key_or_explicit_open_access(
     variant: Variant, monkeypatch: pytest.MonkeyPatch, application: Application
 ) -> None:
     application.access_keys.make(LOCAL, AccessKeyRequest(name="first", scopes={"*": ["admin"]}))

@@ -108,7 +108,7 @@ def test_whatever_else_is_asked_does_not_wait_for_them(
 
 
 @pytest.mark.parametrize("route", ["/query", "/queries:batch"])
-def test_what_asks_a_language_model_takes_no_turn(
+def test_llm_questions_do_not_occupy_query_slots(
     route: str, held: Held, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     """It waits for that most of its time; here none is configured, which it is told after as long."""

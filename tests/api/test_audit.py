@@ -66,7 +66,7 @@ def test_asking_and_judging_are_no_acts(http: TestClient, curie: str) -> None:
     assert latest(http)["id"] == before
 
 
-def test_what_cannot_be_recorded_is_not_done(http: TestClient, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unrecordable_act_is_not_carried_out(http: TestClient, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
         raise UnavailableError("Postgres is away.")
 
@@ -121,7 +121,7 @@ ACTS = {
 }
 
 
-def test_of_every_route_that_changes_something_it_is_said_whether_it_is_an_act() -> None:
+def test_every_writing_route_is_classified_for_the_audit_log() -> None:
     paths = create_app(None).openapi()["paths"]
     writing = {
         operation["operationId"] for path in paths.values() for verb, operation in path.items() if verb != "get"

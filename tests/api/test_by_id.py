@@ -62,7 +62,7 @@ class TestByIdAlone:
     @pytest.mark.parametrize(
         "path", [f"/{what}/{uuid.UUID(int=0)}" for what in ("jobs", "queries", "sessions")] + ["/feedback/1"]
     )
-    def test_what_is_nowhere(self, path: str, http: TestClient) -> None:
+    def test_unknown_id_is_404_in_any_collection(self, path: str, http: TestClient) -> None:
         answer = http.get(path.replace("/1", f"/{2**62}"))
         assert answer.status_code == 404
         assert "in any collection" in answer.json()["detail"]

@@ -65,7 +65,7 @@ def test_a_streamed_answer_is_the_same(chat: Chat, curie: str) -> None:
     assert chunks[-1].model_extra["engram"]["query_id"]  # type: ignore[index]
 
 
-def test_what_was_said_before_is_put_into_the_question(chat: Chat, curie: str) -> None:
+def test_earlier_turns_are_restated_into_the_question(chat: Chat, curie: str) -> None:
     shown: list[str] = []
 
     def handler(request: dict[str, Any]) -> str | Reply:
@@ -100,7 +100,7 @@ def test_a_model_that_fails_costs_the_words_and_not_the_evidence(chat: Chat, cur
     assert warnings == ["not-restated", "not-answered"]
 
 
-def test_nothing_is_made_up(chat: Chat, curie: str) -> None:
+def test_chat_admits_that_it_finds_no_answer(chat: Chat, curie: str) -> None:
     empty = json.dumps({"reasoning": "none", "answer": "", "cited": [], "sufficient": False})
     done = chat(lambda _: empty).chat.completions.create(
         model=curie, messages=[{"role": "user", "content": "Why?"}]
@@ -122,7 +122,7 @@ def test_collections_are_models(chat: Chat, curie: str) -> None:
         [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org"}}]}],
     ],
 )
-def test_what_cannot_be_answered_is_refused(chat: Chat, curie: str, messages: list[Any]) -> None:
+def test_unanswerable_messages_are_refused(chat: Chat, curie: str, messages: list[Any]) -> None:
     with pytest.raises(openai.UnprocessableEntityError):
         chat(keyword_handler).chat.completions.create(model=curie, messages=messages)
 
@@ -178,7 +178,7 @@ def test_without_a_model_an_earlier_message_is_left_out_with_a_warning(plain: op
     assert [warning["type"] for warning in grounds["warnings"]] == ["not-restated"]
 
 
-def test_without_a_model_an_empty_collection_says_that_it_has_nothing(
+def test_empty_collection_without_a_model_answers_that_it_finds_nothing(
     plain: openai.OpenAI, application: Application, ingest: Ingest, curie: str
 ) -> None:
     for passage in CURIE:

@@ -41,7 +41,7 @@ def test_an_answer_names_what_it_left_out(http: TestClient, doubled: str) -> Non
         }
 
 
-def test_a_query_may_have_copies_shown(http: TestClient, doubled: str) -> None:
+def test_query_can_turn_duplicate_collapsing_off(http: TestClient, doubled: str) -> None:
     answer = ask(http, doubled, collapse_duplicates=False, include=["trace"])
     assert answer["collapse_duplicates"] is False
     assert answer["trace"]["collapsed"] is None
@@ -81,7 +81,7 @@ def test_the_setting_is_for_queries_that_do_not_say(
         assert len(ask(http, doubled, collapse_duplicates=True)["passages"]) == 5
 
 
-def test_a_verdict_on_a_duplicate_is_on_what_was_shown(http: TestClient, doubled: str) -> None:
+def test_verdict_on_a_duplicate_applies_to_the_shown_passage(http: TestClient, doubled: str) -> None:
     answer = ask(http, doubled, include=["sentences"])
     hit = next(hit for hit in answer["passages"] if hit["passage_id"] == "curie")
     body = {

@@ -157,7 +157,7 @@ def longest(node: Any) -> int:
     return 0
 
 
-def test_what_is_not_there_is_404(http: TestClient, curie: str) -> None:
+def test_missing_sentence_or_collection_is_404(http: TestClient, curie: str) -> None:
     assert "no sentence 4611686018427387904" in memory(http, curie, 2**62).json()["detail"]
     for response in (memory(http, curie, 2**62), memory(http, "nowhere", 1)):
         assert response.status_code == 404
@@ -183,7 +183,7 @@ def test_a_sentence_of_another_collection_is_not_shown(
     assert memory(http, other, born).status_code == 404
 
 
-def test_a_trace_names_the_verdicts_and_is_kept(
+def test_trace_names_its_verdicts_and_is_stored(
     http: TestClient, curie: str, taught: tuple[dict[str, int], list[int]]
 ) -> None:
     _, events = taught

@@ -70,7 +70,7 @@ def test_two_sources_disagree_and_a_verdict_decides(http: TestClient, applicatio
     assert [fact["doubted"] for fact in again["facts"]] == [False, False]
 
 
-def test_whose_a_verdict_is_follows_from_the_key(http: TestClient, variant: Variant, there: str) -> None:
+def test_judge_of_a_verdict_follows_from_the_access_key(http: TestClient, variant: Variant, there: str) -> None:
     guarded = variant(access="keys")
     made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=f"ana-{there[-8:]}", scopes={there: ["judge"]}))
     key = {"authorization": f"Bearer {made.key}", "idempotency-key": "1"}
@@ -192,7 +192,7 @@ def test_a_graph_is_merged_and_a_judges_words_are_revoked(http: TestClient, ther
         ("/facts/search", {"query": "x", "valid_on": 2009}),
     ],
 )
-def test_what_says_nothing_is_refused(http: TestClient, there: str, path: str, body: dict[str, Any]) -> None:
+def test_empty_statements_are_refused(http: TestClient, there: str, path: str, body: dict[str, Any]) -> None:
     headers = {"idempotency-key": "k"}
     response = http.post(path, json=body | {"collection": there}, headers=headers)
     assert response.status_code == 422
@@ -272,7 +272,7 @@ def test_a_model_reads_a_text_once_and_only_where_that_is_asked_for(
         ([NAMES], {"llm_calls": 1}, 1),
     ],
 )
-def test_the_rules_read_what_the_model_fails_and_that_is_said(
+def test_rules_read_what_the_model_fails_with_a_warning(
     model_http: TestClient,
     there: str,
     model_server: OpenAiServer,

@@ -91,7 +91,7 @@ async def test_within_a_tenant_keys_take_turns() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_full_queue_makes_room_for_whoever_waits_with_fewer() -> None:
+async def test_full_queue_drops_the_last_waiter_of_the_busiest_caller() -> None:
     places = FairPlaces(1, waiting=3)
     _, *waiting = await ask(places, A, A, A, A)
     assert granted(await ask(places, A)) == [False]
@@ -106,7 +106,7 @@ async def test_a_full_queue_makes_room_for_whoever_waits_with_fewer() -> None:
 
 
 @pytest.mark.anyio
-async def test_whoever_is_cancelled_while_it_waits_takes_no_place() -> None:
+async def test_cancelled_waiter_takes_no_place() -> None:
     places = FairPlaces(1)
     _, second, third = await ask(places, A, A, B)
     second.cancel()
@@ -119,7 +119,7 @@ async def test_whoever_is_cancelled_while_it_waits_takes_no_place() -> None:
 
 
 @pytest.mark.anyio
-async def test_nobody_waits_for_longer_than_is_set() -> None:
+async def test_waiting_ends_after_the_configured_time() -> None:
     places = FairPlaces(1, wait_seconds=0.05)
     _, second = await ask(places, A, A)
     assert await second is False

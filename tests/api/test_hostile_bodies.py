@@ -64,7 +64,7 @@ def attacked(live: LiveServer, attack: Callable[[], Any], at_once: int) -> tuple
     return results, max(waits)
 
 
-def test_a_filter_of_a_million_values_holds_nobody_up(live: LiveServer) -> None:
+def test_huge_filter_does_not_block_other_requests(live: LiveServer) -> None:
     body = json.dumps(QUESTION | {"filter": {"a": [0] * 1_300_000}}).encode()
     headers = {"content-type": "application/json"}
 
@@ -77,7 +77,7 @@ def test_a_filter_of_a_million_values_holds_nobody_up(live: LiveServer) -> None:
         assert f"{body_reading.MAX_VALUES} values" in answer.json()["detail"]
 
 
-def test_blank_lines_hold_nobody_up(live: LiveServer, collection: str) -> None:
+def test_blank_lines_do_not_block_other_requests(live: LiveServer, collection: str) -> None:
     def blanks() -> Iterator[bytes]:
         for _ in range(200):
             yield b"\n" * 65_536
@@ -101,9 +101,7 @@ WIDE: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "said"), WIDE, ids=range(len(WIDE)))
-def test_what_callers_describe_passages_by_is_bounded(
-    value: Any, said: str, http: TestClient, collection: str
-) -> None:
+def test_metadata_and_filters_are_bounded(value: Any, said: str, http: TestClient, collection: str) -> None:
     passage = {"id": "p", "text": "Warsaw lies on the Vistula.", "metadata": value}
     for path, body in (
         ("/query", QUESTION | {"filter": value}),
@@ -122,7 +120,7 @@ def test_what_callers_describe_passages_by_is_bounded(
     assert said in errors[0]["reason"]
 
 
-def test_as_much_as_may_be_is_taken(http: TestClient, curie: str) -> None:
+def test_largest_allowed_bodies_are_accepted(http: TestClient, curie: str) -> None:
     asked = QUESTION | {"collection": curie, "filter": {"a": [0] * (MAX_VALUES - 2)}}
     answer = http.post("/query", json=asked)
     assert (answer.status_code, answer.json()["passages"]) == (200, [])

@@ -91,7 +91,7 @@ def test_one_that_runs_is_asked_to_end(http: TestClient, application: Applicatio
     assert shown["status"] == "cancelled"
 
 
-def test_what_cannot_be_cancelled_stays_as_it_is(
+def test_refused_cancellation_changes_nothing(
     http: TestClient, application: Application, finished: tuple[str, Any], counts: Counts
 ) -> None:
     before, (collection, over) = counts(), finished
@@ -146,7 +146,7 @@ def test_a_past_moment_is_brought_back_by_a_job(
         {"until": "2026-05-01T12:00:00Z", "of": 1},
     ],
 )
-def test_a_moment_that_is_none_changes_nothing(body: Any, http: TestClient, curie: str, counts: Counts) -> None:
+def test_invalid_moment_is_refused_without_changes(body: Any, http: TestClient, curie: str, counts: Counts) -> None:
     before = counts()
     refused = http.post(f"/collections/{curie}/replay", json=body)
     assert refused.status_code == 422

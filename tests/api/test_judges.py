@@ -24,7 +24,7 @@ def path(collection: str, judge: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["careful", "crowd/user 7", "key"])
-def test_what_is_set_is_shown(name: str, http: TestClient, curie: str) -> None:
+def test_judge_settings_are_shown(name: str, http: TestClient, curie: str) -> None:
     put = http.put(path(curie, name), json=OWN)
     assert put.status_code == 200, put.text
     assert put.json() == {
@@ -41,7 +41,9 @@ def test_what_is_set_is_shown(name: str, http: TestClient, curie: str) -> None:
     assert http.put(path(curie, name), json=OWN).json() == put.json()
 
 
-def test_what_is_not_said_is_as_for_everybody(http: TestClient, application: Application, curie: str) -> None:
+def test_absent_judge_settings_fall_back_to_defaults(
+    http: TestClient, application: Application, curie: str
+) -> None:
     http.put(path(curie, "careful"), json=OWN)
     less = http.put(path(curie, "careful"), json={"daily_share": 0.25, "contested_share": None}).json()
     assert less["set"] == ["daily_share"]
@@ -97,7 +99,7 @@ def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
         None,
     ],
 )
-def test_what_makes_no_sense_is_refused(body: Any, http: TestClient, curie: str) -> None:
+def test_invalid_judge_settings_are_refused(body: Any, http: TestClient, curie: str) -> None:
     content = b'{"observation_noise_negative": 1e400}' if body == {"observation_noise_negative": 1e400} else None
     refused = (
         http.put(path(curie, "careful"), content=content, headers={"content-type": "application/json"})
@@ -109,7 +111,7 @@ def test_what_makes_no_sense_is_refused(body: Any, http: TestClient, curie: str)
 
 
 @pytest.mark.parametrize("judge", ["", "%00", "x" * 201])
-def test_what_is_no_name_is_refused(judge: str, http: TestClient, curie: str) -> None:
+def test_invalid_judge_name_is_refused(judge: str, http: TestClient, curie: str) -> None:
     assert_refused(http.put(f"/collections/{curie}/judges/{judge}", json=OWN))
 
 

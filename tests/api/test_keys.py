@@ -67,7 +67,7 @@ def test_keys_evolve_and_go_back(http: TestClient, curie: str, teach: Teach) -> 
     assert http.get(f"/collections/{curie}/generations").json()["generations"] == [made]
 
 
-def test_evolving_twice_changes_nothing(
+def test_repeated_evolution_changes_nothing(
     http: TestClient, application: Application, curie: str, teach: Teach
 ) -> None:
     nothing = {"collection": curie, "changed": False, "serving": 0, "generation": None}
@@ -154,7 +154,7 @@ def test_a_verdict_says_what_its_expansions_came_to(http: TestClient, curie: str
 
 
 @pytest.mark.parametrize("generation", [None, -1, 2**63, 10**400, 1.5, "1", True, [], {}])
-def test_what_is_no_generation_is_refused(http: TestClient, curie: str, teach: Teach, generation: Any) -> None:
+def test_invalid_generation_is_refused(http: TestClient, curie: str, teach: Teach, generation: Any) -> None:
     teach(RIVER)
     http.post(f"/collections/{curie}/evolve")
     response = rollback(http, curie, generation)
@@ -163,7 +163,7 @@ def test_what_is_no_generation_is_refused(http: TestClient, curie: str, teach: T
     assert http.get(f"/collections/{curie}/keys").json()["generation"] == 1
 
 
-def test_what_is_not_there_cannot_be_seen_or_steered(http: TestClient, curie: str, collection: str) -> None:
+def test_missing_keys_and_collections_are_404(http: TestClient, curie: str, collection: str) -> None:
     absent = f"{collection}-else"
     unknown = [
         rollback(http, curie, 1),

@@ -82,7 +82,9 @@ def owned(keyed: Keyed, curie: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("who", ["stranger", "colleague"])
-def test_what_is_anothers_costs_what_is_not_there(who: str, keyed: Keyed, owned: Mapping[str, Any]) -> None:
+def test_foreign_resource_is_indistinguishable_from_a_missing_one(
+    who: str, keyed: Keyed, owned: Mapping[str, Any]
+) -> None:
     curie = owned["name"]
     asking = (
         keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{curie}")
@@ -99,7 +101,7 @@ def test_what_is_anothers_costs_what_is_not_there(who: str, keyed: Keyed, owned:
     assert compared > 40
 
 
-def test_what_is_found_by_its_id_alone(keyed: Keyed, owned: Mapping[str, Any]) -> None:
+def test_foreign_id_without_collection_looks_missing(keyed: Keyed, owned: Mapping[str, Any]) -> None:
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{owned['name']}")
     stranger.get("/access/me")
     for method, path in BY_ID_ALONE:

@@ -38,7 +38,7 @@ def test_the_exported_document_is_up_to_date() -> None:
     assert json.loads(exported) == DOCUMENT, "run `engram openapi`"
 
 
-def test_what_linters_ask_of_every_document() -> None:
+def test_document_follows_recommended_linter_rules() -> None:
     """The rules of `npx @redocly/cli lint openapi/openapi.json`, in its recommended set, that once were broken."""
     assert DOCUMENT["servers"]
     assert DOCUMENT["info"]["license"]["identifier"] == "Apache-2.0"
@@ -73,7 +73,7 @@ def test_a_key_that_cannot_be_one_is_documented_wherever_one_may_be_sent() -> No
     assert all("400" in responses for responses in taking)
 
 
-def test_nothing_is_left_unsaid() -> None:
+def test_operations_have_summaries_descriptions_and_unique_ids() -> None:
     for method, path in OPERATIONS:
         operation = DOCUMENT["paths"][path][method.lower()]
         assert operation["summary"], (method, path)
@@ -137,7 +137,7 @@ def test_documented_problems_occur_and_have_one_shape(
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_what_is_not_documented_is_refused_alike(method: str, path: str, http: TestClient) -> None:
+def test_undocumented_methods_and_paths_are_refused(method: str, path: str, http: TestClient) -> None:
     documented = {verb.upper() for verb in DOCUMENT["paths"][path]}
     for other in {"GET", "POST", "PUT", "PATCH", "DELETE"} - documented:
         response = http.request(other, operations.url(path))

@@ -70,7 +70,7 @@ def test_queries_and_verdicts_of_a_day(guarded: Application, collection: str) ->
     assert (shown.quotas.queries, shown.passages, shown.keys, shown.collections) == (2, 1, 1, 1)
 
 
-def test_where_nothing_is_set_nothing_is_counted(guarded: Application, curie: str) -> None:
+def test_usage_is_not_counted_without_quotas(guarded: Application, curie: str) -> None:
     app = client(guarded, "local")
     app.get("/access/me")
     with watched() as first:

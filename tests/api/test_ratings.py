@@ -144,7 +144,7 @@ def test_taking_back_twice_under_one_key_leaves_a_later_rating(
     assert state.event_statuses(application, curie)[later] == "applied"
 
 
-def test_what_is_left_is_as_if_a_revoked_rating_had_never_come(
+def test_revoked_rating_leaves_no_trace_in_memory(
     rate: Any, http: TestClient, curie: str, application: Application
 ) -> None:
     rate(rating="down", reason="irrelevant", judge="ana")
@@ -183,7 +183,7 @@ def test_a_rating_can_be_read(rate: Any, http: TestClient, curie: str) -> None:
         {"reason": "missing"},
     ],
 )
-def test_what_means_nothing_is_refused(rate: Any, counts: Counts, wrong: dict[str, Any]) -> None:
+def test_meaningless_ratings_are_refused(rate: Any, counts: Counts, wrong: dict[str, Any]) -> None:
     before = counts()
     response = rate(**wrong)
     assert response.status_code == 422, response.text

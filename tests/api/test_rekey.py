@@ -45,7 +45,9 @@ def test_a_job_of_an_ingest_names_no_key_building(http: TestClient, collection: 
     assert http.get(accepted.json()["status_url"]).json()["key_building"] is None
 
 
-def test_the_same_request_again_is_answered_alike(http: TestClient, application: Application, curie: str) -> None:
+def test_repeated_rekey_request_gives_the_same_answer(
+    http: TestClient, application: Application, curie: str
+) -> None:
     first = rekey(http, curie, "title", "once")
     assert rekey(http, curie, "title", "once").json() == first.json()
     application.runner.run_ready()
@@ -72,7 +74,7 @@ def test_while_a_job_is_open_another_is_refused(
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"key_building": "none"}', b'{"key_building": "title", "a": 1}', b"[]"])
-def test_a_wrong_body_changes_nothing(body: bytes, http: TestClient, curie: str, counts: Counts) -> None:
+def test_invalid_rekey_body_changes_nothing(body: bytes, http: TestClient, curie: str, counts: Counts) -> None:
     before = counts()
     response = http.post(f"/collections/{curie}/rekey", content=body, headers=JSON_TYPE)
     assert response.status_code == 422

@@ -57,7 +57,7 @@ def test_the_id_is_that_of_a_query(second: cohere.ClientV2, application: Applica
     assert ranked.meta.api_version.version == "2"
 
 
-def test_what_the_collection_learns_moves_a_text_up(second: cohere.ClientV2, http: TestClient, curie: str) -> None:
+def test_verdict_raises_a_reranked_text(second: cohere.ClientV2, http: TestClient, curie: str) -> None:
     question = "Which river did she play at?"
 
     def places() -> dict[str | None, int]:

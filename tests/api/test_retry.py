@@ -58,7 +58,7 @@ def test_all_of_a_judge_or_of_a_collection_are_retried(
     assert set(state.event_statuses(application, curie).values()) == {"pending"}
 
 
-def test_what_cannot_be_retried_is_refused(http: TestClient, curie: str, parked: list[int]) -> None:
+def test_invalid_retries_are_refused(http: TestClient, curie: str, parked: list[int]) -> None:
     for path, where, status in (
         (f"/feedback/{parked[3]}/retry", curie, 409),
         ("/feedback/1/retry", curie, 404),

@@ -45,7 +45,7 @@ def test_a_verdict_is_revoked_once(http: TestClient, application: Application, c
 
 
 @pytest.mark.parametrize("identity", ["0", "x", "-1", str(2**63), "1.5"])
-def test_what_is_no_id_is_refused(identity: str, http: TestClient, curie: str) -> None:
+def test_invalid_feedback_id_is_refused(identity: str, http: TestClient, curie: str) -> None:
     judge(http, curie)
     refused = http.delete(f"/feedback/{identity}", params={"collection": curie})
     assert refused.status_code in {404, 422}

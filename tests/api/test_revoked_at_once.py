@@ -54,9 +54,7 @@ def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Varian
         assert app.get("/access/me").status_code == 401
 
 
-def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
-    variant: Variant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lookup_overtaken_by_a_revocation_is_not_cached(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     services = variant(**LONG)
     made = services.access_keys.make(LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]}))
     look = services.authentication._find_key_principal

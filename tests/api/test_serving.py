@@ -68,7 +68,9 @@ def test_a_merge_patch_may_call_itself_one(http: TestClient, curie: str) -> None
         ({"serving": "sideways"}, "'live' or 'shadow'"),
     ],
 )
-def test_what_is_no_setting_is_refused(http: TestClient, curie: str, patch: dict[str, Any], said: str) -> None:
+def test_invalid_serving_settings_are_refused(
+    http: TestClient, curie: str, patch: dict[str, Any], said: str
+) -> None:
     before = http.get(f"/collections/{curie}").json()
     response = http.patch(f"/collections/{curie}", json=patch)
     assert response.status_code == 422
@@ -104,7 +106,7 @@ def test_shadow_says_why_memory_is_off(http: TestClient, curie: str) -> None:
     assert (again["memory"], again["shadow"]) == ("off", True)
 
 
-def test_answers_in_words_are_served_alike(http: TestClient, variant: Variant, curie: str) -> None:
+def test_worded_answers_follow_the_experiment(http: TestClient, variant: Variant, curie: str) -> None:
     configured(http, curie, experiment=EVERYBODY)
     body = {"collection": curie, "query": QUESTION}
     with OpenAiServer(keyword_handler) as server:
@@ -116,7 +118,7 @@ def test_answers_in_words_are_served_alike(http: TestClient, variant: Variant, c
     assert (retrieval["arm"], retrieval["memory"], retrieval["shadow"]) == (None, "off", True)
 
 
-def test_what_is_explored_is_marked_and_can_be_judged(http: TestClient, curie: str) -> None:
+def test_explored_passages_are_marked_and_accept_verdicts(http: TestClient, curie: str) -> None:
     assert not any(hit["explored"] for hit in ask(http, curie, top_k=3)["passages"])
     configured(http, curie, exploration={"share": 1.0, "slots": 2, "seed": 3})
     answer = ask(http, curie, top_k=3, unit="user")

@@ -41,7 +41,7 @@ def keyed(guarded: Application) -> Keyed:
     return client
 
 
-def test_where_a_key_may_use_no_model_rules_do(keyed: Keyed, model: OpenAiServer, curie: str) -> None:
+def test_session_plans_by_rules_without_llm_scope(keyed: Keyed, model: OpenAiServer, curie: str) -> None:
     client = keyed("asker", "query")
     body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}
     session = client.post("/sessions", json=body).json()
@@ -52,7 +52,7 @@ def test_where_a_key_may_use_no_model_rules_do(keyed: Keyed, model: OpenAiServer
         assert (refused.status_code, refused.json()["scope"]) == (403, "llm")
 
 
-def test_a_workers_calls_are_on_the_budget_of_whoever_asked(
+def test_llm_calls_of_a_worker_use_the_askers_budget(
     keyed: Keyed, guarded: Application, model: OpenAiServer, curie: str
 ) -> None:
     client = keyed("spender", "query", "llm", llm_tokens=1)
@@ -65,7 +65,7 @@ def test_a_workers_calls_are_on_the_budget_of_whoever_asked(
     assert "used up its 1 tokens" in str(session["warnings"] or session["rounds"])
 
 
-def test_whoever_needs_no_key_is_on_no_budget(variant: Variant, model: OpenAiServer, curie: str) -> None:
+def test_session_without_access_keys_has_no_token_budget(variant: Variant, model: OpenAiServer, curie: str) -> None:
     client = TestClient(create_app(variant(llm_base_url=model.base_url, llm_max_attempts=1)))
     body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}
     assert client.post("/sessions", json=body).json()["cost"]["llm_calls"] > 1

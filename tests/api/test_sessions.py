@@ -187,7 +187,7 @@ def test_only_sentences_of_passages_are_evidence(http: TestClient, curie: str) -
         assert go_on(http, session, evidence=[reference]).status_code == 422
 
 
-def test_one_more_round_is_the_planners_where_the_caller_says_nothing(http: TestClient, curie: str) -> None:
+def test_continuation_without_input_runs_a_planner_round(http: TestClient, curie: str) -> None:
     session = start(http, curie, **STEPS | {"budget": {"rounds": 5}})
     assert len(session["rounds"]) == 2
     more = go_on(http, session).json()
@@ -234,7 +234,7 @@ def test_a_job_that_is_cancelled_ends_its_session(http: TestClient, curie: str) 
     assert http.get(accepted["status_url"]).json()["status"] == "cancelled"
 
 
-def test_what_needs_an_llm_says_so(http: TestClient, curie: str) -> None:
+def test_session_options_that_need_an_llm_are_503_without_one(http: TestClient, curie: str) -> None:
     for body in ({"planner": "socratic"}, {"answer": True}, {"stop": {"rule": "llm"}}):
         response = http.post("/sessions", json={"collection": curie, "question": CHAIN} | body)
         assert (response.status_code, response.json()["type"].rsplit(":")[-1]) == (503, "llm-not-configured")
@@ -286,7 +286,7 @@ def test_sessions_are_listed_by_pages_the_latest_first(http: TestClient, curie: 
 
 
 @pytest.mark.parametrize("question", ["Who directed the film Casablanca?", "How tall was Marie Curie?"])
-def test_what_the_corpus_cannot_answer_is_not_found(http: TestClient, curie: str, question: str) -> None:
+def test_unanswerable_session_stops_as_not_found(http: TestClient, curie: str, question: str) -> None:
     session = start(http, curie, planner="pool", question=question, learn=True)
     assert (session["status"], session["stop_reason"]) == ("stopped", "not_found")
     assert [one["queries"] for one in session["rounds"]] == [[question]]

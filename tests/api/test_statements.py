@@ -75,7 +75,7 @@ def test_a_question_of_three_hops_that_nothing_is_recalled_for_takes_nine(http: 
     assert asked(http, curie).statements == SCOPE + OPENED + 2 * HOP + FOUND + COMPARED + LOOK + TEXTS + 1 == 9
 
 
-def test_one_less_is_sent_where_copies_are_shown(http: TestClient, curie: str) -> None:
+def test_uncollapsed_query_sends_one_statement_less(http: TestClient, curie: str) -> None:
     assert asked(http, curie, collapse_duplicates=False).statements == 8
 
 

@@ -180,7 +180,7 @@ def test_the_same_key_at_once_makes_one_job(http: TestClient, live: LiveServer, 
 
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize(("kind", "lines"), [("x-ndjson", 3), ("x-ndjson", 1_200), ("json", 3)])
-def test_a_client_that_hangs_up_leaves_nothing(
+def test_disconnected_upload_leaves_nothing(
     kind: str, lines: int, announced: bool, live: LiveServer, collection: str, counts: Counts, http: TestClient
 ) -> None:
     """Also past the first batch, when lines were staged already."""

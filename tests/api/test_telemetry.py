@@ -56,7 +56,7 @@ def asked(http: TestClient, collection: str, query: str = QUESTION, **headers: s
     return http.post("/query", json={"query": query, "collection": collection}, headers=headers)
 
 
-def test_a_query_is_told_of_with_its_stages(http: TestClient, curie: str) -> None:
+def test_query_is_measured_by_stage(http: TestClient, curie: str) -> None:
     before = told(http)
     answer = asked(http, curie).raise_for_status().json()
     after = told(http)
@@ -72,7 +72,7 @@ def test_a_query_is_told_of_with_its_stages(http: TestClient, curie: str) -> Non
         assert more("engram_stage_seconds_count", stage=stage) == 1, stage
 
 
-def test_a_verdict_is_told_of_with_gains_and_perplexities(
+def test_verdict_is_measured_with_gains_and_perplexities(
     http: TestClient, application: Application, curie: str
 ) -> None:
     before = told(http)
@@ -93,7 +93,7 @@ def test_a_verdict_is_told_of_with_gains_and_perplexities(
     assert more("engram_verdict_seconds_count") == 2
 
 
-def test_the_state_of_the_moment_is_told(http: TestClient, curie: str) -> None:
+def test_metrics_include_the_current_state(http: TestClient, curie: str) -> None:
     now = told(http)
     assert value(now, "engram_postgres_up") == value(now, "engram_redis_up") == 1
     assert value(now, "engram_collections") >= 1
@@ -144,7 +144,7 @@ def test_log_lines_of_a_request_name_it(http: TestClient, curie: str) -> None:
     assert structlog.contextvars.get_contextvars() == {}
 
 
-def test_refusals_that_come_before_any_route_are_told_of(http: TestClient) -> None:
+def test_requests_refused_before_routing_are_measured(http: TestClient) -> None:
     before = told(http)
     answer = http.post("/query", headers={"origin": "https://elsewhere.example"}, json={})
     assert answer.status_code == 403

@@ -51,7 +51,7 @@ def lived(app: TestClient, guarded: Application, collection: str, tenant: str) -
     guarded.runner.run_ready()
 
 
-def test_nothing_of_it_is_left_and_nobody_else_loses_anything(guarded: Application, curie: str) -> None:
+def test_removed_tenant_leaves_nothing_and_others_lose_nothing(guarded: Application, curie: str) -> None:
     tenant = f"acme-{uuid4().hex}"
     docs = f"{tenant}-docs"
     app = client(guarded, tenant, MARK.lower(), ["admin"])
@@ -119,7 +119,7 @@ def test_judges_have_a_quota(guarded: Application, collection: str) -> None:
     assert app.put(f"/collections/{collection}/judges/second", json={"daily_share": 0.5}).status_code == 200
 
 
-def test_a_key_of_another_principal_tells_nothing(guarded: Application, collection: str) -> None:
+def test_idempotency_keys_are_separate_per_principal(guarded: Application, collection: str) -> None:
     """Two that use one Idempotency-Key for different things each get what they asked for."""
     tenant = collection
     one = client(guarded, tenant, "one", ["ingest", "query", "judge", "admin"])

@@ -99,7 +99,7 @@ async def _asked(rates: Rates, headers: Mapping[str, str], times: int) -> list[h
     return [await served.http.get("/work", headers=dict(headers)) for _ in range(times)]
 
 
-def test_whoever_asks_too_often_is_told_when_to_come_again(rates: Rates) -> None:
+def test_rate_limited_request_is_429_with_retry_after(rates: Rates) -> None:
     *through, refused = asyncio.run(_asked(rates, some(), 4))
     assert [answer.status_code for answer in through] == [200, 200, 200]
     assert through[0].headers["ratelimit-policy"] == '"requests";q=3;w=6'
@@ -122,7 +122,7 @@ def test_processes_count_together(rates: Rates, addresses: Servers) -> None:
     assert asyncio.run(_asked(other, headers, 1))[-1].status_code == 429
 
 
-def test_what_redis_counts_is_what_is_counted_here(rates: Rates) -> None:
+def test_redis_and_local_rate_limits_agree(rates: Rates) -> None:
     name = uuid4().hex
     there = [rates.take(name) for _ in range(4)]
     here = [rates._take_here(name, 0.0) for _ in range(4)]
@@ -184,7 +184,7 @@ async def test_the_queue_has_an_end() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("request_", [{}, {"method": "POST", "content": b"{}"}])
-async def test_nobody_waits_for_ever(request_: dict[str, Any]) -> None:
+async def test_queued_request_times_out_with_503(request_: dict[str, Any]) -> None:
     served = Served(Bounds(0, 1, 5, 0.1))
     first, second = await served.begun(2, **request_)
     assert (await second).status_code == 503
@@ -194,7 +194,7 @@ async def test_nobody_waits_for_ever(request_: dict[str, Any]) -> None:
 
 
 @pytest.mark.anyio
-async def test_who_goes_away_leaves_the_queue() -> None:
+async def test_departed_client_leaves_the_queue() -> None:
     served = Served(Bounds(0, 1, 1, 5.0))
     first, second = await served.begun(2)
     second.cancel()
@@ -206,7 +206,7 @@ async def test_who_goes_away_leaves_the_queue() -> None:
 
 
 @pytest.mark.anyio
-async def test_whoever_sends_slowly_keeps_no_slot() -> None:
+async def test_slow_upload_does_not_occupy_a_slot() -> None:
     served = Served(Bounds(0, 1, 0, 0.1))
     end = asyncio.Event()
 
@@ -244,7 +244,7 @@ def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> 
     assert client_address({"client": (host, 1)}) == name
 
 
-def test_nobody_on_loopback_is_limited_and_others_are(application: Application, settings: Settings) -> None:
+def test_rate_limit_defaults_apply_off_loopback_only(application: Application, settings: Settings) -> None:
     def limited(**changed: Any) -> Rates | None:
         with closing(Application(settings.model_copy(update=changed), NOWHERE)) as apart:
             return apart.rates

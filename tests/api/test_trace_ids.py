@@ -112,6 +112,6 @@ def test_others_queries_of_a_trace_are_not_listed(variant: Variant, http: TestCl
     assert found == [[], [query]]
 
 
-def test_a_missing_collection_is_told(http: TestClient) -> None:
+def test_queries_of_a_missing_collection_are_404(http: TestClient) -> None:
     response: httpx.Response = http.get("/queries", params={"collection": "nowhere", "trace_id": "x"})
     assert response.status_code == 404

@@ -39,7 +39,7 @@ def test_without_postgres_the_process_is_alive_and_not_ready(without_postgres: T
     assert (ready.status_code, ready.json()["status"]) == (503, 503)
 
 
-def test_no_secret_of_the_address_is_told(variant: Variant) -> None:
+def test_error_hides_the_database_password(variant: Variant) -> None:
     dead = variant(database_url="postgresql://engram:open-sesame@127.0.0.1:1/engram")
     response = TestClient(create_app(dead), raise_server_exceptions=False).get("/collections")
     assert response.status_code == 503

@@ -61,7 +61,7 @@ def test_whole_numbers_may_be_written_with_a_point(judge: Any, born: int, http: 
     assert (len(answer["passages"]), answer["hops"]) == (2, 1)
 
 
-def test_what_is_not_there_cannot_be_named(
+def test_verdict_on_missing_sentence_is_refused(
     judge: Any, born: int, counts: Counts, application: Application, ingest: Any
 ) -> None:
     other = f"other-{uuid4().hex}"
@@ -114,7 +114,7 @@ def test_verdicts_are_listed_page_by_page(judge: Any, http: TestClient, curie: s
         assert [event["feedback_id"] for event in page["feedback"]] == expected
 
 
-def test_what_is_not_named_stays_unknown(judge: Any, born: int) -> None:
+def test_verdict_changes_only_named_sentences(judge: Any, born: int) -> None:
     for body in ({}, {"supporting": []}, {"none_helped": False}, {"retrieval_success": False}):
         assert judge(**body).json()["changes"] == []
     for body in ({"supporting": [born]}, {"supporting": [born], "complete": False}, {"rejected": [born]}):
@@ -167,7 +167,7 @@ def test_an_examination_probability_lies_between_a_hundredth_and_one(
     assert counts() == before
 
 
-def test_what_helped_was_looked_at(judge: Any, born: int, counts: Counts) -> None:
+def test_examination_probability_is_refused_for_supporting_sentences(judge: Any, born: int, counts: Counts) -> None:
     before = counts()
     for name in ("supporting", "missed"):
         for reference in ({"sentence_id": born, "examined": 0.5}, {**BORN, "examined": 0.5}):

@@ -228,7 +228,7 @@ class TestService:
         assert [query.query_id for query in engram.trace("message-1")] == [found.query_id]
 
     @pytest.mark.usefixtures("working")
-    def test_the_ledger_of_a_pull_is_kept(self, engram: Engram) -> None:
+    def test_pulled_scores_are_stored_and_listed(self, engram: Engram) -> None:
         engram.wait(engram.ingest(CURIE))
         score: PulledScoreIn = {
             "score_id": "a",
@@ -242,7 +242,7 @@ class TestService:
         assert engram.put_pulled_scores("dify", [score]).stored == 1
         assert [one.score_id for one in engram.pulled_scores("dify")] == ["a"]
 
-    def test_what_is_refused_says_why(self, engram: Engram) -> None:
+    def test_refused_request_raises_with_details(self, engram: Engram) -> None:
         with pytest.raises(InvalidRequestError, match="say what helped") as refused:
             engram.feedback(uuid4(), complete=True)
         assert refused.value.errors
@@ -270,13 +270,13 @@ class TestService:
             engram.revoke_access_key(again.key_id)
             assert {made.key_id, again.key_id} <= {key.key_id for key in engram.access_keys()}
 
-    def test_nobody_there(self) -> None:
+    def test_unreachable_service_raises_unreachable_error(self) -> None:
         with pytest.raises(UnreachableError, match="out of reach"), Engram(NOWHERE, retries=0) as engram:
             engram.health()
 
 
 class TestRetries:
-    def test_what_may_be_gone_is_tried_again_under_one_key(self, at_once: list[float]) -> None:
+    def test_failed_request_is_retried_under_one_idempotency_key(self, at_once: list[float]) -> None:
         asked: list[httpx.Request] = []
         answers = [httpx.ConnectError("refused"), (503, {}, {"retry-after": "2"}), (202, ACCEPTED)]
         with client_of(answers, asked) as engram:
@@ -292,14 +292,14 @@ class TestRetries:
             engram.query("x")
         assert (len(asked), len(at_once)) == (3, 2)
 
-    def test_what_stays_is_not_tried_again(self, at_once: list[float]) -> None:
+    def test_permanent_error_is_not_retried(self, at_once: list[float]) -> None:
         asked: list[httpx.Request] = []
         with client_of([(422, {"title": "Invalid"})], asked) as engram, pytest.raises(InvalidRequestError):
             engram.query("x")
         assert (len(asked), at_once) == (1, [])
 
     @pytest.mark.parametrize("body", [[], {"feedback_id": "one"}, "text"])
-    def test_another_service_is_told_from_engram(self, body: Any) -> None:
+    def test_response_of_another_service_raises(self, body: Any) -> None:
         with client_of([(200, body)], []) as engram, pytest.raises(UnreachableError, match="as Engram does"):
             engram.feedback(uuid4(), none_helped=True)
 

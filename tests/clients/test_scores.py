@@ -45,7 +45,7 @@ def test_only_what_lacks_nothing_claims_to_be_whole(answered: EpisodeOut) -> Non
     assert two["complete"] is False, "the third was not looked at"
 
 
-def test_success_is_only_said_by_who_may_vouch(answered: EpisodeOut) -> None:
+def test_success_is_set_only_with_vouching(answered: EpisodeOut) -> None:
     line = {"context_relevance": [1], "context_recall": 0.5, "factual_correctness": 0.75}
     said = scores.verdict(answered, line, vouch=True)
     assert said is not None

@@ -105,9 +105,7 @@ def test_an_answer_in_words_leads_to_the_sentences_it_rests_on(
         assert page.locator(".passage").count() > 0, "what was found stays"
 
 
-def test_a_service_that_is_away_or_refuses_is_told_and_tried_again(
-    opened: Opened, service: str, taught: str
-) -> None:
+def test_console_reports_failures_and_retries(opened: Opened, service: str, taught: str) -> None:
     page = opened(service, place("health", taught))
     page.get_by_text("Quotas").first.wait_for()
     page.route("**/learned?*", lambda route: route.abort())
@@ -318,7 +316,7 @@ def test_no_page_has_what_axe_objects_to(opened: Opened, service: str, taught: s
     assert found == {}
 
 
-def test_the_theme_is_chosen_and_kept(opened: Opened, service: str, curie: str) -> None:
+def test_chosen_theme_persists(opened: Opened, service: str, curie: str) -> None:
     page = opened(service, place("ask", curie))
     page.get_by_label("Question", exact=True).wait_for()
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")

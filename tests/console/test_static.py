@@ -33,7 +33,7 @@ def sources() -> str:
     return whole.hexdigest()
 
 
-def test_what_is_built_is_of_these_sources() -> None:
+def test_built_console_matches_its_sources() -> None:
     built = (ROOT / "app/engram/console/SOURCES").read_text(encoding="ascii").strip()
     assert built == sources(), "the console is stale: cd console && npm ci && npm run build"
 
@@ -73,7 +73,7 @@ def test_the_policy_allows_this_service_alone(http: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/console/x.js"])
-def test_the_console_is_in_no_frame_and_sniffed_by_nobody(path: str, http: TestClient) -> None:
+def test_console_sets_security_headers(path: str, http: TestClient) -> None:
     headers = http.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"

@@ -50,7 +50,7 @@ def test_every_dependency_is_a_service_in_a_state_it_can_reach(services: dict[st
                 assert services[other]["restart"] == "no", (name, other)
 
 
-def test_nothing_runs_before_the_migration_and_the_migration_waits_for_postgres(
+def test_services_wait_for_the_migration_and_it_waits_for_postgres(
     services: dict[str, dict[str, Any]],
 ) -> None:
     assert services["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}

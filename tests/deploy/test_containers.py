@@ -152,7 +152,7 @@ def test_asking_and_judging_go_through_it(api: httpx.Client) -> None:
     until(lambda: api.get(f"/feedback/{judged['feedback_id']}?collection=curie").json()["status"] == "applied")
 
 
-def test_the_judge_judges_what_nobody_did(api: httpx.Client) -> None:
+def test_llm_judge_container_judges_open_queries(api: httpx.Client) -> None:
     api.post("/query", json={"collection": "curie", "query": "What lies on the Vistula?"}).raise_for_status()
 
     def judges() -> set[str]:
@@ -223,5 +223,5 @@ def test_a_backup_is_made_and_proved_inside(compose: Compose, api: httpx.Client)
 
 
 @pytest.mark.parametrize("name", ["judge", "api", "worker"])
-def test_told_to_end_they_end_in_time(compose: Compose, api: httpx.Client, name: str) -> None:
+def test_containers_stop_in_time(compose: Compose, api: httpx.Client, name: str) -> None:
     assert compose.stop(compose.running[name]) == 0

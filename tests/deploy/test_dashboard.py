@@ -67,12 +67,12 @@ PROMISED = {
 
 
 @pytest.mark.parametrize("what", PROMISED)
-def test_what_is_promised_is_told(known: dict[str, set[str]], what: str) -> None:
+def test_documented_metrics_exist(known: dict[str, set[str]], what: str) -> None:
     assert PROMISED[what] <= known.keys()
 
 
 @pytest.mark.parametrize("expression", expressions())
-def test_what_is_asked_for_is_told(known: dict[str, set[str]], expression: str) -> None:
+def test_dashboard_queries_use_existing_metrics_and_labels(known: dict[str, set[str]], expression: str) -> None:
     asked = NAME.findall(expression)
     assert asked
     assert set(asked) <= set(known)

@@ -84,7 +84,7 @@ def copied() -> list[str]:
 
 
 @pytest.mark.parametrize("source", copied())
-def test_what_is_copied_exists_and_is_not_ignored(source: str) -> None:
+def test_copied_paths_exist_and_are_not_ignored(source: str) -> None:
     assert (ROOT / source).exists()
     kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert f"!{source}" in kept

@@ -65,7 +65,7 @@ def test_every_image_but_ours_is_found_and_written_down(root: Path) -> None:
     ).read_text(encoding="utf-8")
 
 
-def test_what_is_not_held_is_named(root: Path) -> None:
+def test_unpinned_and_moved_images_are_reported(root: Path) -> None:
     lines = images.wrong(told(), root)
     assert len(lines) == 5
     assert all("by its tag alone" in line for line in lines)

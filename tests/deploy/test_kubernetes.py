@@ -146,7 +146,7 @@ def test_selectors_find_their_pods() -> None:
     assert of("HorizontalPodAutoscaler")[0]["spec"]["scaleTargetRef"]["name"] in labels
 
 
-def test_what_is_not_said_is_closed() -> None:
+def test_network_policies_deny_by_default() -> None:
     policies = {one["metadata"]["name"]: one["spec"] for one in of("NetworkPolicy")}
     closed = policies.pop("engram-nothing-else")
     assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}

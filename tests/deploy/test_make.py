@@ -55,7 +55,7 @@ def test_a_missing_python_is_named(checkout: Path) -> None:
     assert not (checkout / ".venv").exists()
 
 
-def test_a_python_without_venv_is_said_before_anything_is_made(checkout: Path) -> None:
+def test_make_run_fails_early_without_venv_module(checkout: Path) -> None:
     python = stand_in(checkout, 'case "$2" in *ensurepip*) exit 1;; esac')
     done = make(checkout, "run", f"PYTHON={python}")
     assert done.returncode != 0

@@ -45,7 +45,7 @@ ASKED = (question("q1", "a", "b"), question("q2", "b"), question("q3", "b", "c")
 SMALL = Dataset("small", (), ASKED, {}, "", {"q1": UNITS})
 
 
-def test_questions_are_told_apart_by_what_they_share_with_adapted_ones() -> None:
+def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
     # Cosines with q1: 1, 0.8, 0.9, 1; q4 is as near as can be and shares no passage.
     vectors = {
         name: np.array(values, dtype=np.float32)

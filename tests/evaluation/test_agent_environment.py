@@ -77,7 +77,7 @@ def test_turns_are_bounded() -> None:
     assert (worth, terminated, truncated, info["f1"]) == (0.0, False, True, 0.0)
 
 
-def test_what_is_not_begun_or_says_nothing_is_refused() -> None:
+def test_step_before_reset_and_empty_input_are_refused() -> None:
     env = GraphMemoryEnvironment()
     for refused in (lambda: env.step("x"), lambda: env.reset(" ", DOCUMENTS), lambda: env.reset(QUESTION, [])):
         with pytest.raises(InvalidRequestError):

@@ -45,7 +45,7 @@ def test_marks_by_hand(answer: str, accepted: list[str], em: float, f1: float, i
     assert marks(answer, accepted) == {"em": em, "f1": pytest.approx(f1), "contains": inside}
 
 
-def test_nothing_accepted_cannot_be_compared() -> None:
+def test_exact_match_needs_an_accepted_answer() -> None:
     with pytest.raises(ValueError, match="no accepted answer"):
         score_exact_match("Tagus", [])
 
@@ -105,7 +105,7 @@ def test_a_data_set_without_any_label_can_be_answered(answering: Evaluate, few: 
     assert "f1" in line.values
 
 
-def test_what_was_marked_before_the_endpoint_failed_is_kept(
+def test_marks_made_before_an_endpoint_failure_are_reused(
     answering: Evaluate, server: OpenAiServer, sample_dataset: Dataset
 ) -> None:
     several = replace(

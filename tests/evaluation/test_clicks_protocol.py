@@ -32,9 +32,7 @@ def share(passage: str) -> float:
 @pytest.mark.parametrize(
     ("passage", "expected"), [("p1", 1.0), ("p5", 1 / 5), ("p2", 0.1 / 2), ("p10", 0.1 / 10), ("p11", 0.0)]
 )
-def test_what_is_looked_at_and_relevant_is_clicked_and_now_and_then_what_is_not(
-    passage: str, expected: float
-) -> None:
+def test_click_rates_follow_position_and_relevance(passage: str, expected: float) -> None:
     assert share(passage) == pytest.approx(expected, abs=0.02)
 
 
@@ -99,6 +97,6 @@ def test_weighed_silence_is_in_the_log(run_protocol: Evaluate, application: Appl
 
 
 @pytest.mark.parametrize("option", [{"turns": 2}, {"verdicts": "returned"}, {"judge": "llm"}, {"top_k": 3}])
-def test_what_means_nothing_to_clicks_is_refused(option: dict[str, object]) -> None:
+def test_options_foreign_to_clicks_are_refused(option: dict[str, object]) -> None:
     with pytest.raises(InvalidRequestError, match="means nothing to --protocol clicks"):
         replace(Options(protocol="clicks"), **option)

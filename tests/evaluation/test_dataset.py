@@ -116,7 +116,7 @@ def test_a_mistake_in_expansions_is_one_clear_error(folder: Path, row: dict[str,
         load(folder)
 
 
-def test_what_can_only_be_answered_needs_no_labels(folder: Path) -> None:
+def test_answered_questions_need_no_relevance_labels(folder: Path) -> None:
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n", encoding="utf-8")
     answered = {"_id": "q1", "text": "What is first?", "metadata": {"answers": ["A", "the A", "A", " "]}}
     (folder / "queries.jsonl").write_text(lines([answered, *QUERIES[1:]]), encoding="utf-8")

@@ -104,9 +104,7 @@ def test_a_method_sends_and_teaches_its_own_units(
     assert sent == {kind}
 
 
-def test_units_are_made_live_by_the_endpoint_and_kept(
-    expanding: Evaluate, few: Dataset, model: OpenAiServer
-) -> None:
+def test_live_units_are_requested_once_and_stored(expanding: Evaluate, few: Dataset, model: OpenAiServer) -> None:
     """A hypothetical passage is asked for once a question, whatever arms use it, and its price is the query's."""
     passages = {p["id"]: p["text"] for p in few.passages}
     told = {q.text: passages[min(q.relevant)] for q in few.questions}
@@ -135,7 +133,9 @@ def test_units_are_made_live_by_the_endpoint_and_kept(
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in report.phases]
 
 
-def test_what_each_arm_finds_is_answered_and_marked(expanding: Evaluate, few: Dataset, model: OpenAiServer) -> None:
+def test_passages_of_each_arm_are_answered_and_marked(
+    expanding: Evaluate, few: Dataset, model: OpenAiServer
+) -> None:
     """A reader who knows an answer when it sees the gold sentence is right where that passage came first."""
     held = replace(few, questions=tuple(replace(q, answers=(f"Answer of {q.id}",)) for q in few.questions))
     telling = {q.text: (q.answers[0], {gold.text for gold in q.gold}) for q in held.questions}
@@ -194,7 +194,7 @@ def test_feedback_terms_need_no_model(run_protocol: Evaluate, few: Dataset) -> N
     }
 
 
-def test_what_is_lacking_is_said_first(few: Dataset) -> None:
+def test_missing_requirements_are_reported_before_the_run(few: Dataset) -> None:
     def options(**given: Any) -> Options:
         return Options(protocol="expand", **given)
 

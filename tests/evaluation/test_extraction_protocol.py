@@ -84,7 +84,7 @@ def test_facts_cost_fewer_tokens_than_passages(application: Application, folder:
     assert found["alignment"]["0.6"]["precision"] == 1.0  # "Nils August Holm" joins "Nils Holm", alone it is new
 
 
-def test_predicates_said_of_few_are_not_shown(application: Application, dataset: Dataset) -> None:
+def test_rare_predicates_are_left_out(application: Application, dataset: Dataset) -> None:
     assert measure_functional(read_corpus(dataset, application.language).facts) == {}
 
 
@@ -136,7 +136,7 @@ def test_the_command_measures_without_a_server(folder: Path, application: Applic
 
 
 @pytest.mark.parametrize("given", [{"turns": 3}, {"seeds": (1,)}, {"stop_rule": "none"}, {"top_k": 3}])
-def test_options_of_what_asks_and_judges_mean_nothing(given: dict[str, Any]) -> None:
+def test_options_foreign_to_extraction_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="means nothing to --protocol extraction"):
         Options(protocol="extraction", **given)
 

@@ -17,7 +17,7 @@ def test_scores_are_scaled_over_the_candidates() -> None:
     assert scale_scores([]) == {}
 
 
-def test_a_vote_adds_one_to_each_cited_passage_and_never_falls_below_nothing() -> None:
+def test_votes_add_one_per_citation_and_stay_nonnegative() -> None:
     votes = Votes()
     votes.learn(thumb("b", "c"), scale_scores(SCORED))
     votes.learn(thumb("a", up=False), scale_scores(SCORED))

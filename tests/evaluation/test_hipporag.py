@@ -57,7 +57,7 @@ def test_a_subject_is_found(corpus: Any, subject: str, value: str, passage: str,
 
 
 @pytest.mark.parametrize(("subject", "value"), [("Titan", "Eve Low"), ("Vortex 2", "Ben Ito"), ("Nobody", "1801")])
-def test_what_cannot_be_told_is_left_open(corpus: Any, subject: str, value: str) -> None:
+def test_ambiguous_fact_is_left_unresolved(corpus: Any, subject: str, value: str) -> None:
     assert corpus.find(subject, [value], "Who was it?") is None
 
 

@@ -95,7 +95,7 @@ def test_the_tables_are_those_of_the_markdown_page(tmp_path: Path) -> None:
     assert {cell for cell in cells if cell and not set(cell) <= set("-: ")} <= shown
 
 
-def test_what_is_measured_cannot_write_elements(tmp_path: Path) -> None:
+def test_report_page_escapes_measured_text(tmp_path: Path) -> None:
     bad = "<script>alert('x')</script>&\""
     path = write(tmp_path, "plain", "similar", turned([bad, "b"], [bad], 1))
     document = json.loads(path.read_text(encoding="utf-8"))

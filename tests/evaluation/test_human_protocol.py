@@ -58,7 +58,7 @@ def test_words_are_verdicts_and_as_sure_as_they_are_far_from_the_middle() -> Non
     assert mean_value(["Excellent", "Acceptable", "Bad"]) == pytest.approx((1 + 2 / 3 + 0) / 3)
 
 
-def test_raters_agree_if_nobody_is_on_another_side_of_any_passage() -> None:
+def test_raters_agree_unless_they_split_on_a_passage() -> None:
     assert is_agreed([Rated("a", ("Excellent", "Acceptable")), Rated("b", ("Bad", "Could be Improved"))])
     assert not is_agreed([Rated("a", ("Excellent", "Excellent")), Rated("b", ("Bad", "Acceptable"))])
 
@@ -95,14 +95,14 @@ def test_a_rater_is_held_out_of_all_passages_of_a_question(rated: Dataset) -> No
     assert {held for seed in range(9) for _, held in split(of_two, None, seed).taught} == {0, 1}
 
 
-def test_nothing_can_be_held_out_where_one_person_rated(rated: Dataset, run_protocol: Evaluate) -> None:
+def test_split_needs_ratings_by_several_people(rated: Dataset, run_protocol: Evaluate) -> None:
     alone = {key: tuple(Rated(p.passage_id, p.words[:1]) for p in pairs) for key, pairs in rated.ratings.items()}
     for without in (alone, {}):
         with pytest.raises(InvalidRequestError, match="too few ratings"):
             split(replace(rated, ratings=without), None, 0)
 
 
-def test_what_people_say_is_learned_and_what_they_did_not_see_is_left_alone(
+def test_human_ratings_are_learned_and_unseen_sentences_left_alone(
     rated: Dataset, run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[Question, Verdict]] = []
@@ -164,8 +164,6 @@ def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Ev
     assert line in page
 
 
-def test_questions_that_nobody_rated_and_nobody_labelled_measure_nothing(
-    rated: Dataset, run_protocol: Evaluate
-) -> None:
+def test_unlabelled_data_set_is_refused(rated: Dataset, run_protocol: Evaluate) -> None:
     with pytest.raises(InvalidRequestError, match="labels no passage as relevant, so --protocol cold"):
         run_protocol("cold", replace(rated, name=f"none-{uuid4().hex[:8]}", questions=()))

@@ -120,7 +120,7 @@ def test_it_tells_what_the_sentences_state_and_nothing_else(endpoint: Callable[.
         assert llm.usage.prompt_tokens > llm.usage.completion_tokens > 0
 
 
-def test_it_errs_as_often_as_it_is_told_to_and_the_same_way_again(endpoint: Callable[..., Llm]) -> None:
+def test_oracle_errs_at_the_configured_rate_and_reproducibly(endpoint: Callable[..., Llm]) -> None:
     def replies(error_rate: float, seed: int = 0) -> list[bool | None]:
         found: list[bool | None] = []
         with endpoint(error_rate, seed) as llm:
@@ -167,7 +167,7 @@ def test_replies_do_not_depend_on_who_asks_meanwhile(endpoint: Callable[..., Llm
     assert not wrong
 
 
-def test_what_is_no_prompt_of_the_service_is_refused(dataset: Dataset) -> None:
+def test_unknown_prompt_is_refused(dataset: Dataset) -> None:
     with ChatServer(Oracle(dataset)) as server, httpx.Client(timeout=60) as client:
         url = f"{server.base_url}/chat/completions"
         unknown = client.post(url, json={"messages": [{"role": "system", "content": "Sing."}]})

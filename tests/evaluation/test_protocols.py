@@ -142,7 +142,7 @@ def test_passages_alone_teach_the_judged_questions(
     assert_verified(application, collection)
 
 
-def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
+def test_oracle_of_returned_passages_supports_unselected_sentences() -> None:
     more = [ShownSentence(70, "b", "B did.", selected=False), ShownSentence(80, "b", "B did not.", selected=False)]
     returned = OracleJudge("returned").verdict(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
     assert returned is not None

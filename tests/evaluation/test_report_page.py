@@ -112,7 +112,7 @@ def noise_rows() -> list[dict[str, Any]]:
     ]
 
 
-def test_what_flipped_verdicts_cost_by_hand(tmp_path: Path) -> None:
+def test_noise_rows_match_hand_computed_gains(tmp_path: Path) -> None:
     keys = ("arm", "group", "turn", "n")
     lines = [
         TableLine(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys})
@@ -158,7 +158,7 @@ def test_evolved_keys_have_tables_of_their_own(tmp_path: Path) -> None:
     assert "engram evaluate musique --protocol adapt\nengram evaluate scifact --protocol adapt" in page
 
 
-def test_what_is_no_report_is_named(tmp_path: Path) -> None:
+def test_invalid_or_duplicate_reports_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportFileError, match="there is no JSON report"):
         gather([tmp_path])
     path = write(tmp_path, "2wiki", "cold", cold(0.5))

@@ -42,7 +42,7 @@ TOY = [
         ("abcdefg", "gfedxa", 0.0),
     ],
 )
-def test_all_found_is_all_or_nothing(relevant: str, ranking: str, all_found: float) -> None:
+def test_all_at_k_needs_every_relevant_passage(relevant: str, ranking: str, all_found: float) -> None:
     (scored,) = score([QuestionResult(question("q", *relevant), list(ranking))])
     assert scored.values["all@5"] == all_found
 

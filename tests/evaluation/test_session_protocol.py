@@ -117,7 +117,7 @@ def test_without_an_endpoint_the_pool_goes_by_rules(run_protocol: Evaluate, data
         arms(["tree"], 3, (), (), llm=False)
 
 
-def test_a_tree_goes_as_far_as_it_is_told(reasoning: Application, dataset: Dataset, tmp_path: Path) -> None:
+def test_tree_respects_rollouts_and_depth(reasoning: Application, dataset: Dataset, tmp_path: Path) -> None:
     options = Options(
         protocol="session", planners=("tree",), rounds=4, oracle_errors=0.0, top_k=1, rollouts=1, depth=2, limit=1
     )

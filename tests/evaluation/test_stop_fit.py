@@ -49,7 +49,7 @@ def test_pools_grow_with_the_hops(harness: Harness) -> None:
     assert (np.diff(suffices.astype(int)) >= 0).all()
 
 
-def test_pools_that_all_lack_something_teach_nothing(harness: Harness) -> None:
+def test_fit_refuses_pools_of_one_class(harness: Harness) -> None:
     dataset = load_dataset(Path("sample"))
     with pytest.raises(InvalidRequestError, match="nothing to tell apart"):
         fit_stop([(harness, dataset)], 0, steps, unit="queries")

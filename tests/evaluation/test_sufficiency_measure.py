@@ -41,7 +41,7 @@ class TestFigures:
         assert calibration_error(answers) == pytest.approx((4 * abs(3 / 4 - 3.85 / 4) + 1 * 0.2) / 5)
         assert calibration_error([]) == 0.0
 
-    def test_what_is_told_exactly_has_no_error(self) -> None:
+    def test_exact_predictions_have_no_calibration_error(self) -> None:
         assert calibration_error([told(1.0, held=True), told(0.0, held=False)]) == 0.0
 
     def test_the_least_error_is_what_chance_alone_makes(self) -> None:
@@ -84,7 +84,7 @@ class TestDrawn:
         assert many.ece == pytest.approx(1 - np.exp(-many.loss), abs=0.01)
         assert many.ece_least < 0.05
 
-    def test_nobody_is_judged_and_measured(self) -> None:
+    def test_judged_answers_are_not_measured(self) -> None:
         """Answers with nothing in common: a verdict on one says nothing of another, and much of its own."""
         alone = Prior(np.zeros(6), np.eye(6))
         _, after = measure_draws(alone, np.eye(6), np.array([True] * 6), [4], 20, 0.01)
@@ -126,7 +126,7 @@ def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> 
     }
 
 
-def test_what_is_not_there_is_told(application: Application) -> None:
+def test_questions_without_their_evidence_are_measured(application: Application) -> None:
     sample = load_dataset(Path("sample"))
 
     def begin(_label: str, _total: int) -> Callable[[], None]:

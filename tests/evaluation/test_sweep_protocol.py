@@ -67,7 +67,7 @@ def test_a_setting_is_measured_once(
     assert asked == []
 
 
-def test_what_learns_means_nothing_to_a_sweep() -> None:
+def test_learning_options_are_refused_for_sweeps() -> None:
     for foreign in ({"profile": "paper"}, {"turns": 2}, {"freeze": ("task",)}, {"top_k": 3}):
         with pytest.raises(InvalidRequestError, match="means nothing to --protocol sweep"):
             Options(protocol="sweep", **foreign)  # type: ignore[arg-type]

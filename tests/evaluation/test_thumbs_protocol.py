@@ -77,6 +77,6 @@ def test_every_arm_is_measured_on_every_group(
     assert again.phases == report.phases
 
 
-def test_options_of_other_protocols_mean_nothing() -> None:
+def test_options_foreign_to_thumbs_are_refused() -> None:
     with pytest.raises(InvalidRequestError, match="--turns means nothing to --protocol thumbs"):
         Options(protocol="thumbs", turns=2)

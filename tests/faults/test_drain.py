@@ -32,7 +32,7 @@ def refuses(api: Process) -> bool:
     return False
 
 
-def test_an_api_told_to_end_finishes_what_is_in_hand_and_accepts_no_more(
+def test_terminated_api_finishes_open_requests_and_accepts_no_more(
     application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
 ) -> None:
     ending, arriving = threading.Event(), f"{curie}-arriving"
@@ -68,9 +68,7 @@ def test_an_api_told_to_end_finishes_what_is_in_hand_and_accepts_no_more(
     undo.assert_verified(application, curie)
 
 
-def test_an_api_told_to_end_is_not_ready_at_once_and_serves_until_load_balancers_know(
-    curie: str, start: Start
-) -> None:
+def test_terminated_api_is_unready_and_serves_during_the_shutdown_delay(curie: str, start: Start) -> None:
     api = start("serve", ENGRAM_SHUTDOWN_DELAY_SECONDS="3600").ready()
     with client_of(api) as http:
         assert http.get("/readyz").status_code == 200
@@ -110,7 +108,7 @@ def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
     undo.assert_verified(application, curie)
 
 
-def test_a_worker_told_to_end_applies_the_batch_in_hand_and_takes_no_other(
+def test_terminated_worker_applies_its_batch_and_takes_no_other(
     application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
 ) -> None:
     with in_the_middle(postgres):
@@ -139,7 +137,7 @@ def unwritten(postgres: EmbeddedPostgres) -> Iterator[None]:
         yield
 
 
-def test_a_worker_told_to_end_ingests_the_batch_in_hand_and_goes_on_at_the_next_start(
+def test_terminated_worker_ingests_its_batch_and_resumes_after_restart(
     application: Application, postgres: EmbeddedPostgres, collection: str, start: Start, working: Working
 ) -> None:
     with unwritten(postgres):

@@ -81,7 +81,7 @@ def test_killed_while_keys_evolve(
     assert [row["number"] for row in state.rows(application, curie, "key_generation")] == [1]
 
 
-def test_what_a_dead_worker_held_is_taken_over(
+def test_events_of_a_killed_worker_are_taken_over(
     application: Application,
     curie: str,
     start: Start,
@@ -150,7 +150,7 @@ class TestOrphans:
             ),
         ],
     )
-    def test_what_is_left_behind_is_found(
+    def test_orphaned_rows_are_detected(
         self, application: Application, curie: str, statement: str, found: set[str]
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 8, seed=9), 8)

@@ -55,7 +55,7 @@ def judged(application: Application, collection: str, judges: list[str]) -> list
     return [state.judge(application, collection, query_id, sentences[:2], judge=judge).event.id for judge in judges]
 
 
-def test_a_poisoned_verdict_holds_nobody_back_and_is_applied_once_the_cause_is_mended(
+def test_poisoned_verdict_blocks_no_others_and_is_applied_after_repair(
     application: Application,
     client: TestClient,
     curie: str,

@@ -152,7 +152,7 @@ def clients(*apps: Application) -> list[TestClient]:
     return [TestClient(create_app(app), raise_server_exceptions=False) for app in apps]
 
 
-def test_what_nobody_was_told_of_is_read_as_the_replica_has_it(
+def test_unannounced_write_is_read_from_the_lagging_replica(
     application: Application, second: EmbeddedPostgres, curie: str
 ) -> None:
     (client,) = clients(application)

@@ -60,7 +60,7 @@ def test_long_sections_overlap_by_whole_sentences() -> None:
 
 
 @given(blocks=BLOCKS, size=st.integers(20, 300), part=st.floats(0, 0.9))
-def test_nothing_is_lost_and_nothing_is_too_long(blocks: list[Block], size: int, part: float) -> None:
+def test_passages_keep_all_text_within_the_size(blocks: list[Block], size: int, part: float) -> None:
     made = list(chunks.passages(document(*blocks), size=size, overlap=int(size * part)))
     for passage in made:
         heading = passage.metadata.get("heading")

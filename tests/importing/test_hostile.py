@@ -141,7 +141,7 @@ def test_odd_names_are_written_so_that_anything_can_take_them(tmp_path: Path) ->
     assert names == {"a b.txt", "Zürich 日本.md", "line%0Abreak.txt", "bell%07.txt", "caf%E9.txt"}
 
 
-def test_what_is_no_document_is_named(tmp_path: Path) -> None:
+def test_unsupported_or_missing_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"x")
     with pytest.raises(InvalidRequestError, match="none of the kinds"):
         list_files([tmp_path / "a.png"])

@@ -55,7 +55,7 @@ def test_a_passage_is_as_timely_as_its_best_sentence(
     assert 0 < found["barn"] < 0.1
 
 
-def test_nothing_is_timely_for_a_question_without_a_time(application: Application, curie: str) -> None:
+def test_undated_question_has_no_timely_sentences(application: Application, curie: str) -> None:
     assert timely(application, curie, "never") == {}
 
 
@@ -93,7 +93,7 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
 
 
 @pytest.mark.parametrize("use_memory", [False, True])
-def test_what_is_recalled_joins_a_hop_unless_it_is_gone(
+def test_recalled_sentence_joins_a_hop_unless_deleted(
     application: Application, ingest: Ingest, collection: str, use_memory: bool
 ) -> None:
     ingest({"id": "mill", "text": "Ada Lovelace saw the mill."}, {"id": "barn", "text": "The barn is wet."})
@@ -296,7 +296,7 @@ class TestKeys:
                 found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit, limits))
                 assert_near(found, dict(list(expected.items())[:limit]))
 
-    def test_where_every_key_evolved_none_is_missing(
+    def test_search_finds_all_passages_when_all_keys_evolved(
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
     ) -> None:
         turned = dict(zip(keys.base, reversed(keys.base.values()), strict=True))
@@ -335,7 +335,7 @@ class TestKeys:
 
         assert_near(found, keys.expected(keys.base | {"p1": keys.question}, keys.question))
 
-    def test_a_collection_without_evolved_keys_pays_nothing(
+    def test_collection_without_evolved_keys_needs_no_extra_statements(
         self, application: Application, collection: str, keys: Keys, limits: GraphLimits
     ) -> None:
         ids = list(keys.ids.values())

@@ -177,7 +177,7 @@ class TestCounting:
 
 
 class TestHealing:
-    def test_what_reingesting_left_is_healed(
+    def test_maintenance_repairs_indexes_after_reingestion(
         self, application: Application, ingest: Ingest, collection: str, healthy: None
     ) -> None:
         bodies = [

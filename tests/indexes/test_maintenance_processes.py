@@ -120,7 +120,7 @@ def test_a_worker_heals(application: Application, curie: str, env: dict[str, str
         eventually(lambda: identity(application, index) != before and not leftovers(application))
 
 
-def test_a_worker_told_to_end_gives_up_a_build(
+def test_terminated_worker_abandons_an_index_build(
     application: Application, curie: str, env: dict[str, str], tmp_path: Path
 ) -> None:
     index_all(application)

@@ -100,7 +100,7 @@ def of(application: Application, name: str) -> str:
 
 
 class TestMeasuring:
-    def test_nothing_is_measured_where_nothing_is_wanted(self, application: Application, poor: str) -> None:
+    def test_index_recall_is_not_measured_without_a_target(self, application: Application, poor: str) -> None:
         report = maintained(application, least=0.0)[of(application, poor)]
         assert (report.recall, report.breadth) == (None, None)
         assert read(application, poor).index_recall == {}
@@ -121,7 +121,7 @@ class TestMeasuring:
         assert report.recall is not None
         assert 0.01 <= report.recall < 0.75  # or the other tests would show nothing
 
-    def test_more_than_there_is_to_be_had_is_said(self, application: Application, poor: str) -> None:
+    def test_unreachable_recall_target_is_reported(self, application: Application, poor: str) -> None:
         report = maintained(application, least=0.9999)[of(application, poor)]
         measured = read(application, poor).index_recall["passage"]
         assert report.breadth == index_recall_guard.MOST
@@ -224,7 +224,7 @@ class TestWhatHolds:
             collections.set_index_recall(writer, read(application, poor), "passage", old)
         assert self.again(application, poor).measured_at >= measured.measured_at
 
-    def test_what_was_measured_goes_with_the_index(
+    def test_recall_measurement_of_a_dropped_index_is_discarded(
         self, application: Application, poor: str, measured: IndexRecall
     ) -> None:
         target = read(application, poor)

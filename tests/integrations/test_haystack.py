@@ -60,6 +60,6 @@ def test_a_thumb_counts_once(retriever: EngramRetriever, service: str, curie: st
             mark_helpful(engram, [Document(content="a")])
 
 
-def test_what_the_service_refuses_is_an_error(service: str) -> None:
+def test_service_refusal_raises(service: str) -> None:
     with pytest.raises(NotFoundError):
         EngramRetriever(service, "nowhere").run("Who discovered radium?")

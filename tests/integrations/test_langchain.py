@@ -72,6 +72,6 @@ def test_only_the_latest_runs_are_remembered(retriever: EngramRetriever, service
             short.queries(runs[0])
 
 
-def test_what_the_service_refuses_is_an_error(retriever: EngramRetriever) -> None:
+def test_service_refusal_raises(retriever: EngramRetriever) -> None:
     with pytest.raises(NotFoundError):
         retriever.model_copy(update={"collection": "nowhere"}).invoke(QUESTION)

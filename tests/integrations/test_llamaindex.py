@@ -56,6 +56,6 @@ def test_nodes_of_others_are_refused(service: str) -> None:
         mark_helpful(engram, [NodeWithScore(node=TextNode(text="a"), score=1.0)])
 
 
-def test_what_the_service_refuses_is_an_error(service: str) -> None:
+def test_service_refusal_raises(service: str) -> None:
     with pytest.raises(NotFoundError):
         EngramRetriever(service, collection="nowhere").retrieve(QUESTION)

@@ -154,7 +154,7 @@ def test_the_same_text_is_kept_once(service: str, collection: str) -> None:
         ("ask", {"question": "Who?", "passages": 0}, "greater than or equal"),
     ],
 )
-def test_a_refusal_is_said_to_the_agent(
+def test_agent_sees_a_refusal(
     service: str, collection: str, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
     async def story(agent: Client) -> Any:
@@ -165,7 +165,7 @@ def test_a_refusal_is_said_to_the_agent(
     assert words in result.content[0].text
 
 
-def test_a_service_that_is_away_is_said_too(collection: str) -> None:
+def test_agent_sees_an_unreachable_service(collection: str) -> None:
     async def story(agent: Client) -> Any:
         return await agent.call_tool("ask", {"question": "Who?"})
 

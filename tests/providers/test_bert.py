@@ -33,7 +33,7 @@ def shape(folder: ModelFolder) -> bert_graph.Shape:
 
 
 class TestWithoutTorch:
-    def test_nothing_of_torch_is_imported_or_started_and_no_file_is_left(self, tmp_path: Path) -> None:
+    def test_onnx_embedder_needs_no_torch_and_leaves_no_files(self, tmp_path: Path) -> None:
         program = f"""
 import subprocess, sys
 for name in ("torch", "transformers", "sentence_transformers", "onnx"):

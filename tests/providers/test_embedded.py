@@ -56,7 +56,7 @@ def server(folder: Path) -> Iterator[EmbeddedRedis]:
         yield server
 
 
-def test_postgres_keeps_pages_in_the_memory_it_is_told(folder: Path) -> None:
+def test_embedded_postgres_uses_the_configured_memory(folder: Path) -> None:
     with (
         EmbeddedPostgres(folder / "postgres", memory_mb=48) as server,
         sqlalchemy.create_engine(server.url).connect() as connection,
@@ -128,7 +128,7 @@ def test_postgres_keeps_vectors_over_a_restart_and_leaves_no_trace_outside(folde
     assert not again.socket_directory.exists() or not list(again.socket_directory.iterdir())
 
 
-def test_another_process_attaches_and_its_end_changes_nothing(
+def test_attached_process_can_end_without_stopping_the_servers(
     folder: Path, postgres: EmbeddedPostgres, server: EmbeddedRedis
 ) -> None:
     other = owner_process(folder)

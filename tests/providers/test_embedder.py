@@ -141,7 +141,7 @@ class TestVectors:
             for vectors in pool.map(lambda _: onnx_embedder.embed(texts), range(8)):
                 assert_allclose(vectors, expected, atol=1e-5)
 
-    def test_what_follows_the_window_counts(self, onnx_embedder: Embedder) -> None:
+    def test_text_beyond_the_first_window_affects_the_vector(self, onnx_embedder: Embedder) -> None:
         head, whole, question = onnx_embedder.embed([FILLER, FILLER + TAIL, "How do plants make sugar?"])
         assert head @ whole < 0.95
         assert question @ whole > question @ head + 0.1
@@ -241,7 +241,7 @@ class TestExport:
         again = load_embedder(str(tiny_model), "onnx", cache_directory, threads=1, batch_size=8)
         assert_allclose(again.embed(TEXTS[:1]), first.embed(TEXTS[:1]), atol=1e-5)
 
-    def test_interrupted_export_leaves_nothing(
+    def test_interrupted_export_leaves_no_files(
         self, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         import torch

@@ -104,7 +104,7 @@ def test_the_order_is_that_of_index_and_not_of_the_list(
     ],
     ids=["overloaded", "broken twice", "hung up"],
 )
-def test_what_may_succeed_later_is_tried_again(
+def test_transient_failures_are_retried(
     server: ModelServer, connect: Callable[..., EndpointEmbedder], failures: list[Failure]
 ) -> None:
     embedder = connect()
@@ -250,7 +250,7 @@ def test_a_short_text_that_the_server_refuses_is_an_error_with_its_words(
         embedder.embed(["a"])
 
 
-def test_a_key_is_sent_and_a_refused_one_is_not_shown(connect: Callable[..., EndpointEmbedder]) -> None:
+def test_refused_api_key_is_not_shown(connect: Callable[..., EndpointEmbedder]) -> None:
     with ModelServer(vectors_of, api_key="right") as guarded:
         assert connect(url=guarded.base_url, api_key="right").embed(["a"]).shape == (1, DIMENSION)
         with pytest.raises(

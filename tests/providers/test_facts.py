@@ -111,7 +111,9 @@ def test_later_sentences_speak_of_the_topic(
         ("She painted after the novel Nora by Otto Krag.", "painted by", "Otto Krag"),
     ],
 )
-def test_what_is_not_said_of_the_topic(rules: RuleLanguage, sentence: str, predicate: str, name: str) -> None:
+def test_sentence_about_another_subject_gives_no_fact_of_the_topic(
+    rules: RuleLanguage, sentence: str, predicate: str, name: str
+) -> None:
     assert ("Ada Berg", predicate, name) not in said(rules, "Ada Berg", LEAD, sentence)
 
 
@@ -136,7 +138,7 @@ def test_what_is_not_said_of_the_topic(rules: RuleLanguage, sentence: str, predi
         ),
     ],
 )
-def test_what_is_said_of_a_part_is_not_said_of_the_whole(
+def test_fact_about_a_part_is_not_attributed_to_the_whole(
     rules: RuleLanguage, sentence: str, expected: tuple[str, str, str] | None, wrong: tuple[str, str, str]
 ) -> None:
     facts = said(rules, "Blue Harbour", "Blue Harbour is a 1951 drama film.", sentence)
@@ -202,7 +204,7 @@ def test_a_passage_without_a_title_says_things_of_its_names(rules: RuleLanguage)
 @pytest.mark.parametrize(
     "text", ["", " ", "(", ")", "()", ", , .", "1998", "is", "Ada Berg", "of of of", "’s", "a (b (c) d"]
 )
-def test_text_that_says_nothing(rules: RuleLanguage, title: str | None, text: str) -> None:
+def test_text_without_facts_gives_none(rules: RuleLanguage, title: str | None, text: str) -> None:
     assert facts_of(rules, title, text) == []
 
 

@@ -40,7 +40,7 @@ def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it never came about")
 
 
-def test_what_comes_while_one_is_encoded_is_one_batch_next() -> None:
+def test_requests_during_encoding_form_one_next_batch() -> None:
     slow = Slow()
     gather = Gather(slow)
     with ThreadPoolExecutor(32) as pool:
@@ -72,7 +72,7 @@ def test_a_long_text_joins_no_batch() -> None:
     assert slow.calls == [[long], ["a"]]
 
 
-def test_many_texts_wait_for_nobody() -> None:
+def test_large_batches_are_encoded_without_waiting() -> None:
     slow = Slow()
     gather = Gather(slow)
     with ThreadPoolExecutor(2) as pool:
@@ -84,7 +84,7 @@ def test_many_texts_wait_for_nobody() -> None:
         assert (len(one.result(10)), len(many.result(10))) == (1, FEW_TEXTS + 1)
 
 
-def test_an_error_is_of_whoever_brought_it() -> None:
+def test_error_reaches_only_its_caller() -> None:
     slow = Slow()
     gather = Gather(slow)
     with ThreadPoolExecutor(4) as pool:

@@ -49,7 +49,7 @@ def test_keywords_are_words_as_they_are_written_and_stand_for_their_terms() -> N
 
 
 @pytest.mark.parametrize("building", BUILDINGS)
-def test_nothing_to_build_from_falls_back_to_the_text(building: KeyBuilding) -> None:
+def test_key_text_falls_back_to_the_passage_text(building: KeyBuilding) -> None:
     assert key_text(building, None, "It is that.", []) == "It is that."
 
 

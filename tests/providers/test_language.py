@@ -44,7 +44,7 @@ def test_equal_names_share_a_key(surface: str, key: str) -> None:
 
 
 @given(st.text())
-def test_normalising_twice_changes_nothing(surface: str) -> None:
+def test_normalisation_is_idempotent(surface: str) -> None:
     key = normalise_entity(surface)
 
     assert normalise_entity(key) == key
@@ -164,7 +164,7 @@ def test_questions_from_many_threads(rules: RuleLanguage) -> None:
     assert [analysis.entities for analysis in found] == [(f"Lund {n} of Ruritania{n}",) for n in range(400)]
 
 
-def test_missing_pipeline_is_said_once_and_rules_serve() -> None:
+def test_missing_pipeline_warns_once_and_falls_back_to_rules() -> None:
     with capture_logs() as logs:
         language = load_language("en_no_such_pipeline")
 

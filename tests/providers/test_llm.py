@@ -109,7 +109,7 @@ class TestUseCases:
         assert "[1] Ada was born in Lisbon.\n[2] Lisbon lies" in user_message(server)
 
     @pytest.mark.parametrize("sentences", [SENTENCES, dict(SENTENCES)])
-    def test_support_is_told_by_the_callers_ids(self, server: OpenAiServer, llm: Llm, sentences: Any) -> None:
+    def test_support_is_returned_by_the_callers_ids(self, server: OpenAiServer, llm: Llm, sentences: Any) -> None:
         server.queue(SUPPORTING)
 
         judgement = llm.judge_support("On which river was Ada born?", sentences, "the Tagus")
@@ -143,13 +143,13 @@ class TestUseCases:
             llm.grade("Which river?", [], "Tagus")
         assert server.requests == []
 
-    def test_what_is_right_strictly_is_right_leniently(self, server: OpenAiServer, llm: Llm) -> None:
+    def test_strict_grade_implies_lenient_grade(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue('{"strict": true, "lenient": false}', '{"strict": true, "lenient": true}')
 
         assert llm.grade("Which river?", ["Tagus"], "Tagus") == Grade(strict=True, lenient=True)
         assert "right strictly is right leniently" in server.requests[1].json["messages"][-1]["content"]
 
-    def test_nothing_to_read_is_no_call(self, server: OpenAiServer, llm: Llm) -> None:
+    def test_empty_input_makes_no_llm_call(self, server: OpenAiServer, llm: Llm) -> None:
         assert llm.extract_time_constraint("  ") is None
         assert llm.is_sufficient("Who?", []) is False
         assert llm.judge_support("Who?", {}, "Ada") == Judgement((), None, ())
@@ -222,7 +222,7 @@ class TestProtocol:
         assert ask(llm)
         assert formats(server) == ["json_schema", "json_object", "json_object", None, None]
 
-    def test_what_an_endpoint_refused_is_remembered_by_all_that_share_the_client(
+    def test_refused_response_format_is_remembered_across_shared_clients(
         self, server: OpenAiServer, llm: Llm
     ) -> None:
         server.queue(Reply("no response_format", status=400), YES, YES)
@@ -437,7 +437,7 @@ class TestFailures:
 
 
 class TestSecrets:
-    def test_the_key_is_never_shown(self, server: OpenAiServer, llm: Llm, caplog: pytest.LogCaptureFixture) -> None:
+    def test_api_key_is_never_shown(self, server: OpenAiServer, llm: Llm, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)
         server.queue(
             Reply(f"Incorrect API key provided: {KEY[:5]}***", status=401),

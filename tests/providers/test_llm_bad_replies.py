@@ -278,7 +278,7 @@ def test_a_refusal_is_no_reply(use: Use, server: OpenAiServer, llm: Llm, refusal
     check_refused(use, server, llm, refusal)
 
 
-def test_a_refusal_by_the_endpoint_is_told_apart_from_a_failure(use: Use, server: OpenAiServer, llm: Llm) -> None:
+def test_refusal_and_failure_raise_different_errors(use: Use, server: OpenAiServer, llm: Llm) -> None:
     server.queue(Reply("The response was filtered.", status=400), Reply("overloaded", status=503))
     with pytest.raises(LlmRefusalError, match="filtered"):
         use.call(llm)

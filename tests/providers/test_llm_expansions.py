@@ -108,7 +108,7 @@ def test_an_unusable_reply_is_asked_for_again(
 
 
 @pytest.mark.parametrize("method", WORDINGS)
-def test_what_can_be_read_fits_a_verdict(method: WordedMethod, server: OpenAiServer, llm: Llm) -> None:
+def test_longest_expansion_reply_fits_a_verdict(method: WordedMethod, server: OpenAiServer, llm: Llm) -> None:
     """The longest reply that is accepted gives units that POST /feedback takes."""
     terms = [f"{n:03}" + "x" * 197 for n in range(40)]
     longest = {

@@ -67,7 +67,7 @@ def test_names_first_then_relations_among_them(server: OpenAiServer, llm: Llm) -
         "Ada Berg was born in Lund.",
     ],
 )
-def test_what_is_not_in_the_lists_is_asked_for_again_and_then_refused(
+def test_unusable_fact_reply_is_retried_once_and_then_refused(
     server: OpenAiServer, llm: Llm, unusable: str
 ) -> None:
     server.queue(unusable)
@@ -95,7 +95,7 @@ def test_the_rules_read_what_the_model_does_not(server: OpenAiServer, llm: Llm, 
     assert "facts_by_rules_instead" in {entry["event"] for entry in logs}
 
 
-def test_nothing_is_asked_about_nothing(server: OpenAiServer, llm: Llm) -> None:
+def test_empty_fact_input_makes_no_llm_call(server: OpenAiServer, llm: Llm) -> None:
     assert llm.extract_entities("Ada Berg", []) == []
     assert llm.extract_relations(None, [(1, "Ada.")], ["Ada"]) == []
     assert llm.maintain_facts([], " ") == FactCorrection((), ())

@@ -41,11 +41,11 @@ def many(count: int) -> list[str]:
         (["!!!", " "], ("!!!",)),
     ],
 )
-def test_what_is_a_name(surfaces: list[str], kept: tuple[str, ...]) -> None:
+def test_distinct_entities_keeps_names(surfaces: list[str], kept: tuple[str, ...]) -> None:
     assert select_distinct_entities(surfaces, 10) == kept
 
 
-def test_a_long_text_is_not_kept() -> None:
+def test_long_names_are_not_cached() -> None:
     before = _kept_key.cache_info().currsize
 
     assert normalise_entity("The " * 5_000 + "End of Lund") == "end of lund"

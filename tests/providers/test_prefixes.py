@@ -78,7 +78,7 @@ def test_vectors_that_differ_have_fingerprints_that_differ() -> None:
     assert PrefixedEmbedder(Counting(), NO_PREFIXES, None, "its name").fingerprint == Counting.fingerprint
 
 
-def test_more_numbers_than_there_are_cannot_be_kept() -> None:
+def test_dimension_beyond_the_model_is_refused() -> None:
     with pytest.raises(
         ConfigurationError, match=r"^counting gives 4-dimensional vectors, but ENGRAM_EMBEDDING_DIM"
     ):

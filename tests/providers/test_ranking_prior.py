@@ -51,7 +51,7 @@ def load_general(path: Path | None = None) -> RankingPrior:
     return load_priors(path).general
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     prior = some_prior()
     read = load_general(
         write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"), some_enough()))
@@ -90,7 +90,7 @@ def test_the_name_is_that_of_the_numbers() -> None:
     assert len({name, *(from_json(as_json(first, prior, (), some_enough())).name for first, prior in others)}) == 4
 
 
-def test_what_is_enough_is_named_by_its_numbers_and_those_of_the_ranking() -> None:
+def test_sufficiency_name_depends_on_both_priors() -> None:
     read = from_json(content())
     refitted = from_json(as_json(some_first(), some_prior(), (), some_enough(1)))
     reranked = from_json(as_json(some_first(), some_prior(1), (), some_enough()))
@@ -180,7 +180,7 @@ def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         (content(precision=np.ones((SIZE, SIZE)).tolist()), "symmetric and positive definite"),
     ],
 )
-def test_what_is_no_prior_is_refused_in_one_line(tmp_path: Path, damaged: object, message: str) -> None:
+def test_damaged_prior_is_refused_in_one_line(tmp_path: Path, damaged: object, message: str) -> None:
     path = write(tmp_path / "prior.json", damaged)
     with pytest.raises(ConfigurationError) as refusal:
         load_general(path)
@@ -190,7 +190,7 @@ def test_what_is_no_prior_is_refused_in_one_line(tmp_path: Path, damaged: object
     assert "\n" not in refusal.value.detail
 
 
-def test_what_cannot_be_read_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_unreadable_prior_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{broken", encoding="utf-8")
     (tmp_path / "empty.json").touch()
     (tmp_path / "latin.json").write_bytes(b"\xff{}")

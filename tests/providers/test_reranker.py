@@ -113,6 +113,6 @@ def test_a_folder_that_is_too_slow_is_left(tmp_path: Path, monkeypatch: pytest.M
         folder.close()
 
 
-def test_what_is_no_folder_of_a_model_is_refused(tmp_path: Path) -> None:
+def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"^ENGRAM_RERANKER_FOLDER: .* has no config\.json\.$"):
         FolderReranker(tmp_path)

@@ -45,7 +45,7 @@ def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
         {"hidden": [[1, 2, 3]]},
     ],
 )
-def test_what_holds_no_weights_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_file_without_stop_weights_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="holds no weights of a stop"):
         load_stop(written(tmp_path / "stop.json", **wrong))
     with pytest.raises(ConfigurationError, match="holds no weights of a stop"):
@@ -71,7 +71,7 @@ def test_a_cross_encoder_reads_question_and_text_together(folder: Path) -> None:
     assert cross.name.startswith("tiny-cross ")
 
 
-def test_what_is_no_cross_encoder_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_folder_without_a_cross_encoder_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"has no config\.json"):
         CrossEncoder(tmp_path)
     several = shutil.copytree(folder, tmp_path / "several")

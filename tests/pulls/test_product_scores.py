@@ -113,7 +113,7 @@ def test_moments(value: Any, found: datetime) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "soon", True, 1e30])
-def test_what_is_no_moment_is_refused(value: Any) -> None:
+def test_invalid_timestamp_is_refused(value: Any) -> None:
     with pytest.raises(ScoreShapeError):
         moment({"at": value}, "at")
 
@@ -230,7 +230,7 @@ class TestOpenWebUi:
         assert score is not None
         assert (score.trace_id, score.rating, score.reason, score.author) == ("m", rating, reason, "user-1")
 
-    def test_what_belongs_to_no_message_or_compares_models_is_left_out(self) -> None:
+    def test_arena_and_detached_feedback_is_left_out(self) -> None:
         arena = open_webui_feedback("a", "m", 1)
         arena["meta"]["arena"] = True
         assert open_webui_feedbacks.score_of_feedback(arena) is None

@@ -154,7 +154,7 @@ def test_a_pull_that_breaks_off_goes_on_and_counts_once(
     assert sorted(one["query_id"] for one in ratings.ratings) == sorted([query, other])
 
 
-def test_what_was_sent_before_a_crash_is_sent_again_under_its_key(
+def test_pull_after_a_crash_reuses_idempotency_keys(
     pull: Pull,
     langfuse: LangfuseServer,
     ratings: RatingRecorder,
@@ -193,7 +193,7 @@ def test_an_earlier_score_counts_again_after_a_quick_pass(
     assert ratings.current() == {("langfuse", query): "down"}
 
 
-def test_a_dry_run_sends_and_stores_nothing(
+def test_dry_run_sends_and_stores_no_scores(
     pull: Pull, langfuse: LangfuseServer, ratings: RatingRecorder, ask: Ask, trace: str
 ) -> None:
     query = ask(trace)

@@ -45,7 +45,7 @@ def test_collections_live_on_single_nodes_and_learn_there(
     assert all(report.clean for report in application.verify.verify_all(1) if report.collection in names)
 
 
-def test_its_schema_is_as_it_should_be_and_what_lacks_is_told(application: Application) -> None:
+def test_distributed_schema_is_complete_and_missing_parts_are_reported(application: Application) -> None:
     assert schema_drift.list_missing(application.database) == []
     key = "sentence_passage_fkey"
     with application.database.write_long() as writer:
@@ -71,7 +71,7 @@ def test_a_past_moment_is_brought_back(application: Application, curie: str) -> 
     undo.assert_same(past.corpus(application, name), past.corpus(application, curie))
 
 
-def test_distributing_again_does_nothing(application: Application) -> None:
+def test_distribution_is_idempotent(application: Application) -> None:
     with application.database.write_long() as writer:
         spread = citus_distribution.distribute(writer, hnsw_ef_search=100)
     assert (spread.tables, spread.references, spread.foreign_keys) == (0, 0, 0)

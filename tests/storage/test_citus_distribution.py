@@ -79,7 +79,7 @@ def test_every_foreign_key_stays_within_the_collection_or_leads_to_what_is_every
         assert row.of not in REFERENCE or row.onto in REFERENCE, row.conname
 
 
-def test_what_numbers_rows_is_a_bigint(application: Application) -> None:
+def test_generated_row_ids_are_bigints(application: Application) -> None:
     with application.database.read() as reader:
         rows = reader.rows(
             f"""
@@ -143,7 +143,7 @@ def test_no_statement_has_a_function_where_citus_refuses_one(refused: re.Pattern
     assert any(refused.search(one) for one in wrong)
 
 
-def test_what_is_looked_for_on_all_nodes_has_a_column() -> None:
+def test_exists_subqueries_select_a_column_on_citus() -> None:
     """Citus joins what the nodes say, and makes no row of none."""
     looked = re.compile(r"EXISTS \(SELECT FROM (\w+)\b([^()]*)\)")
     assert looked.findall("EXISTS (SELECT FROM job WHERE status = 1)") == [("job", " WHERE status = 1")]

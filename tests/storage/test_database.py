@@ -65,7 +65,7 @@ def test_a_failed_statement_takes_the_whole_block_along(database: Database, coll
     assert not exists(database, collection)
 
 
-def test_what_is_executed_ahead_is_there_for_what_is_read_after_it(database: Database, collection: str) -> None:
+def test_reads_see_statements_executed_ahead(database: Database, collection: str) -> None:
     with database.write() as writer:
         with writer.ahead():
             assert writer.execute(INSERT, {"n": collection}) == -1
@@ -77,7 +77,7 @@ def test_what_is_executed_ahead_is_there_for_what_is_read_after_it(database: Dat
 
 
 @pytest.mark.parametrize("reads", [False, True])
-def test_what_is_refused_ahead_raises_and_nothing_is_written(
+def test_refused_pipelined_statement_raises_and_writes_nothing(
     database: Database, collection: str, reads: bool
 ) -> None:
     def write_twice() -> None:
@@ -124,7 +124,7 @@ def test_the_use_after_a_lost_backend_works(
         assert connection.scalar("SELECT pg_backend_pid()") != backend
 
 
-def test_a_backend_lost_in_the_middle_is_unavailable_and_writes_nothing(
+def test_lost_backend_is_unavailable_and_writes_nothing(
     database: Database, bystander: "psycopg.Connection[Any]", collection: str
 ) -> None:
     def write_and_be_cut_off() -> None:
@@ -139,7 +139,7 @@ def test_a_backend_lost_in_the_middle_is_unavailable_and_writes_nothing(
     assert not exists(database, collection)
 
 
-def test_a_backend_lost_while_a_block_is_ahead_of_it_is_unavailable_and_writes_nothing(
+def test_backend_lost_during_a_pipelined_block_is_unavailable_and_writes_nothing(
     database: Database, bystander: "psycopg.Connection[Any]", collection: str
 ) -> None:
     def write_and_be_cut_off() -> None:
@@ -183,7 +183,7 @@ def test_an_administrator_is_not_timed_and_stands_in_no_transaction(addresses: S
         database.close()
 
 
-def test_an_administrator_told_to_stop_gives_up_its_statement(database: Database) -> None:
+def test_stopped_administrator_cancels_its_statement(database: Database) -> None:
     with (
         pytest.raises(UnavailableError, match="user request"),
         database.administer(lambda: True) as administrator,
@@ -227,7 +227,7 @@ def test_a_lock_is_let_go_when_its_block_raises(database: Database) -> None:
         assert held
 
 
-def test_whoever_holds_a_lock_can_still_read_and_write(database: Database) -> None:
+def test_lock_holder_can_read_and_write(database: Database) -> None:
     with database.hold_lock("one") as held, database.read() as reader, database.write() as writer:
         assert held
         assert reader.scalar("SELECT 1") == writer.scalar("SELECT 1")
@@ -284,16 +284,14 @@ def test_a_snapshot_cannot_write_and_leaves_readers_as_they_were(database: Datab
 
 @pytest.mark.parametrize("state", ["53100", "53200", "53300", "57P01", "57P03", "58000", "58030", "08006", "55P03"])
 @pytest.mark.parametrize("kind", ["read", "write"])
-def test_what_the_server_lacks_is_unavailable_and_counts_as_no_try(
-    database: Database, kind: str, state: str
-) -> None:
+def test_server_failure_is_unavailable_and_no_attempt(database: Database, kind: str, state: str) -> None:
     with pytest.raises(UnavailableError, match="as told") as failure, getattr(database, kind)() as connection:
         connection.rows(FAILING.format(state=state))
     assert is_out_of_reach(failure.value)
 
 
 @pytest.mark.parametrize("state", ["40P01", "53400", "54001", "57014"])
-def test_what_a_statement_brings_upon_itself_counts_as_a_try(database: Database, state: str) -> None:
+def test_statement_failure_counts_as_an_attempt(database: Database, state: str) -> None:
     with pytest.raises(UnavailableError, match="as told") as failure, database.write() as writer:
         writer.rows(FAILING.format(state=state))
     assert not is_out_of_reach(failure.value)

@@ -130,7 +130,7 @@ def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str)
     assert client.delete(f"/collections/{curie}").status_code == 204
 
 
-def test_with_the_applications_scope_removed_a_stranger_still_finds_nothing(
+def test_row_security_hides_rows_without_the_application_check(
     secured: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stranger = keyed(secured, f"tenant-{curie}")

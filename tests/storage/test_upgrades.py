@@ -96,7 +96,7 @@ def test_it_is_brought_to_the_present_one_and_works_on(
         assert found["schema"] == "ok"
 
 
-def test_going_back_to_it_and_forth_again_loses_nothing(url: str) -> None:
+def test_downgrade_and_upgrade_lose_no_rows(url: str) -> None:
     revision = _revision(url)
     before = _rows(url)
     migrate(url)

@@ -8,14 +8,14 @@ from engram.runtime.container import Servers
 from engram.storage.wake_stream import WakeStream
 
 
-def test_a_redis_that_is_not_there_is_told_by_false() -> None:
+def test_missing_redis_returns_false() -> None:
     stream = WakeStream("redis://127.0.0.1:1/0")
 
     assert stream.wake([(1, 2)]) is False
     assert stream.ping() is False
 
 
-def test_a_redis_that_never_answers_is_told_by_false(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_redis_returns_false(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engram.storage.wake_stream.SOCKET_TIMEOUT_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         stream = WakeStream(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
@@ -25,7 +25,7 @@ def test_a_redis_that_never_answers_is_told_by_false(monkeypatch: pytest.MonkeyP
         stream.close()
 
 
-def test_a_redis_that_answers_is_told_by_true(addresses: Servers) -> None:
+def test_working_redis_returns_true(addresses: Servers) -> None:
     stream = WakeStream(addresses.redis_url)
 
     assert stream.ping() is True

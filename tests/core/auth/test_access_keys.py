@@ -70,6 +70,6 @@ def test_only_what_is_allowed_covers() -> None:
     assert not Grants.from_mapping({"docs": ["admin"]}).covers(EVERYTHING)
 
 
-def test_what_is_no_scope_is_refused() -> None:
+def test_unknown_scope_is_refused() -> None:
     with pytest.raises(ValueError, match="'write' is no scope"):
         Grants.from_mapping({"docs": ["write"]})

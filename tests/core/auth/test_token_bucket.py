@@ -33,11 +33,11 @@ def test_no_more_is_let_through_than_flowed_in(moments: list[float], rate: float
     assert through <= burst + (max(moments) - min(moments)) * rate + 1e-6
 
 
-def test_a_clock_that_goes_back_brings_nothing() -> None:
+def test_backward_clock_adds_no_tokens() -> None:
     assert take(Bucket(0.0, 10.0), 5.0, 1.0, 2) == (Bucket(0.0, 5.0), False)
 
 
-def test_what_is_told_of_it() -> None:
+def test_token_grant_gives_remaining_tokens_and_waiting_times() -> None:
     told = token_grant(0.25, 0.5, 3, allowed=False)
     assert (told.left, told.retry_seconds, told.full_seconds) == (0, 0.75 / 0.5, 2.75 / 0.5)
 

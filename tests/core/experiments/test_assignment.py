@@ -55,7 +55,7 @@ def test_the_point_is_the_documented_hash() -> None:
     assert point(7, ["off", "read"], "user-1") == pytest.approx(int.from_bytes(digest[:8], "big") / 2**64 * 100)
 
 
-def test_a_unit_is_told_apart_by_all_that_is_hashed() -> None:
+def test_assignment_depends_on_every_hashed_part() -> None:
     assert point(7, ["a", "b"], "u") == point(7, ["a", "b"], "u")
     hashed = [
         (7, ["a", "b"], "u"),
@@ -77,7 +77,7 @@ def small(arms: int) -> st.SearchStrategy[list[float]]:
 
 
 @given(st.tuples(mixed(2), mixed(2)) | st.integers(1, 6).flatmap(lambda arms: st.tuples(small(arms), small(arms))))
-def test_nobody_leaves_an_arm_that_does_not_shrink(changed: tuple[list[float], list[float]]) -> None:
+def test_units_move_only_from_shrinking_to_growing_arms(changed: tuple[list[float], list[float]]) -> None:
     before, after = changed
     for left, entered in moves(before, after):
         if left != entered:

@@ -16,7 +16,7 @@ def test_the_share_of_queries_that_explore_is_met(share: float) -> None:
     assert abs(seen - share * len(SEEDS)) <= 4 * np.sqrt(len(SEEDS) * share * (1 - share))
 
 
-def test_who_explores_at_a_small_share_does_at_a_larger_one() -> None:
+def test_exploring_units_keep_exploring_at_a_larger_share() -> None:
     assert all(explores(0.5, seed) for seed in SEEDS if explores(0.1, seed))
 
 
@@ -46,7 +46,7 @@ def test_weights_are_inverse_to_what_is_known_and_to_the_rank() -> None:
     assert found == pytest.approx([1 / (1 * 1), 1 / (1 * 2), 1 / (4 * 3), 1 / (2 * 4)])
 
 
-def test_what_nobody_touched_is_drawn_more_often() -> None:
+def test_passages_with_less_evidence_are_drawn_more_often() -> None:
     """Of two neighbours the lower, untouched one comes out first, though the upper one is likelier by its rank."""
     chances = weights(np.array([9, 0], dtype=np.int64))
     lower = sum(draw(chances, 1, seed) == [1] for seed in SEEDS)
@@ -68,7 +68,7 @@ def test_room() -> None:
     assert room(1, 5, 4) == 0
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_share_or_evidence_is_refused() -> None:
     with pytest.raises(ValueError, match="share"):
         explores(1.1, 0)
     with pytest.raises(ValueError, match="evidence"):

@@ -35,7 +35,7 @@ def test_share_differences_are_the_published_ones(a: int, m: int, b: int, n: int
     assert (found.low, found.high) == (pytest.approx(low, abs=6e-5), pytest.approx(high, abs=6e-5))
 
 
-def test_a_share_of_nothing_has_no_difference() -> None:
+def test_empty_share_has_no_difference() -> None:
     assert share_difference(Sums(), of_share(1, 2)) is None
     assert share_difference(of_share(1, 2), Sums()) is None
     with pytest.raises(ValueError, match="nothing"):

@@ -40,15 +40,15 @@ class TestMostGain:
         assert (min(gain, compute_largest_gain(1.0, share)) == gain) == (gain <= compute_largest_gain(1.0, share))
         assert math.isclose(compute_largest_gain(1.0, share), share, abs_tol=1e-9)
 
-    def test_a_share_of_one_holds_nobody_back(self) -> None:
+    def test_share_of_one_does_not_limit_gains(self) -> None:
         assert compute_largest_gain(1e-300, 1.0) == 1.0
 
-    def test_what_is_used_up_leaves_nothing(self) -> None:
+    def test_exhausted_gain_budget_allows_no_gain(self) -> None:
         assert compute_largest_gain(0.1, 0.9) == 0.0
         assert compute_largest_gain(0.05, 0.9) == 0.0
 
     @pytest.mark.parametrize(("left", "share"), [(0.0, 0.5), (1.1, 0.5), (0.5, -0.1), (0.5, 1.1), (math.nan, 0.5)])
-    def test_what_is_out_of_range_is_refused(self, left: float, share: float) -> None:
+    def test_shares_out_of_range_are_refused(self, left: float, share: float) -> None:
         with pytest.raises(ValueError, match="must lie in"):
             compute_largest_gain(left, share)
         with pytest.raises(ValueError, match="must lie in"):
@@ -130,7 +130,7 @@ class TestContested:
         said = add_statement(add_statement(add_statement((), "a", 1), "b", 0), "a", 0)
         assert said == (("a", 0), ("b", 0))
 
-    def test_the_words_of_so_many_are_kept(self) -> None:
+    def test_words_of_a_bounded_number_of_judges_are_stored(self) -> None:
         said: Said = ()
         for number in range(JUDGES + 5):
             said = add_statement(said, f"judge {number}", 1)
@@ -139,12 +139,12 @@ class TestContested:
 
 
 class TestCounted:
-    def test_as_many_as_the_cap(self) -> None:
+    def test_comparisons_count_up_to_the_daily_cap(self) -> None:
         assert select_counting([2, 2, 2]) == [True, True, False]
         assert select_counting([2, 2], before=1) == [True, False]
         assert select_counting([0]) == [False]
 
-    def test_what_goes_against_others_never_counts(self) -> None:
+    def test_contested_comparisons_do_not_count(self) -> None:
         caps = [comparisons(2, contested=False), comparisons(2, contested=True), comparisons(None, contested=True)]
         assert select_counting([*caps, comparisons(None, contested=False)]) == [True, False, False, True]
 

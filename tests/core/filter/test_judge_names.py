@@ -15,7 +15,7 @@ def test_case_and_spaces_make_no_other_judge(name: str) -> None:
     "name",
     ["еditor", "ｅditor", "ed\u200bitor", "edıtor", "editor\n", "edit\u00a0or", "", " ", "-editor", "İ", "\u212a"],
 )
-def test_what_looks_like_another_is_no_name(name: str) -> None:
+def test_confusable_judge_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="a name is made of"):
         normalise_name(name)
 

@@ -11,7 +11,7 @@ VERDICT = LoggedVerdict(supports=(1, 4), rejects=(2,))
 
 
 class TestTargets:
-    def test_what_was_activated_and_not_named_counts_as_rejected(self) -> None:
+    def test_activated_unnamed_sentences_count_as_rejected(self) -> None:
         assert VERDICT.targets([1, 2, 3]) == {1: 1, 2: 0, 3: 0, 4: 1}
 
     def test_a_partial_verdict_leaves_it_alone(self) -> None:
@@ -49,7 +49,7 @@ def test_a_passage_is_supported_as_a_whole_or_by_one_of_its_sentences(
 class TestExaminations:
     SILENT = LoggedVerdict(supports=(1,), rejects=(2, 3, 5), examined=(0.25, 0.5, 1.0))
 
-    def test_what_is_supported_or_not_said_was_looked_at(self) -> None:
+    def test_examination_probabilities_exist_for_rejections_only(self) -> None:
         assert self.SILENT.examinations == {2: 0.25, 3: 0.5, 5: 1.0}
         assert VERDICT.examinations == {}
 

@@ -37,7 +37,7 @@ def test_reasons_of_a_thumb_down_do_not_go_with_up(reason: str) -> None:
 
 
 @pytest.mark.parametrize(("reason", "cites"), [("why", False), (None, True)])
-def test_what_is_taken_back_says_nothing(reason: str | None, cites: bool) -> None:
+def test_withdrawn_rating_has_no_meaning(reason: str | None, cites: bool) -> None:
     with pytest.raises(ValueError, match="taken back"):
         find_meaning("withdrawn", reason, has_citations=cites)
 

@@ -50,12 +50,12 @@ class TestWithAllEvents:
 
     @some
     @given(logs())
-    def test_what_goes_against_others_is_what_the_worker_found(self, log: list[Verdict]) -> None:
+    def test_replay_finds_the_contested_verdicts_of_the_worker(self, log: list[Verdict]) -> None:
         assert state_replay.find_opposing_events(words(log)) == learned(log).contested
 
     @some
     @given(logs())
-    def test_audit_rows_that_are_yet_to_be_told_come_out_as_the_worker_wrote_them(self, log: list[Verdict]) -> None:
+    def test_replay_restores_zeroed_audit_rows(self, log: list[Verdict]) -> None:
         made = learned(log)
         untold = [
             replace(row, gain=0.0, residual=0.0, perplexity_before=1.0, perplexity_after=1.0) for row in made.audit

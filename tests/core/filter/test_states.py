@@ -74,7 +74,7 @@ class TestWorkedExamples:
         assert (recall.channel, recall.gain, recall.residual) == (RECALL, pytest.approx(2 / 3), 1.0)
         assert recall.strength == pytest.approx(2 / 3)
 
-    def test_an_event_that_says_nothing_moves_nothing(self) -> None:
+    def test_empty_verdict_moves_no_state(self) -> None:
         moved = told({}, {TASK: unit(1)}, {(1, TASK): SentenceMemory(1, TASK, unit(2))})
         assert [*moved.memories, *moved.supports, *moved.audit, *moved.contested] == []
 
@@ -107,7 +107,7 @@ class TestWorkedExamples:
         assert others == [bits(row) for row in whole.audit if row.sentence_id != 2]
 
     @pytest.mark.parametrize("examined", [0.0, -0.5, 1.01, math.nan])
-    def test_what_nobody_can_have_seen_is_no_observation(self, examined: float) -> None:
+    def test_invalid_examination_probability_is_refused(self, examined: float) -> None:
         memories = {(1, TASK): SentenceMemory(1, TASK, unit(1))}
         with pytest.raises(ValueError, match="examination probability"):
             told({1: 0}, {TASK: unit(2)}, memories, examined={1: examined})
@@ -167,7 +167,7 @@ class TestProperties:
 
     @some
     @given(logs())
-    def test_what_a_cap_stops_stays_as_it_is(self, log: list[Verdict]) -> None:
+    def test_capped_verdict_leaves_states_unchanged(self, log: list[Verdict]) -> None:
         before = learned(log)
         mute = replace(log[-1], event=replace(log[-1].event, share=0.0, id=len(log) + 1))
         after = learned([*log, mute])
@@ -212,7 +212,7 @@ class TestProperties:
 
     @some
     @given(logs())
-    def test_nothing_that_is_given_is_changed(self, log: list[Verdict]) -> None:
+    def test_step_does_not_mutate_its_arguments(self, log: list[Verdict]) -> None:
         before = learned(log[:-1])
         kept = bits((before.memories, before.supports))
         last = log[-1]

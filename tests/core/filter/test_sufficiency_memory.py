@@ -40,7 +40,7 @@ def test_one_verdict(target: float, complete: bool, wanted: tuple[float, float])
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_an_answer_of_unknown_sufficiency_says_nothing(complete: bool) -> None:
+def test_unknown_sufficiency_leaves_the_memory_unchanged(complete: bool) -> None:
     assert one(0.2, 0.3, 1.0, 0.5, math.nan, complete) == (0.2, 0.3)
 
 

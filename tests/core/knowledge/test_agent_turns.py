@@ -48,18 +48,18 @@ def test_none_lets_a_document_go_by(nothing: str) -> None:
         ("<think>a</think><memory_delete>x</memory_delete>", "no action"),
     ],
 )
-def test_what_is_no_turn_says_why(said: str, why: str) -> None:
+def test_malformed_turn_raises_the_reason(said: str, why: str) -> None:
     with pytest.raises(FormatError, match=why):
         read_turn(said)
 
 
-def test_what_is_not_offered_is_no_turn() -> None:
+def test_action_that_is_not_offered_is_refused() -> None:
     with pytest.raises(FormatError, match="one of <memory_insert>, <answer> can"):
         read_turn("<think>a</think><memory_search>Lund</memory_search>", ("insert", "answer"))
 
 
 @given(st.sampled_from(ACTS), PLAIN.filter(bool), PLAIN)
-def test_what_is_written_is_read(act: str, content: str, thought: str) -> None:
+def test_written_turn_reads_back_equal(act: str, content: str, thought: str) -> None:
     turn = AgentTurn(act, content, thought)  # type: ignore[arg-type]
     assert read_turn(format_turn(turn)) == turn
 

@@ -143,7 +143,7 @@ def test_names_that_agree_and_tell_nothing_of_that(one: str, other: str, person:
     assert not can_be_same_thing(one, other, person=person)
 
 
-def test_a_kind_follows_from_what_is_told_and_two_lives_are_two_people() -> None:
+def test_kind_follows_from_predicates_and_conflicting_parents_differ() -> None:
     assert find_kind({"date of birth", "is a"}) == "person"
     assert find_kind({"is a"}) is None
     assert find_kind({"directed by", "spouse"}) is None
@@ -151,7 +151,7 @@ def test_a_kind_follows_from_what_is_told_and_two_lives_are_two_people() -> None
     assert not differ({"father": {1}}, {"father": {1, 2}, "mother": {3}})
 
 
-def test_what_names_begin_and_end_with() -> None:
+def test_first_and_last_words_of_names() -> None:
     assert ends("sir francis hyde villiers") == ("francis", "villiers")
     assert ends("green (album)") == ("green", "green")
     assert ends("1917") == ("1917", "1917")

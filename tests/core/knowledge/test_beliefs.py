@@ -82,7 +82,7 @@ def test_a_judge_closes_no_more_than_its_share_of_a_day() -> None:
     assert believed([Claim(1, 7)], words)[1] == pytest.approx(0.8 * start)
 
 
-def test_who_begins_later_ends_the_one_before() -> None:
+def test_later_fact_ends_its_predecessor() -> None:
     claims = [Claim(1, 7, day(2005)), Claim(2, 8, day(2009)), Claim(3, 9, day(2013))]
     facts, _ = replay([Group(claims, [word(3, 1), word(1, 2), word(2, 3)], True)])
     assert [facts[n].held_until for n in (1, 2, 3)] == [day(2009), day(2013), NEVER]
@@ -92,7 +92,7 @@ def test_who_begins_later_ends_the_one_before() -> None:
     assert min(state.belief for state in facts.values()) > 0.8
 
 
-def test_what_is_doubted_ends_nothing() -> None:
+def test_doubted_fact_does_not_end_its_predecessor() -> None:
     claims = [Claim(1, 7, day(2005)), Claim(2, 8, day(2009))]
     words = [word(1, 1), word(2, 2), *(word(n, 2, "contradict", f"judge {n}") for n in (3, 4, 5))]
     facts, _ = replay([Group(claims, words, True)])
@@ -101,7 +101,7 @@ def test_what_is_doubted_ends_nothing() -> None:
     assert facts[1].held_until == NEVER
 
 
-def test_what_is_said_without_days_is_over_where_it_is_known_to_be() -> None:
+def test_undated_fact_ends_when_its_dated_twin_ended() -> None:
     claims = [Claim(1, 7, day(2005)), Claim(2, 8, day(2009)), Claim(3, 7), Claim(4, 9)]
     facts, _ = replay([Group(claims, [word(n, n) for n in (1, 2, 3, 4)], True)])
     assert (facts[3].held_until, facts[3].superseded_by) == (day(2009), 2)
@@ -182,7 +182,7 @@ def test_another_source_tells_when_a_fact_ended() -> None:
     }
 
 
-def test_what_began_once_more_goes_on() -> None:
+def test_fact_that_began_again_still_holds() -> None:
     claims = [Claim(1, 7, ALWAYS, day(2010)), Claim(2, 7, day(2015)), Claim(3, 7)]
 
     assert held(claims, [word(place, place) for place in (1, 2, 3)]) == {
@@ -192,14 +192,14 @@ def test_what_began_once_more_goes_on() -> None:
     }
 
 
-def test_an_end_that_is_doubted_ends_nothing() -> None:
+def test_doubted_end_does_not_end_a_fact() -> None:
     claims = [Claim(1, 7, day(2012)), Claim(2, 7, ALWAYS, day(2018))]
     words = [word(1, 1), word(2, 2), *(word(place, 2, "contradict", f"judge {place}") for place in range(3, 9))]
 
     assert held(claims, words)[1] == (NEVER, None)
 
 
-def test_a_later_move_replaces_what_was_said_without_days() -> None:
+def test_dated_fact_supersedes_an_undated_one() -> None:
     claims = [Claim(1, 7), Claim(2, 8, day(2019))]
 
     assert held(claims, [word(1, 1), word(2, 2)], one=True) == {1: (day(2019), "superseded"), 2: (NEVER, None)}

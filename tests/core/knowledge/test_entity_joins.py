@@ -8,13 +8,13 @@ from engram.core.knowledge.entity_joins import roots
 pairs = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 8)), max_size=12)
 
 
-def test_who_joined_stands_for_who_stayed_and_brings_its_own_along() -> None:
+def test_chained_joins_resolve_to_one_root() -> None:
     assert roots([(3, 2), (2, 1)]) == {3: 1, 2: 1}
     assert roots([(2, 1)]) == {2: 1}
     assert roots([(3, 2), (4, 3)]) == {3: 2, 4: 2}
 
 
-def test_what_is_one_already_joins_nothing() -> None:
+def test_join_of_joined_entities_changes_nothing() -> None:
     assert roots([(2, 1), (1, 2), (1, 1)]) == {2: 1}
 
 
@@ -26,7 +26,7 @@ def test_the_order_of_joins_does_not_say_who_is_one(joins: list[tuple[int, int]]
 
 
 @given(pairs)
-def test_nothing_stands_for_what_stands_for_another(joins: list[tuple[int, int]]) -> None:
+def test_roots_are_never_joined_themselves(joins: list[tuple[int, int]]) -> None:
     found = roots(joins)
     assert not set(found) & set(found.values())
 

@@ -23,7 +23,7 @@ def test_a_path_is_worth_its_edges_and_what_they_answer() -> None:
     assert (second.edges, second.end, second.worth) == ((2,), 3, STEP * ASIDE)  # against its direction
 
 
-def test_what_answers_two_things_comes_before_what_answers_one() -> None:
+def test_path_matching_two_terms_precedes_path_matching_one() -> None:
     links = [link(1, 1, 2, 0), link(2, 2, 3, 1), link(3, 1, 4, 1), link(4, 4, 5)]
     found = extend(extend(begin([1]), links, frozenset({1}), 9), links, frozenset({1}), 9)
     assert [path.edges for path in found] == [(1, 2), (3, 4)]

@@ -35,7 +35,7 @@ def test_a_predicate_met_twice_is_not_called_functional() -> None:
     assert not OneAtATime(single=50, several=10).is_functional
 
 
-def test_what_one_sentence_says_counts_less_than_what_two_agree_on() -> None:
+def test_single_source_counts_less_than_two_agreeing_sources() -> None:
     once, twice = ObjectPeriod("lund", source=1), ObjectPeriod("lund", source=2)
 
     assert observe_holdings([]) == OneAtATime()

@@ -30,7 +30,7 @@ def test_a_line_per_subject_with_numbers_that_cite() -> None:
     assert told.tokens == count_tokens(told.text)
 
 
-def test_nothing_is_an_empty_text() -> None:
+def test_no_facts_give_an_empty_text() -> None:
     assert linearise([]).text == ""
     assert linearise(BERG, 0).kept == 0
 
@@ -63,7 +63,7 @@ def test_a_budget_is_not_below_none() -> None:
         linearise(BERG, -1)
 
 
-def test_what_has_its_number_keeps_it() -> None:
+def test_known_source_keeps_its_citation_number() -> None:
     said = ReadableFact("Ada", "born in", "Lund", "b")
     told = linearise([said], known=["a", "b"])
 

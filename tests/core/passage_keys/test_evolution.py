@@ -83,7 +83,7 @@ class TestAttribution:
         order = np.argsort(gain[0], kind="stable")
         assert np.all(np.diff(weight[order]) >= 0)
 
-    def test_it_is_the_softmax_over_what_is_kept(self) -> None:
+    def test_attribution_is_the_softmax_over_positive_gains(self) -> None:
         weight = attribution(np.array([[0.2, 0.1, -0.3]]))
         both = np.exp(0.2) + np.exp(0.1)
         assert_allclose(weight, [[np.exp(0.2) / both, np.exp(0.1) / both, 0.0]])
@@ -120,7 +120,7 @@ class TestCompose:
         base, one = np.eye(DIMENSION)[:2]
         assert_allclose(compose(base, np.stack([one, -one]), np.ones(2), 0.5), base)
 
-    def test_what_helped_once_brings_the_key_nearer_to_the_question(self) -> None:
+    def test_helpful_unit_moves_the_key_towards_the_question(self) -> None:
         random = np.random.default_rng(3)
         query, base, expansion = (unit(row) for row in random.normal(size=(3, DIMENSION)))
         if gains(query, base[None], expansion[None], 0.7)[0, 0] <= 0:
@@ -146,7 +146,7 @@ class TestTerms:
         added = compose_terms(10, [{"a": 1}, {"b": 1, "c": 3}], [3.0, 1.0], 0.4)
         assert added == {"a": pytest.approx(3.0), "b": pytest.approx(0.25), "c": pytest.approx(0.75)}
 
-    def test_a_unit_without_terms_adds_nothing(self) -> None:
+    def test_unit_without_terms_adds_no_terms(self) -> None:
         assert compose_terms(10, [{}], [1.0], 0.4) == {}
 
 

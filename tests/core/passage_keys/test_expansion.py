@@ -66,7 +66,7 @@ class TestTermWeights:
         assert term_weights(frequencies, counts, passages) == told
 
     @given(feedback, st.integers(1, 100))
-    def test_a_passage_without_terms_changes_nothing(
+    def test_passage_without_terms_does_not_change_weights(
         self, frequencies: list[dict[str, float]], passages: int
     ) -> None:
         counts = everywhere(frequencies, passages)
@@ -87,7 +87,7 @@ class TestTermWeights:
         with pytest.raises(ValueError, match="at most all passages"):
             term_weights([{"a": 1.0}], {"a": containing}, 3)
 
-    def test_nothing_found_weighs_nothing(self) -> None:
+    def test_no_passages_give_no_term_weights(self) -> None:
         assert term_weights([], {}, 0) == {}
         assert term_weights([{}], {}, 0) == {}
 

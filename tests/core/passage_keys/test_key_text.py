@@ -30,7 +30,7 @@ def test_the_weightiest_terms_are_kept_in_reading_order() -> None:
 
 
 @pytest.mark.parametrize("count", [KEYWORDS, KEYWORDS + 1, 3 * KEYWORDS])
-def test_of_equal_terms_the_earlier_are_kept(count: int) -> None:
+def test_earlier_terms_win_ties(count: int) -> None:
     terms = [f"term{n:02}" for n in range(count)]
     random.Random(1).shuffle(terms)
     assert keywords(terms, ()) == terms[:KEYWORDS]

@@ -31,7 +31,7 @@ def test_a_name_that_nothing_contains_is_not_found() -> None:
 
 
 @pytest.mark.parametrize("question", ["In which Siberian region was he?", "To whom wrote a Siberian?"])
-def test_what_says_a_kind_need_not_be_read(question: str) -> None:
+def test_words_for_kinds_are_no_missing_names(question: str) -> None:
     assert list_missing_names(question, ["Siberian"], ["nothing"]) == []
 
 
@@ -50,7 +50,7 @@ def test_a_relation_is_stated_by_a_sentence_about_its_subject(question: str, sta
     assert is_stated(question, triples(question, names), names, READ) is stated
 
 
-def test_where_all_is_named_the_share_that_was_read_and_enough_decide() -> None:
+def test_read_share_and_sufficiency_decide_once_all_names_are_read() -> None:
     question = "Who led the expedition up Everest in 1953?"  # 4 words; led by John Hunt, in one sentence
     assert answerable(question, "Everest", sufficiency=0.4)
     assert answerable(question, "Everest", sufficiency=None)

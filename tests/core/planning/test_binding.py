@@ -30,7 +30,7 @@ def test_a_sentence_of_a_passage_that_is_titled_so_is_about_it() -> None:
     assert found.value == "Ada Brandt"
 
 
-def test_likeness_alone_binds_nothing() -> None:
+def test_similarity_alone_binds_no_value() -> None:
     for said in (
         told("The Salt Road stars Kurt Ahrens.", "The Salt Road", "Kurt Ahrens"),
         told("Another film was directed by Ada Brandt.", "Ada Brandt"),
@@ -39,7 +39,7 @@ def test_likeness_alone_binds_nothing() -> None:
         assert bind(DIRECTOR, "The Salt Road", [said]) is None
 
 
-def test_what_is_taken_is_no_value() -> None:
+def test_value_already_bound_is_not_bound_again() -> None:
     said = told("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
     assert bind(DIRECTOR, "The Salt Road", [said], ["ada  brandt"]) is None
 
@@ -63,7 +63,7 @@ def test_passages_bind_as_their_best_sentence_does() -> None:
     assert binds(born, "Kurt Ahrens", [other, said]) == 0.0
 
 
-def test_what_says_a_kind_is_no_value_but_of_a_relation_that_asks_for_one() -> None:
+def test_words_for_kinds_bind_only_to_relations_that_ask_for_them() -> None:
     song = told("Decade is an album by a Canadian singer.", "Decade", "Canadian")
     assert bind(QuestionTriple("Decade", "performer", "?1", "the performer of Decade"), "Decade", [song]) is None
     singer = told("Ada Brandt is a Canadian singer.", "Ada Brandt", "Canadian")

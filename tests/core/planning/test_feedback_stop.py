@@ -57,7 +57,7 @@ def test_corpora_count_the_same_whatever_their_size() -> None:
 
 
 @pytest.mark.parametrize("suffices", [[True, True], [False, False]])
-def test_what_tells_nothing_apart_fits_nothing(suffices: list[bool]) -> None:
+def test_fit_refuses_examples_of_one_class(suffices: list[bool]) -> None:
     with pytest.raises(ValueError, match="nothing to tell apart"):
         fit_network([(np.ones((2, 3)), np.array(suffices))], units=2, ridge=0.1)
 

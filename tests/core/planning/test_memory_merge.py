@@ -40,7 +40,7 @@ def test_other_punctuation_and_case_is_the_same_note() -> None:
     assert merge_notes([note("Ada lived.")], [[note("ada lived")]]) == [note("Ada lived.")]
 
 
-def test_what_a_note_rests_on_may_change() -> None:
+def test_merged_note_takes_its_changed_sources() -> None:
     assert merge_notes([note("A", 1)], [[note("A", 1)], [note("A", 1, 2)]]) == [note("A", 1, 2)]
 
 
@@ -73,6 +73,6 @@ def test_which_notes_there_are_does_not_depend_on_the_order(
 
 
 @given(MEMORIES, BRANCHES)
-def test_merging_again_changes_nothing(before: list[Note], branches: list[list[Note]]) -> None:
+def test_merge_is_idempotent(before: list[Note], branches: list[list[Note]]) -> None:
     merged = merge_notes(before, branches)
     assert merge_notes(merged, [merged, merged]) == merged

@@ -77,7 +77,7 @@ def test_a_question_comes_apart(case: str) -> None:
         ("no name", 0, False),
     ],
 )
-def test_what_a_question_goes_through_is_what_it_does_not_name(case: str, through: int, compared: bool) -> None:
+def test_bridges_of_a_question_are_its_unnamed_entities(case: str, through: int, compared: bool) -> None:
     found = triples(*ASKED[case][:2])
     assert (count_intermediate_unknowns(found), compares(found)) == (through, compared)
 
@@ -89,7 +89,7 @@ def test_a_phrase_asks_in_the_questions_words_with_what_is_bound_put_in() -> Non
     assert fill_unknowns(death.phrase, {"?1": "Ravi"}) == "where did Ravi die"
 
 
-def test_unknowns_are_told_apart() -> None:
+def test_unknowns_with_a_common_prefix_are_distinct() -> None:
     assert fill_unknowns("?1 and ?11 of ?", {"?1": "a"}) == "a and ?11 of ?"
     assert QuestionTriple("?1", "wrote", "X", "").unknown == "?1"
 
@@ -102,7 +102,7 @@ def test_any_text_comes_to_an_end(text: str, names: list[str]) -> None:
     assert len(found) <= MOST_TRIPLES
 
 
-def test_marks_of_ours_in_a_question_stand_for_nothing() -> None:
+def test_internal_marks_in_a_question_are_not_references() -> None:
     """Else a question would refer to names that it has not, or to another's unknowns."""
     for question in ("Who is ⟦1⟧?", "The mother of ⟦2⟧ or ⟨1⟩", "Who is the mother of Ada ⟦1⟧?", "⟦1⟧'s mother"):
         for names in ([], ["Ada"], ["⟦1⟧"], ["Ada ⟦1⟧"]):

@@ -84,7 +84,7 @@ def test_ratings() -> None:
             convert_rating(wrong)
 
 
-def test_what_is_no_grade_is_refused() -> None:
+def test_invalid_grades_are_refused() -> None:
     with pytest.raises(ValueError, match="'great'"):
         compute_grade_value("great")
     with pytest.raises(ValueError, match="relevance, sufficiency"):

@@ -22,7 +22,7 @@ def verdict(*rounds: JudgedRound, **said: bool) -> LoggedVerdict:
     return LoggedVerdict(supports=(10, 30), rounds=rounds, **said)  # type: ignore[arg-type]
 
 
-def test_what_is_looked_at_of_a_pool() -> None:
+def test_features_of_an_evidence_pool() -> None:
     assert features(0.5, 0.4, 0.75, 0.25).tolist() == [1.0, 0.5, 0.4, pytest.approx(math.log(3)), 0.25]
     assert features(1.0, 0.4, None, None).tolist() == [1.0, 1.0, 0.4, 0.0, 0.0]
     assert [features(1.0, 0.4, own, 1.0)[3] for own in (0.0, 1e-9, 1 - 1e-9, 1.0)] == [-MOST, -MOST, MOST, MOST]
@@ -48,7 +48,7 @@ def test_a_round_that_teaches_nothing_still_found_what_it_found() -> None:
     assert said.evidence.information == pytest.approx(alone.evidence.information)
 
 
-def test_what_a_verdict_does_not_say() -> None:
+def test_verdict_without_a_complete_round_is_no_observation() -> None:
     assert observe_verdict(verdict(), NAMED, PRIOR, 0.5) is None
     assert observe_verdict(verdict(ROUNDS[1], partial=True), [(3, 1)], PRIOR, 0.5) is None
     assert observe_verdict(verdict(JudgedRound(FIRST[:3], (1, 3))), NAMED, PRIOR, 0.5) is None  # of other features

@@ -63,7 +63,7 @@ def test_complete_descriptions_and_questions_pass(text: str) -> None:
         "Pluto",
     ],
 )
-def test_what_is_incomplete_does_not(text: str) -> None:
+def test_incomplete_sub_question_is_not_well_formed(text: str) -> None:
     assert not is_well_formed(text, NAMES)
 
 

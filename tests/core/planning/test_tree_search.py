@@ -114,7 +114,7 @@ def test_the_best_of_27_ends_is_found_in_fewer_rollouts_than_there_are_ends() ->
     assert tree.nodes[find_best_path(tree)[1]].visits > 14 / 3
 
 
-def test_nothing_is_begun_behind_ends_and_the_search_is_over_when_all_was_tried() -> None:
+def test_search_ends_after_all_paths_and_never_expands_leaves() -> None:
     tree = grown(matches, SearchLimits(depth=2, rollouts=1000))
     assert tree.begun == 9
     assert claim(tree, SearchLimits(depth=2, rollouts=1000), 0) is None
@@ -209,7 +209,7 @@ def test_the_same_seed_grows_the_same_tree_in_threads_too() -> None:
         (Rollout((), 1.0), "a reward"),
     ],
 )
-def test_what_cannot_have_come_of_a_claim_is_refused(rollout: Rollout[str], message: str) -> None:
+def test_rollout_that_does_not_fit_its_claim_is_refused(rollout: Rollout[str], message: str) -> None:
     limits = SearchLimits(depth=2)
     begun = claim(plant("", MOVES, limits), limits, 0)
     assert begun is not None

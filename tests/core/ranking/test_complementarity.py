@@ -104,7 +104,7 @@ def test_a_feature_is_the_most_that_a_believed_member_makes_of_a_link(seed: int,
 
 
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 12))
-def test_the_order_of_candidates_changes_nothing(seed: int, count: int) -> None:
+def test_second_look_is_independent_of_candidate_order(seed: int, count: int) -> None:
     corpus = Corpus(seed, count)
     made, believed = corpus.pool(), compute_evidence_probabilities(corpus.scores)
     order = np.random.default_rng(seed).permutation(count)
@@ -136,7 +136,7 @@ def test_members_are_the_best_equal_ones_in_id_order() -> None:
     assert members(ids[:0], np.zeros(0)).tolist() == []
 
 
-def test_what_completes_a_member() -> None:
+def test_passage_completes_the_likelier_linked_member() -> None:
     links = np.zeros((2, 3, len(LINKS)))
     links[0, 2, 0], links[1, 2, 0] = 1.0, 0.5
     links[1, 0, 1] = 1.0

@@ -109,7 +109,7 @@ def test_passages_that_share_half_of_their_terms_are_compared() -> None:
     assert find_similar_pairs(*rows(held)) == [(3, 5), (3, 9), (5, 9)]
 
 
-def test_nothing_is_compared_without_terms() -> None:
+def test_passages_without_terms_are_no_duplicates() -> None:
     assert find_similar_pairs(*rows({})) == []
 
 

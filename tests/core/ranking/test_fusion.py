@@ -14,6 +14,6 @@ def test_the_order_of_rankings_does_not_matter() -> None:
     assert reciprocal_rank_fusion([[1, 2], [3, 1]]) == pytest.approx(reciprocal_rank_fusion([[3, 1], [1, 2]]))
 
 
-def test_nothing_ranked_is_nothing_fused() -> None:
+def test_fusion_of_empty_rankings_is_empty() -> None:
     assert reciprocal_rank_fusion([]) == {}
     assert reciprocal_rank_fusion([[], []]) == {}

@@ -171,7 +171,7 @@ def test_any_candidate_tells_whether_one_is_titled_after_the_question(titled: di
     assert {names_title(row) for row in features} == {bool(titled)}
 
 
-def test_titles_and_sentences_have_columns_that_are_0_where_nothing_is_told_of_them() -> None:
+def test_absent_title_and_sentence_features_are_zero() -> None:
     similarities = {1: 0.9, 2: 0.4}
     _, features = passage_features(
         similarities, {}, {}, [], title_similarity={2: 0.5}, best_sentence={1: 0.7, 2: -0.1, 3: 1.0}
@@ -187,7 +187,7 @@ def test_a_title_of_a_passage_that_is_not_ranked_is_none() -> None:
     assert found[1]["similarity_untitled"] == 0.6
 
 
-def test_what_a_hop_reached_outside_the_ranked_passages_counts_for_ranks_only() -> None:
+def test_unranked_passage_of_a_hop_counts_for_ranks_only() -> None:
     hop = reach((9, 0.9, 0.8), (0, 0.9, 0.8), (5, 0.5, 0.4), (7, 0.4, 0.2))
 
     found = table({5: 0.1, 6: 0.2, 7: 0.3}, hop)
@@ -207,7 +207,7 @@ def test_a_hop_whose_sentences_score_nothing_has_no_shares() -> None:
     assert found[1] == {"similarity": 0.1, "rank_1": 1.0, "similarity_untitled": 0.1, "rank_1_untitled": 1.0}
 
 
-def test_nothing_to_rank_has_no_features() -> None:
+def test_no_passages_give_no_features() -> None:
     passages, features = passage_features({}, {1: 0.5}, {}, [reach((1, 0.5, 0.5), titled={1: 1.0})])
 
     assert (passages.shape, features.shape) == ((0,), (0, len(FIRST_LOOK)))

@@ -37,7 +37,7 @@ def candidates(
     return Candidates(ids, ids * 10, np.array(activation), np.array(semantic), *columns)
 
 
-def test_a_memory_that_knows_nothing_changes_nothing() -> None:
+def test_untouched_memory_has_factor_one() -> None:
     assert_array_equal(memory_factor(np.array([1.0, 1.0]), np.array([0.9, -0.9])), [1.0, 1.0])
 
 
@@ -51,7 +51,7 @@ def test_weight_is_the_product_of_similarity_and_both_factors() -> None:
     assert_allclose(sentence_weights(rows), [0.5 * (1 + 0.8 * 0.75) * (1 + 0.5 * 0.4)])
 
 
-def test_what_a_sentence_says_of_its_time_counts_as_far_as_verdicts_left_its_time_memory_unsure() -> None:
+def test_time_factor_mixes_text_and_memory_by_perplexity() -> None:
     unjudged = candidates([0.5], [1.0], agreement=0.8)
     judged = candidates([0.5], [1.0], time=(0.25, 0.4), agreement=0.8)
 
@@ -79,7 +79,7 @@ def test_normalised_values_have_absolute_sum_one(values: list[float]) -> None:
     assert total == (pytest.approx(1.0) if any(values) else 0.0)
 
 
-def test_nothing_stays_nothing_when_normalised() -> None:
+def test_zero_vector_normalises_to_zero() -> None:
     assert_array_equal(normalise_l1(np.zeros(3)), np.zeros(3))
     assert len(normalise_l1(np.zeros(0))) == 0
 

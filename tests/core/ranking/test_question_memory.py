@@ -35,7 +35,7 @@ def test_nearness_grows_with_similarity_and_stays_in_range(a: float, b: float, g
 
 
 @given(similarities, gates, st.booleans())
-def test_nothing_below_the_gate_is_heard(similarity: float, gate: float, shares: bool) -> None:
+def test_questions_below_the_gate_have_no_nearness(similarity: float, gate: float, shares: bool) -> None:
     assert nearness(min(similarity, gate), gate, shares_entity=shares) == 0.0
 
 
@@ -58,7 +58,7 @@ def test_a_prior_is_the_strongest_voice_and_not_the_sum() -> None:
     assert priors == {1: pytest.approx(max(0.5 * 0.6, 0.25 * 0.8)), 2: 0.5}
 
 
-def test_what_is_not_near_or_not_supported_has_no_prior() -> None:
+def test_distant_or_unsupported_questions_give_no_prior() -> None:
     assert recall_priors([(1, 0.0, 1.0), (2, 1.0, 0.0)]) == {}
 
 

@@ -146,14 +146,14 @@ class TestSparedRivals:
         assert_allclose(observation.evidence.information, -share @ kept)
 
     @pytest.mark.parametrize("rivals", range(SPARED + 1))
-    def test_too_few_rivals_teach_nothing(self, rivals: int) -> None:
+    def test_too_few_rivals_give_no_observation(self, rivals: int) -> None:
         features, supported = episode(1, rivals + 2, 2)
 
         assert observe(features, supported, prior_of(1), 1.0) is None
         more, named = episode(1, SPARED + 3, 2)
         assert observe(more, named, prior_of(1), 1.0) is not None
 
-    def test_nothing_supported_teaches_nothing(self) -> None:
+    def test_verdict_without_support_is_no_observation(self) -> None:
         assert observe(*episode(1, 9, 0), prior_of(1), 1.0) is None
         assert observe(np.zeros((0, SIZE)), np.zeros(0, dtype=bool), prior_of(1), 1.0) is None
 
@@ -277,9 +277,7 @@ def test_scores_may_be_as_large_as_they_like(score: float) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(1, 40)), min_size=2, max_size=40), st.integers(0, 9))
-def test_what_a_verdict_says_does_not_depend_on_which_others_are_beside_it(
-    episodes: list[tuple[int, int]], seed: int
-) -> None:
+def test_batched_observations_equal_single_ones(episodes: list[tuple[int, int]], seed: int) -> None:
     size, prior = 29, prior_of(seed, 29)
     comparisons = [
         CandidateComparison(
@@ -312,7 +310,7 @@ class TestVerdicts:
         assert observation is not None
         return observation
 
-    def test_what_is_not_named_is_a_rival(self) -> None:
+    def test_unnamed_passages_are_rivals(self) -> None:
         observation = self.told([(2, 1), (5, 0)], passages=(7,))
         assert observation is not None
         wanted = self.expected(list(self.ranked), [2, 7])
@@ -324,10 +322,10 @@ class TestVerdicts:
         wanted = self.expected([0, 1, 2, 5, 8], [2])
         assert_array_equal(observation.evidence.information, wanted.evidence.information)
 
-    def test_nothing_is_compared_where_nothing_ranked_is_supported(self) -> None:
+    def test_no_comparison_without_a_supported_ranked_passage(self) -> None:
         assert self.told([(2, 0), (99, 1)]) is None
 
-    def test_features_of_another_version_say_nothing(self) -> None:
+    def test_features_of_another_size_give_no_observation(self) -> None:
         assert (
             observed(self.ranked, self.features[:, :3], [(2, 1)], LoggedVerdict(), prior=prior_of(3), noise=1.0)
             is None

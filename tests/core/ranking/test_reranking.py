@@ -23,7 +23,7 @@ def test_a_score_that_is_not_finite_is_refused(score: float) -> None:
         log_odds([0.5, score])
 
 
-def test_what_the_reranker_did_not_read_is_as_its_lowest() -> None:
+def test_unread_passages_get_the_lowest_reranker_score() -> None:
     both = features(np.array([3.0, 2.0, 1.0]), [7, 8, 9], {8: -1.0, 7: 2.0})
     assert both.tolist() == [[3.0, 2.0], [2.0, -1.0], [1.0, -1.0]]
     scores = RerankedScores("p", both, 0.5)

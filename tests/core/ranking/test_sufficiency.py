@@ -68,7 +68,7 @@ class TestFeatures:
         assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (2.0, 0.0, 0.0)
         assert named([3.0])["mass"] == sufficiency.MOST
 
-    def test_what_is_shared_is_looked_for_among_the_first_five(self) -> None:
+    def test_shared_new_feature_reads_the_first_five_passages(self) -> None:
         assert named([6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [0.1, 0.0, 0.0, 0.0, 0.7, 0.9])["shared_new"] == 0.7
 
     @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(0, 1))
@@ -79,7 +79,7 @@ class TestFeatures:
         assert np.isfinite(found).all()
         assert_allclose(features(falling + 3.0, np.zeros(len(falling)), share, last), found, atol=1e-6)
 
-    def test_nothing_found_has_none(self) -> None:
+    def test_no_candidates_have_no_sufficiency_features(self) -> None:
         with pytest.raises(ValueError, match="without candidates"):
             features(np.zeros(0), np.zeros(0), 0.0, chain(0))
 
@@ -123,7 +123,7 @@ class TestChain:
     def test_equal_scores_make_an_even_rival(self) -> None:
         assert named([1.0] * 6, said=chain(6, {6}))["rival"] == 0.5
 
-    def test_a_comparison_is_told(self) -> None:
+    def test_comparison_question_has_its_feature(self) -> None:
         assert named([*self.SCORES], said=chain(7, compared=True))["compared"] == 1.0
 
 
@@ -166,10 +166,10 @@ class TestTold:
         assert self.said(supports=(1,), partial=True) is None
         assert self.said(rejects=(1,), partial=True) is None
 
-    def test_nothing_but_rejections_is_not_enough(self) -> None:
+    def test_verdict_of_rejections_alone_means_insufficient(self) -> None:
         assert self.said(rejects=(1, 2)) == 0
 
-    def test_what_names_nothing_does_not_say(self) -> None:
+    def test_verdict_that_names_nothing_is_no_observation(self) -> None:
         assert self.said() is None
         assert self.said(generation_success=True) is None
         assert self.said(rejects=(1,), retrieval_success=True) is None
@@ -238,7 +238,7 @@ class TestObserve:
         assert above(touching) == pytest.approx(above(-touching), abs=1e-9)
         assert above(touching) <= above(touching + along) + 1e-9
 
-    def test_where_nothing_is_left_open_the_curvature_is_the_most_it_can_be(self) -> None:
+    def test_certain_prior_gives_the_maximal_curvature(self) -> None:
         x = some_answer(0)
         sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
         assert_allclose(observe(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
@@ -307,7 +307,7 @@ class TestFit:
         assert_allclose(fit([small, tenfold], 0.03, 60.0).mean, fit([small, large], 0.03, 60.0).mean, rtol=1e-6)
 
     @pytest.mark.parametrize("enough", [True, False])
-    def test_where_all_are_alike_there_is_nothing_to_tell(self, enough: bool) -> None:
+    def test_fit_refuses_answers_of_one_class(self, enough: bool) -> None:
         rows, _ = self.corpus(6)
         with pytest.raises(ValueError, match="nothing to tell apart"):
             fit([(rows, np.full(len(rows), enough))], 0.03, 60.0)
@@ -324,7 +324,7 @@ class TestFit:
 class TestLoosened:
     PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
 
-    def test_it_is_as_much_less_sure_as_is_said(self) -> None:
+    def test_loosened_prior_has_the_given_extra_variance(self) -> None:
         loose = loosen_prior(self.PRIOR, 0.5, 0.25)
         mean, first = self.PRIOR.mean, np.eye(SIZE)[0]
         wanted = np.eye(SIZE) / 60.0 + 0.5 * np.outer(first, first) + 0.25 * np.outer(mean, mean)

@@ -28,7 +28,7 @@ def test_identifiers_order_by_time(one: int, other: int, of_one: bytes, of_other
         assert uuid7(one, of_one) < uuid7(other, of_other)
 
 
-def test_random_bits_are_kept() -> None:
+def test_uuid7_keeps_the_random_bits() -> None:
     assert uuid7(0, bytes([255] * 10)).int == (0x7 << 76) | (0xFFF << 64) | (0b10 << 62) | ((1 << 62) - 1)
     assert uuid7(0, bytes(9) + b"\x01").int == (0x7 << 76) | (0b10 << 62) | 1
 
@@ -42,6 +42,6 @@ def test_a_moment_lies_between_what_was_drawn_before_and_since() -> None:
 
 
 @pytest.mark.parametrize(("milliseconds", "entropy"), [(-1, bytes(10)), (1 << 48, bytes(10)), (0, bytes(9))])
-def test_what_does_not_fit_is_refused(milliseconds: int, entropy: bytes) -> None:
+def test_uuid7_refuses_values_out_of_range(milliseconds: int, entropy: bytes) -> None:
     with pytest.raises(ValueError, match=r"fit|random bytes"):
         uuid7(milliseconds, entropy)

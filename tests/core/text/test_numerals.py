@@ -24,5 +24,5 @@ def test_numbers(value: str | float, number: float) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "five", "1_000", "nan", "inf", "1e999", "0x10", "٣", True, float("inf")])
-def test_what_is_no_number(value: str | float) -> None:
+def test_text_without_a_number_has_no_value(value: str | float) -> None:
     assert parse_number(value) is None

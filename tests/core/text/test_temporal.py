@@ -161,7 +161,7 @@ def test_an_open_end_reaches_on() -> None:
     assert onwards > 0.5 > ended
 
 
-def test_what_is_undated_agrees_with_nothing() -> None:
+def test_undated_expressions_agree_with_none() -> None:
     assert agreed("in 2010", "never") == [0.0]
     assert agreement((), np.array([700_000.0]), np.array([np.nan])).tolist() == [0.0]
     assert agreement((TimeExpression("", None, None),), np.array([700_000.0]), np.array([np.nan])).tolist() == [0.0]

@@ -10,7 +10,7 @@ from engram.services.answers.answer_reference import AnswerReference
 
 
 @given(passage_id=st.text(min_size=1, max_size=50))
-def test_what_is_written_is_read_again(passage_id: str) -> None:
+def test_written_reference_parses_back_equal(passage_id: str) -> None:
     reference = AnswerReference(uuid4(), passage_id)
     assert AnswerReference.parse(str(reference)) == reference
 

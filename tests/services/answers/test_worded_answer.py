@@ -122,7 +122,7 @@ def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(modelled: Mode
     assert [len(compared[side]["warnings"]) for side in "ab"] == [1, 1]
 
 
-def test_what_a_failing_model_cannot_widen_the_passages_do(modelled: Modelled, curie: str) -> None:
+def test_expansion_falls_back_to_feedback_terms_when_the_model_fails(modelled: Modelled, curie: str) -> None:
     client = modelled(lambda _: Reply("who are you", status=401))
     body = {"collection": curie, "query": QUESTION, "methods": ["prf", "hyde"]}
     alone = client.post("/expand", json=body | {"methods": ["prf"]}).json()

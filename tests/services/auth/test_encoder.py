@@ -125,14 +125,14 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
 
 
 @pytest.mark.parametrize("use", REFUSED)
-def test_what_embeds_is_refused_and_nothing_is_written(other: Application, held: str, use: str) -> None:
+def test_embedding_into_another_space_is_refused_without_writes(other: Application, held: str, use: str) -> None:
     before = rows(other)
     with pytest.raises(EmbeddingSpaceMismatchError, match=rf"^Collection '{held}' {REASON}"):
         REFUSED[use](other, other.access.scope(held))
     assert rows(other) == before
 
 
-def test_what_embeds_nothing_goes_on(application: Application, other: Application, held: str) -> None:
+def test_reads_work_without_the_collection_encoder(application: Application, other: Application, held: str) -> None:
     events = [judged(application, held, RIVER), judged(application, held)]
     application.learn.apply(application.access.scope(held).collection.id, events)
     scope = other.access.scope(held)
@@ -219,7 +219,7 @@ def test_expansions_wait_for_a_worker_with_the_encoder(
     undo.assert_verified(application, held)
 
 
-def test_a_copy_is_of_its_encoder_whoever_makes_it(application: Application, other: Application, held: str) -> None:
+def test_copy_keeps_the_encoder_of_its_source(application: Application, other: Application, held: str) -> None:
     scope = application.access.scope(held)
     application.learn.apply(scope.collection.id, [judged(application, held)])
     job_id = other.past.request(scope, datetime.now(UTC), f"{held}-copy")
@@ -321,7 +321,7 @@ def test_vectors_too_long_to_be_stored_end_the_start_with_a_line(
         services.startup.warm_up()
 
 
-def test_a_client_is_told_by_a_problem_of_its_own(other: Application, held: str) -> None:
+def test_encoder_mismatch_has_its_own_problem_type(other: Application, held: str) -> None:
     http = TestClient(create_app(other), raise_server_exceptions=False)
     for response in (
         http.post("/query", json={"query": QUESTION, "collection": held}),

@@ -50,7 +50,7 @@ def test_a_name_is_resolved_to_the_collection_and_who_asks(application: Applicat
     assert application.access.scope(curie, other) == Scope(other, stored)
 
 
-def test_a_name_of_nothing_is_an_error(application: Application, collection: str) -> None:
+def test_unknown_collection_name_raises_not_found(application: Application, collection: str) -> None:
     with pytest.raises(NotFoundError, match=f"There is no collection '{collection}'"):
         application.access.scope(collection)
 
@@ -67,7 +67,7 @@ def test_an_opening_makes_what_is_not_there_and_finds_what_is(application: Appli
 
 
 @pytest.mark.parametrize("use", USES)
-def test_what_was_deleted_meanwhile_is_gone_and_its_name_stands_for_nothing_else(
+def test_scope_of_a_deleted_collection_does_not_reach_its_successor(
     application: Application, curie: str, ingest: Ingest, scoped: Scoped, use: str
 ) -> None:
     scope = scoped(curie)

@@ -128,7 +128,7 @@ def test_a_token_makes_a_principal_of_its_subject(authentication: Authentication
     ],
     ids=str,
 )
-def test_what_does_not_hold_is_refused(
+def test_token_with_invalid_claims_is_refused(
     authentication: Authentication, provider: Provider, claims: Mapping[str, Any]
 ) -> None:
     token = provider.token(**{name: value for name, value in claims.items() if value is not None})
@@ -181,7 +181,7 @@ def test_a_reset_connection_is_an_outage(application: Application, provider: Pro
         tokens.claims(provider.token())
 
 
-def test_nobody_waits_for_a_provider_that_hangs(provider: Provider) -> None:
+def test_hanging_identity_provider_does_not_block_requests(provider: Provider) -> None:
     """Neither for the first keys nor for new ones: the request thread asks no network."""
     provider.go.clear()
     tokens = Tokens(ISSUER, AUDIENCE, provider.url)

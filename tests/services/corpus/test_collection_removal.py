@@ -86,7 +86,7 @@ def test_it_goes_in_pieces_of_which_each_is_bounded(full: Application, scope: Sc
         assert reader.scalar("SELECT count(*) FROM key_evolution") == 0
 
 
-def test_what_is_going_is_gone_for_everyone(full: Application, scope: Scope, pieces: list[int]) -> None:
+def test_collection_under_removal_is_not_found(full: Application, scope: Scope, pieces: list[int]) -> None:
     job = full.rekey.request(scope, "abstract")
     stop_at = 3
     full.maintenance.removal.remove(scope.collection, lambda: len(pieces) >= stop_at)
@@ -119,7 +119,7 @@ def test_what_is_going_is_gone_for_everyone(full: Application, scope: Scope, pie
     assert full.access.scope("large").collection.passage_count == 1
 
 
-def test_who_was_killed_is_followed_by_a_worker(full: Application, scope: Scope, pieces: list[int]) -> None:
+def test_interrupted_removal_is_finished_by_a_worker(full: Application, scope: Scope, pieces: list[int]) -> None:
     class KilledError(Exception):
         pass
 

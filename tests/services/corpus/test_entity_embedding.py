@@ -99,7 +99,7 @@ def test_another_encoders_names_are_left_alone(application: Application, collect
     assert waiting(application, collection) != []
 
 
-def test_told_to_stop_it_stops(application: Application, collection: str) -> None:
+def test_entity_embedding_stops_on_request(application: Application, collection: str) -> None:
     identifier = ingested(application, collection)
     assert application.names.run(lambda: True, collection_id=identifier) == 0
     assert waiting(application, collection) != []

@@ -69,7 +69,7 @@ def vectors(application: Application, name: str, external_id: str) -> set[str]:
     return {row.vector for row in rows}
 
 
-def test_nothing_is_left_of_a_deleted_passage(alone: Application, collection: str) -> None:
+def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) -> None:
     application = alone
     kept = {"id": "kept", "title": "River", "text": "The river flows by the mill. Somebody lived by it."}
     for was in ("was", "was very"):

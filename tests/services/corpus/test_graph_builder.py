@@ -40,7 +40,9 @@ def links(application: Application, collection: str) -> set[tuple[str, str]]:
 
 
 class TestComingAgain:
-    def test_unchanged_passages_change_nothing(self, application: Application, curie: str, ingest: Ingest) -> None:
+    def test_reingesting_unchanged_passages_changes_nothing(
+        self, application: Application, curie: str, ingest: Ingest
+    ) -> None:
         teach(application, curie, *state.all_sentences(application, curie))
         before = state.snapshot(application, curie)
 
@@ -114,7 +116,7 @@ class TestChangedContent:
         assert after == before
         assert list(after) == list(reversed(before))
 
-    def test_equal_sentences_of_one_passage_are_told_apart(
+    def test_equal_sentences_of_one_passage_stay_distinct(
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
         ingest(passage("a", "Bees fly. Ants walk. Bees fly."))
@@ -231,7 +233,7 @@ class TestDeletion:
         assert state.rows(application, curie, "sentence_memory")
         assert state.counts(application, curie) == state.true_counts(application, curie)
 
-    def test_what_another_passage_names_as_well_stays(
+    def test_shared_entities_survive_a_passage_deletion(
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
         ingest(passage("a", "Ada met Bo in 1931."), passage("b", "Bo left in 1931."))

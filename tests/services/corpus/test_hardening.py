@@ -74,7 +74,7 @@ def test_a_kept_sentence_takes_its_new_time_expression(
 
 
 @pytest.mark.parametrize("profile", ["paper", "default"])
-def test_an_unlike_entity_activates_nothing(
+def test_dissimilar_entity_is_not_aligned(
     application: Application, ingest: Ingest, collection: str, profile: Any
 ) -> None:
     ingest({"id": "k", "text": "Not far from Kubernetes a strange thing was seen."})
@@ -186,7 +186,7 @@ class TestTimeouts:
         (row,) = state.rows(application, curie, "feedback_event")
         assert (row["status"], row["attempts"]) == ("pending", 0)
 
-    def test_an_event_that_takes_too_long_is_parked_and_holds_nobody_back(
+    def test_slow_event_is_parked_and_blocks_no_others(
         self, application: Application, curie: str, hasty: LearnService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sentences = state.all_sentences(application, curie)

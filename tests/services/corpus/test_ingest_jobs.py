@@ -143,9 +143,7 @@ class TestInterruptions:
         reception.finish()
         assert application.jobs.job(application.access.scope(collection), reception.job_id).status == "queued"
 
-    def test_a_worker_told_to_stop_leaves_the_rest_for_later(
-        self, application: Application, collection: str
-    ) -> None:
+    def test_stopped_ingest_resumes_later(self, application: Application, collection: str) -> None:
         index = indexer(application, application.embedder)
         job_id = state.staged(application, collection, *MANY)
         answers = iter([False, *[True] * 9])
@@ -171,7 +169,7 @@ class TestInterruptions:
 
         assert self.left_of(application, reception.job_id) == [0, 0, 0]
 
-    def test_an_aborted_reception_leaves_nothing(self, application: Application, collection: str) -> None:
+    def test_aborted_reception_leaves_no_rows(self, application: Application, collection: str) -> None:
         reception = application.ingest.receive(application.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [(2, "not JSON")])
         assert self.left_of(application, reception.job_id) == [1, 1, 1]
@@ -229,7 +227,7 @@ class TestTwoWorkers:
             assert state.counts(application, name) == state.true_counts(application, name)
 
     @pytest.mark.parametrize("deleted", ["Ada Lund met Bo Falk.", "They met in 1931.", "Bo Falk left in 1931."])
-    def test_what_a_deleted_passage_shared_with_the_batch_comes_back(
+    def test_entities_of_a_passage_deleted_during_ingest_are_recreated(
         self, application: Application, collection: str, deleted: str
     ) -> None:
         """Names and times that the batch took for known go with a passage that is deleted before it is written."""

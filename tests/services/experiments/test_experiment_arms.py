@@ -156,7 +156,7 @@ def test_patches_change_what_they_name(application: Application, curie: str) -> 
     assert application.access.scope(curie).collection == fresh
 
 
-def test_patches_at_once_lose_nothing(application: Application, curie: str) -> None:
+def test_concurrent_patches_are_all_applied(application: Application, curie: str) -> None:
     patches: list[dict[str, Any]] = [{"serving": "shadow"}, {"experiment": ARMS}, {"exploration": {"share": 0.5}}]
     for _ in range(5):
         application.serving.configure(
@@ -184,7 +184,9 @@ def test_patches_at_once_lose_nothing(application: Application, curie: str) -> N
         {"exploration": {"slots": 2}},
     ],
 )
-def test_what_is_no_setting_changes_nothing(application: Application, curie: str, patch: Mapping[str, Any]) -> None:
+def test_invalid_experiment_settings_change_nothing(
+    application: Application, curie: str, patch: Mapping[str, Any]
+) -> None:
     before = (
         application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
         if "exploration" in patch

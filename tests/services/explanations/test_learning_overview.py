@@ -98,7 +98,7 @@ def test_a_preview_is_what_the_revocation_leaves(application: Application, curie
             assert (perplexity, likeness) == ((1.0, 0.0) if known is None else (known.perplexity, known.support))
 
 
-def test_what_is_revoked_would_change_nothing(application: Application, curie: str) -> None:
+def test_preview_of_a_revoked_verdict_is_empty(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     _, events = teach(application, curie)
     application.revoke.revoke(scope, events[0])

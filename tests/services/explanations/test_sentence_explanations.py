@@ -41,7 +41,7 @@ def perplexities(trace: Trace) -> dict[str, float]:
     return {sentence.text: sentence.task_perplexity for hop in trace.hops for sentence in hop.sentences}
 
 
-def test_what_no_verdict_touched_stands_at_its_base(application: Application, curie: str) -> None:
+def test_untouched_memory_stands_at_its_base(application: Application, curie: str) -> None:
     ids = sentences(application, curie, "curie")
     states = application.explain.memories(application.access.scope(curie), [*ids.values(), 2**40])
     assert states.keys() == set(ids.values())

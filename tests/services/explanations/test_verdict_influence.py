@@ -169,7 +169,7 @@ def test_a_question_that_one_verdict_taught_makes_room_for_the_next(application:
         before = after
 
 
-def test_what_has_no_entity_and_many_hops_is_explained_too(application: Application, curie: str) -> None:
+def test_questions_without_entities_or_of_many_hops_are_explained(application: Application, curie: str) -> None:
     taught(application, curie)
     _, trace = asked(application, curie, "in which city was the chemist born?", max_hops=None)
     assert named(trace)
@@ -198,7 +198,7 @@ def test_lists_are_cut_and_say_so(application: Application, curie: str, monkeypa
 
 
 @pytest.mark.parametrize("bound", ["verdict_influence.LEFT_OUT", "counterfactual_states.LOADED"])
-def test_where_the_log_is_too_long_nothing_is_guessed(
+def test_influences_are_cut_when_the_log_is_too_long(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     taught(application, curie)
@@ -224,7 +224,7 @@ def test_without_memory_nothing_had_a_say(application: Application, curie: str) 
 
 
 @pytest.mark.parametrize("memory", ["off", "read"])
-def test_every_factor_of_a_score_is_told(application: Application, curie: str, memory: str) -> None:
+def test_trace_lists_every_factor_of_a_score(application: Application, curie: str, memory: str) -> None:
     taught(application, curie)
     answer, trace = asked(application, curie, memory=memory)
     for row in shown(trace).values():
@@ -248,9 +248,7 @@ def test_every_factor_of_a_score_is_told(application: Application, curie: str, m
 
 
 @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense", "max_hops": None}])
-def test_where_features_do_not_rank_none_are_told(
-    application: Application, curie: str, arm: dict[str, Any]
-) -> None:
+def test_unranked_profile_shows_no_features(application: Application, curie: str, arm: dict[str, Any]) -> None:
     _, trace = asked(application, curie, **arm)
     assert {(len(row.features), row.completes) for row in shown(trace).values()} == {(0, None)}
 
@@ -288,7 +286,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
     assert {row.key for name, row in shown(after).items() if name != "vistula"} == {None}
 
 
-def test_a_query_without_a_trace_asks_the_log_nothing(application: Application, curie: str) -> None:
+def test_query_without_trace_does_not_read_the_log(application: Application, curie: str) -> None:
     taught(application, curie)
     with statements() as sent:
         application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))

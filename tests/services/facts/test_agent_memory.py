@@ -85,13 +85,13 @@ def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
         memory.contradict([7], 3)
 
 
-def test_what_may_have_several_objects_conflicts_with_nothing() -> None:
+def test_multivalued_predicate_has_no_conflicts() -> None:
     memory = of((triple("Marie Curie", "award", "a medal"), "a"))
     memory, fresh = memory.insert([(triple("Marie Curie", "award", "a prize"), MemorySource("b.0", "b"))], 2)
     assert memory.conflicts(fresh) == ([], [])
 
 
-def test_what_is_superseded_is_over_on_the_day_and_stays_a_bridge() -> None:
+def test_superseded_fact_ends_on_the_day_and_remains_a_bridge() -> None:
     memory = AgentMemory(functional=frozenset({"mayor"}))
     memory = of((triple("Cologne", "mayor", "Fritz Schramma"), "a"), memory=memory)
     memory, fresh = memory.insert(
@@ -147,7 +147,7 @@ def test_it_finds_what_the_graphs_of_the_service_find(
     assert cited == {source.text for source in theirs.citations}
 
 
-def test_what_is_inserted_has_its_sentence_of_the_document(language: Language) -> None:
+def test_inserted_fact_cites_its_document_sentence(language: Language) -> None:
     page = document(*GIRAUDY)
     verbatim = ground_text(GIRAUDY[1][1], page, language)
     assert {source.key for _, source in verbatim.facts} == {"0.1"}

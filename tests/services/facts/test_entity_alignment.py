@@ -18,7 +18,7 @@ def merges(application: Application, scope: Scope) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_name_joins_what_is_called_alike_and_told_of_beside_it(application: Application, scope: Scope) -> None:
+def test_short_name_joins_the_full_name_of_the_same_source(application: Application, scope: Scope) -> None:
     full, short = state(
         application,
         scope,
@@ -95,7 +95,7 @@ def test_a_name_that_was_there_first_is_what_a_later_fact_says_it_is(
     assert merges(application, scope) == [("alignment", "alias")]  # of two, nobody knows which is meant
 
 
-def test_what_came_without_a_look_is_joined_when_asked(application: Application, scope: Scope) -> None:
+def test_unaligned_entities_are_joined_on_request(application: Application, scope: Scope) -> None:
     both = triple("Ed Solomon", "spouse", "Cynthia Cleese"), triple("Acme", "chair", "Bea Falk")
     state(application, scope, "a", *both)
     (entity,) = (

@@ -108,7 +108,7 @@ def test_a_revision_counts_once_and_revoking_it_restores_what_was(application: A
     assert rows(application, scope, fact) == before
 
 
-def test_a_revoked_assertion_leaves_nothing_that_only_it_said(application: Application, scope: Scope) -> None:
+def test_revoked_assertion_removes_facts_that_only_it_states(application: Application, scope: Scope) -> None:
     shared, own = triple("Curie", "spouse", "Pierre"), triple("Curie", "field", "physics")
     (fact,) = state(application, scope, "a", shared)
     before = rows(application, scope, fact)
@@ -123,7 +123,7 @@ def test_a_revoked_assertion_leaves_nothing_that_only_it_said(application: Appli
     assert [row.name for row in kept] == ["curie", "pierre"]
 
 
-def test_closing_and_superseding_are_told_and_bounded(application: Application, scope: Scope) -> None:
+def test_closed_and_superseded_facts_show_reason_and_end(application: Application, scope: Scope) -> None:
     old, new = state(application, scope, "a", triple("Acme", "chair", "Ana"), triple("Acme", "chair", "Ben", 2015))
     application.facts.revise(scope, [Revision("supersede", old, by=new)], judge="ana", key="1")
     (row,) = rows(application, scope, old)

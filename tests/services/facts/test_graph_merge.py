@@ -84,9 +84,7 @@ def test_it_is_done_once_and_taken_back_as_one(application: Application, scope: 
     undo.assert_verified(application, scope.collection.name)
 
 
-def test_what_is_revoked_where_it_was_said_is_revoked_where_it_was_merged(
-    application: Application, scope: Scope
-) -> None:
+def test_revocation_reaches_merged_verdicts(application: Application, scope: Scope) -> None:
     (fact,) = state(application, scope, "a", triple("Acme", "chair", "Ana"), graph="g")
     (judged,) = application.facts.revise(scope, [Revision("confirm", fact)], judge="ana", key="r")
     application.adopt.merge(scope, "g", judge="ana", key="m")

@@ -95,9 +95,7 @@ def test_a_changed_passage_keeps_what_it_still_says_with_its_verdicts(
 BORN = "place of birth", "London"
 
 
-def test_what_a_changed_passage_says_no_more_is_over_and_stays_askable(
-    reading: Application, collection: str
-) -> None:
+def test_fact_of_a_changed_passage_ends_and_stays_in_the_past(reading: Application, collection: str) -> None:
     scope = put(reading, collection, LOVELACE)
     before, moment = facts(reading, collection), past.now(reading)
     first, _ = LOVELACE["text"].split(". ")
@@ -142,7 +140,7 @@ def test_another_source_keeps_what_a_changed_passage_says_no_more(reading: Appli
     undo.assert_verified(reading, collection)
 
 
-def test_what_was_stated_of_a_passage_goes_by_its_words(reading: Application, collection: str) -> None:
+def test_stated_fact_follows_the_words_of_its_passage(reading: Application, collection: str) -> None:
     scope = put(reading, collection, LOVELACE)
     told = {
         ("in the text", "London"): "She was born in London.",
@@ -164,7 +162,7 @@ def test_what_was_stated_of_a_passage_goes_by_its_words(reading: Application, co
     undo.assert_verified(reading, collection)
 
 
-def test_a_fact_that_does_not_follow_from_what_was_said_is_found(reading: Application, collection: str) -> None:
+def test_verification_finds_facts_that_do_not_follow_from_the_log(reading: Application, collection: str) -> None:
     scope = put(reading, collection, LOVELACE)
     with reading.database.write() as writer:
         writer.execute(

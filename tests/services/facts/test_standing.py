@@ -74,7 +74,7 @@ def test_a_new_judge_moves_a_fact_a_little_and_all_new_judges_share_a_cap(
     undo.assert_verified(application, scope.collection.name)
 
 
-def test_a_new_judge_does_not_outvote_and_closes_nothing(
+def test_new_judge_neither_outvotes_nor_closes_facts(
     application: Application, scope: Scope, stranger: Scope
 ) -> None:
     fact, after = state(application, scope, "A", "B")
@@ -130,9 +130,7 @@ def test_disagreement_counts_and_what_both_contradict_does_not(
     assert nobody == JudgeStanding()
 
 
-def test_who_is_set_to_be_trusted_is_and_judges_that_something_is_set_for_can_revise(
-    application: Application, scope: Scope, stranger: Scope
-) -> None:
+def test_trusted_judge_counts_in_full(application: Application, scope: Scope, stranger: Scope) -> None:
     fact, control = state(application, scope, "A", "B")
     application.judges.set(scope, "stranger", trusted=True)
     say(application, stranger, "contradict", fact, "stranger", "1")

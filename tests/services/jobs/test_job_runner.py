@@ -174,7 +174,7 @@ class TestTries:
             runner.run_ready()
         assert (bench.row["status"], bench.row["created"], bench.row["attempts"]) == ("queued", MAX_ATTEMPTS + 2, 1)
 
-    def test_what_a_statement_brings_upon_itself_is_a_try(self, bench: Bench) -> None:
+    def test_statement_timeout_counts_as_an_attempt(self, bench: Bench) -> None:
         def given_up(_: Work) -> None:
             raise StatementGivenUpError("too slow")
 
@@ -229,7 +229,7 @@ class TestTries:
 
 
 class TestStops:
-    def test_one_told_to_stop_is_put_back_as_it_is(self, bench: Bench) -> None:
+    def test_stopped_job_is_returned_to_the_queue(self, bench: Bench) -> None:
         def until_told(work: Work) -> None:
             while not work.should_stop():
                 with bench.database.write() as writer:
@@ -306,7 +306,7 @@ class TestClaims:
         assert state.counts(bench.application, bench.collection)[0] == 0
         assert "job taken over or gone" in {entry["event"] for entry in warnings}
 
-    def test_a_failure_of_one_that_was_overtaken_is_nobodys(self, bench: Bench) -> None:
+    def test_failure_of_an_overtaken_worker_is_ignored(self, bench: Bench) -> None:
         def overtaken(_: Work) -> None:
             make_due(bench.application)
             assert other.claim(uuid4(), other.lanes) is not None
@@ -381,7 +381,7 @@ class TestCrew:
             assert not crew.step()
         assert len(asked) == 2
 
-    def test_an_outage_in_a_thread_is_told_and_the_job_taken_up_again(self, bench: Bench) -> None:
+    def test_outage_in_a_thread_is_raised_and_the_job_resumed(self, bench: Bench) -> None:
         away = [True]
 
         def need(work: Work) -> None:
@@ -460,7 +460,9 @@ class TestTurns:
         assert batches == [first, second, first, second, first, second]
         assert bench.statuses(first, second) == ["succeeded", "succeeded"]
 
-    def test_a_job_that_nobody_waits_for_goes_on(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_job_without_waiting_successors_continues_past_its_turn(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("engram.services.jobs.job_runner.TURN_SECONDS", 0.0)
         begun: list[int] = []
 

@@ -66,7 +66,7 @@ def replayed(application: Application, collection: str) -> None:
 
 
 class TestOneEvent:
-    def test_applying_it_again_changes_nothing(self, application: Application, curie: str) -> None:
+    def test_event_is_applied_only_once(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         (event,) = accepted(application, curie, 1, seed=1)
         assert application.learn.apply(target, [event]) == 1

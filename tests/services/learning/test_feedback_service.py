@@ -142,7 +142,7 @@ class TestNaming:
             NamedSentence(),
         ],
     )
-    def test_what_names_no_sentence_is_refused(
+    def test_verdict_naming_no_sentence_is_refused(
         self, application: Application, curie: str, query_id: uuid.UUID, name: NamedSentence
     ) -> None:
         with pytest.raises(InvalidRequestError, match=r"There is no|has no sentence"):
@@ -186,7 +186,7 @@ class TestWhatCannotBeApplied:
         assert {row.sentence_id for row in receipt.changes or []}.isdisjoint({born, discovered})
         assert vistula in {row.sentence_id for row in receipt.changes or []}
 
-    def test_an_event_of_which_nothing_is_left_is_applied_to_nothing(
+    def test_event_of_deleted_passages_is_applied_without_changes(
         self, application: Application, curie: str
     ) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
@@ -199,7 +199,7 @@ class TestWhatCannotBeApplied:
         assert application.feedback.event(application.access.scope(curie), event).event.status == "applied"
         assert application.feedback.event(application.access.scope(curie), event).changes == []
 
-    def test_an_event_of_a_version_that_is_not_known_is_parked_and_holds_nobody_back(
+    def test_event_of_unknown_version_is_parked_and_blocks_no_others(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
         born = state.all_sentences(application, curie)[0]

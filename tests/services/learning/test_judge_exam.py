@@ -95,7 +95,7 @@ def test_a_model_that_rambles_fails_and_an_endpoint_that_fails_is_no_model(
     assert not isinstance(raised.value, UnfitModelError)
 
 
-def test_nothing_is_learned_from_a_model_that_fails(
+def test_verdicts_of_an_unfit_model_are_not_learned(
     http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
 ) -> None:
     http.post("/query", json={"collection": curie, "query": QUESTION})
@@ -118,7 +118,7 @@ def test_a_model_that_passes_judges_and_is_examined_once(
     assert len(modelled.server.requests) == len(CONTROL_QUESTIONS) + 2
 
 
-def test_a_conclusion_of_a_model_that_fails_teaches_nothing(
+def test_conclusion_of_an_unfit_model_is_not_learned(
     http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
 ) -> None:
     """The session is answered all the same, and its job says why it taught nothing."""

@@ -213,7 +213,7 @@ class TestRanking:
         undo.apply(application, curie, calm, batch)
         assert self.counted(application, curie) == [*busy[:4], *calm]
 
-    def test_a_judge_without_any_teaches_nothing(self, application: Application, curie: str) -> None:
+    def test_judge_without_comparisons_teaches_no_weights(self, application: Application, curie: str) -> None:
         application.judges.set(application.access.scope(curie), "mute", comparisons=0)
         undo.apply(application, curie, self.comparisons(application, curie, "mute", 3))
         assert state.learned_weights(application, curie) is None
@@ -232,7 +232,7 @@ class TestRanking:
         undo.apply(application, curie, events[1:])
         undo.assert_same(after, undo.learned(application, curie))
 
-    def test_what_goes_against_others_teaches_nothing(self, application: Application, curie: str) -> None:
+    def test_contested_verdict_teaches_no_weights(self, application: Application, curie: str) -> None:
         passages = list(state.passages(application, curie).values())
         first, second, *_ = everything = state.all_sentences(application, curie)
         query_id = state.given_episode(
@@ -260,9 +260,7 @@ class TestRanking:
         undo.apply(application, curie, [hostile])
         undo.assert_same(after, undo.learned(application, curie))
 
-    def test_what_nobody_contradicts_any_more_is_learned_also_where_nothing_was(
-        self, application: Application, curie: str
-    ) -> None:
+    def test_verdict_counts_once_its_contradiction_is_revoked(self, application: Application, curie: str) -> None:
         passages = list(state.passages(application, curie).values())
         first, second, *_ = everything = state.all_sentences(application, curie)
         unranked = state.given_episode(application, curie, QUESTION, everything[:2])

@@ -129,7 +129,7 @@ class TestOneVerdict:
 
         assert_same(taught(application, towns), expected(application, ["Townc"]).evidence)
 
-    def test_a_passage_that_was_not_ranked_says_nothing(self, application: Application, towns: str) -> None:
+    def test_unranked_passage_adds_no_comparison(self, application: Application, towns: str) -> None:
         query_id = asked(application, towns, ranked=TOWNS[:8])
         everything = first_of(application, towns, "Townc", "Townk")  # the second one was not found
         state.judge(application, towns, query_id, everything, wait=True)
@@ -149,7 +149,7 @@ class TestOneVerdict:
     @pytest.mark.parametrize(
         "outcome", ["nothing", "only what was not ranked", "all that was ranked", "no features"]
     )
-    def test_what_compares_nothing_teaches_nothing(
+    def test_verdict_without_comparison_teaches_no_weights(
         self, application: Application, towns: str, outcome: str
     ) -> None:
         supporting: list[int] = []
@@ -199,9 +199,7 @@ class TestPartialVerdicts:
         assert np.abs(only_named.information - expected(application, named[:1]).evidence.information).max() > 1e-3
 
     @pytest.mark.parametrize("rejected", [0, ranking_weights.SPARED])
-    def test_with_too_few_rivals_they_teach_nothing(
-        self, application: Application, towns: str, rejected: int
-    ) -> None:
+    def test_too_few_rivals_teach_no_weights(self, application: Application, towns: str, rejected: int) -> None:
         query_id = asked(application, towns, activated=first_of(application, towns, *TOWNS))
         state.judge(
             application,
@@ -461,7 +459,7 @@ class TestEpisodes:
         assert (np.diff(ranked) <= 1e-5).all()
         assert ranked[:5] == pytest.approx([passage.score for passage in answer.passages], abs=1e-4)
 
-    def test_the_published_ranking_keeps_none_and_learns_nothing(
+    def test_paper_profile_stores_no_features_and_learns_no_weights(
         self, application: Application, towns: str
     ) -> None:
         answer, kept = self.ask(application, towns, profile="paper")
@@ -470,7 +468,7 @@ class TestEpisodes:
 
         assert state.learned_weights(application, towns) is None
 
-    def test_a_ranking_that_recall_had_a_say_in_teaches_nothing(self, application: Application, towns: str) -> None:
+    def test_ranking_with_recall_teaches_no_weights(self, application: Application, towns: str) -> None:
         supporting = first_of(application, towns, "Townc")
         first, kept = self.ask(application, towns)
         assert kept["ranked"]

@@ -96,9 +96,7 @@ def test_of_a_plain_search_all_that_it_found_is_judged(
     assert set(read["supports"]) | set(read["rejects"]) == found
 
 
-def test_what_was_explored_is_judged_as_well(
-    http: TestClient, curie: str, judging: Judging, scoped: Scoped
-) -> None:
+def test_explored_passages_are_judged(http: TestClient, curie: str, judging: Judging, scoped: Scoped) -> None:
     setting = {"exploration": {"share": 1.0, "slots": 2, "seed": 1}}
     assert http.patch(f"/collections/{curie}", json=setting).status_code == 200
     answer = http.post("/query", json={"collection": curie, "query": QUESTION, "top_k": 3, "unit": "user"}).json()
@@ -111,7 +109,7 @@ def test_what_was_explored_is_judged_as_well(
     assert set(explored) <= {*read["supports"], *read["rejects"]}
 
 
-def test_what_somebody_judged_is_left_alone(
+def test_judged_queries_are_skipped(
     http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     first, second = ask(http, curie, QUESTION, OTHER)
@@ -140,7 +138,7 @@ def test_old_episodes_are_left_alone(http: TestClient, curie: str, judging: Judg
         assert server.requests == []
 
 
-def test_nothing_found_is_judged_without_asking(
+def test_empty_answer_is_judged_without_a_model_call(
     http: TestClient, application: Application, judging: Judging, scoped: Scoped
 ) -> None:
     """A question that activated no sentence has nothing to ask the model about."""
@@ -276,7 +274,7 @@ def wait_for(reached: Callable[[], bool]) -> None:
     pytest.fail("it did not happen")
 
 
-def test_evidence_that_vanished_is_not_shown(
+def test_deleted_evidence_is_not_shown_to_the_judge(
     http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     (asked,) = ask(http, curie, QUESTION)

@@ -180,7 +180,7 @@ class TestStanding:
 
 
 class TestUndone:
-    def test_what_new_judges_did_is_taken_back_to_the_bit(
+    def test_revocation_of_new_judges_restores_state_exactly(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
         before = state.learned(application, curie)

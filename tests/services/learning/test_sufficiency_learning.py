@@ -123,7 +123,7 @@ class TestRealAnswers:
         assert again.answer["sufficiency"] == answer.sufficiency
         assert again.trace["sufficiency"]["probability"] == told.probability
 
-    def test_a_verdict_on_it_teaches_what_is_said_next(self, application: Application, curie: str) -> None:
+    def test_verdict_changes_the_next_sufficiency(self, application: Application, curie: str) -> None:
         first = query(application, curie, include=frozenset({"trace"}))
         supporting = first_of(application, curie, "curie", "warsaw", "vistula")
         state.judge(application, curie, first.query_id, supporting, wait=True)
@@ -153,7 +153,7 @@ class TestRealAnswers:
         assert kept.trace["sufficiency"]["influences"][0]["probability"] == moved.probability
         assert query(application, curie, memory="off").sufficiency == first.sufficiency
 
-    def test_what_verdicts_vouch_for_is_believed(self, application: Application, curie: str) -> None:
+    def test_supported_answer_gains_sufficiency(self, application: Application, curie: str) -> None:
         first = query(application, curie)
         supporting = first_of(application, curie, "curie", "warsaw", "vistula")
         state.judge(application, curie, first.query_id, supporting, wait=True)
@@ -171,7 +171,7 @@ class TestRealAnswers:
         assert kept[str(again.query_id)] is None  # recall had a say in what was shown
         assert kept[str(first.query_id)] is not None
 
-    def test_each_of_several_verdicts_is_told_by_what_it_did(self, application: Application, curie: str) -> None:
+    def test_trace_lists_the_effect_of_each_verdict(self, application: Application, curie: str) -> None:
         events = [
             state.judge(
                 application, curie, asked(application, curie), first_of(application, curie, *supported), wait=True
@@ -192,7 +192,7 @@ class TestRealAnswers:
         left = sufficiency.probability(values, weights)
         assert moved[events[1]] == pytest.approx(told.sufficiency.model - left, abs=1e-9)
 
-    def test_a_judge_who_was_shown_fewer_teaches_nothing(self, application: Application, curie: str) -> None:
+    def test_answer_with_small_top_k_teaches_no_sufficiency(self, application: Application, curie: str) -> None:
         answer = query(application, curie, top_k=2)
         assert answer.sufficiency is not None
         (kept,) = state.rows(application, curie, "episode")
@@ -200,7 +200,7 @@ class TestRealAnswers:
         assert kept["answer_features"] is None
 
     @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}, {"strategy": "hybrid"}])
-    def test_where_features_do_not_rank_nothing_is_said(
+    def test_unranked_profile_has_no_sufficiency(
         self, application: Application, curie: str, arm: dict[str, Any]
     ) -> None:
         answer = query(application, curie, include=frozenset({"trace"}), **arm)

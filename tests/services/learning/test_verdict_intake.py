@@ -70,9 +70,7 @@ def test_many_are_stored_together_and_each_once(
     assert len([size for size in stored if size]) < 75
 
 
-def test_what_is_wrong_with_one_is_said_of_that_one(
-    application: Application, verdict: Verdict, stored: list[int]
-) -> None:
+def test_batched_verdicts_fail_individually(application: Application, verdict: Verdict, stored: list[int]) -> None:
     application.intake.accept(verdict, first := f"key-{uuid4()}")
     passage = NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw")
     nowhere = replace(verdict.scope, collection=replace(verdict.scope.collection, id=2**62))
@@ -104,7 +102,7 @@ def test_what_is_wrong_with_one_is_said_of_that_one(
     assert sum(stored) == 4
 
 
-def test_one_that_nobody_waits_for_any_more_is_left(application: Application, verdict: Verdict) -> None:
+def test_cancelled_verdict_is_not_accepted(application: Application, verdict: Verdict) -> None:
     intake = Intake(application.database, application.stream, application.encoder)
     free = threading.Event()
     intake._together.submit(free.wait, 30)
@@ -120,7 +118,7 @@ def test_one_that_nobody_waits_for_any_more_is_left(application: Application, ve
     intake.close()
 
 
-def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
+def test_collection_deletion_does_not_block_other_verdicts(
     application: Application, verdict: Verdict, ingest: Ingest, collection: str
 ) -> None:
     ingest({"id": "mill", "text": "The Old Mill stands in Ely."}, into=f"{collection}-doomed")
@@ -140,14 +138,16 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
     assert [type(future.exception(timeout=30)) for future in waiting] == [GoneError] * 2
 
 
-def test_nothing_is_accepted_once_it_is_closed(application: Application, verdict: Verdict) -> None:
+def test_closed_intake_refuses_verdicts(application: Application, verdict: Verdict) -> None:
     intake = Intake(application.database, application.stream, application.encoder)
     intake.close()
     with pytest.raises(UnavailableError, match="is ending"):
         intake.submit(verdict, f"key-{uuid4()}")
 
 
-def test_a_lost_database_is_said_of_all(application: Application, addresses: Servers, verdict: Verdict) -> None:
+def test_lost_database_fails_every_waiting_verdict(
+    application: Application, addresses: Servers, verdict: Verdict
+) -> None:
     away = Database(addresses.database_url.replace("port=", "port=1"), pool_size=1)
     intake = Intake(away, application.stream, application.encoder)
 

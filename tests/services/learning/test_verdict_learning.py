@@ -54,7 +54,7 @@ class TestOneVerdict:
         assert supports(application, curie)[own[nearest]] == pytest.approx(moved["gain"])
         assert {row["target"] for (sentence, _), row in explained.items() if sentence != own[nearest]} == {0}
 
-    def test_what_is_named_of_a_passage_that_helped_as_a_whole_goes_before_what_is_likely(
+    def test_named_sentence_of_a_supporting_passage_precedes_likely_ones(
         self, application: Application, curie: str
     ) -> None:
         query_id = state.given_episode(application, curie, QUESTION, [])
@@ -138,9 +138,7 @@ class TestOneVerdict:
         gain = first["perplexity"] / (first["perplexity"] + 1.0)
         assert supports(application, curie) == {born: pytest.approx((1 - gain) * first["support"]), discovered: 0.0}
 
-    def test_what_was_rejected_before_is_moved_less_by_a_verdict_that_errs(
-        self, application: Application, curie: str
-    ) -> None:
+    def test_rejected_sentence_moves_less_by_an_erring_verdict(self, application: Application, curie: str) -> None:
         born, discovered = state.sentences(application, curie, "curie").values()
         query_id = state.given_episode(application, curie, QUESTION, [born, discovered])
         for _ in range(2):

@@ -92,9 +92,7 @@ def names(services: Application) -> list[str]:
     return [collection.name for collection in services.ingest.collections(None, 10)]
 
 
-def test_what_is_put_back_is_what_was_there_at_one_moment(
-    taught: Application, other: Application, tmp_path: Path
-) -> None:
+def test_backup_is_a_consistent_snapshot(taught: Application, other: Application, tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     over = threading.Event()
 
@@ -133,7 +131,7 @@ def test_collections_are_replaced_only_if_that_is_asked_for(
     assert names(other) == ["curie"]
 
 
-def test_what_was_learned_comes_back_to_the_byte(taught: Application, other: Application, tmp_path: Path) -> None:
+def test_restore_returns_learned_state_exactly(taught: Application, other: Application, tmp_path: Path) -> None:
     taught.maintenance.backup.backup(tmp_path / "one")
     other.database.close()
     other.maintenance.backup.restore(tmp_path / "one", replace=True)
@@ -141,7 +139,7 @@ def test_what_was_learned_comes_back_to_the_byte(taught: Application, other: App
 
 
 @pytest.mark.parametrize("noted", [f"array_prepend('{NOTED}', attoptions)", f"array_append(attoptions, '{NOTED}')"])
-def test_what_newer_servers_note_of_columns_is_left_out(
+def test_backup_omits_column_options_of_newer_servers(
     taught: Application, other: Application, tmp_path: Path, noted: str
 ) -> None:
     """Postgres 17.12 and its like keep ``pg_attver`` among a column's options, which no ``ALTER TABLE`` takes."""
@@ -167,14 +165,14 @@ def test_what_newer_servers_note_of_columns_is_left_out(
     assert {NOTED in options for *_, options in column_options(other)} == {False}
 
 
-def test_nobody_else_may_be_connected(empty: Application, made: Path) -> None:
+def test_restore_refuses_other_connections(empty: Application, made: Path) -> None:
     empty.database.close()
     address = empty.addresses.database_url.replace("+psycopg", "")
     with psycopg.connect(address), pytest.raises(ConflictError, match="1 others are connected"):
         empty.maintenance.backup.restore(made)
 
 
-def test_nothing_is_overwritten(empty: Application, made: Path) -> None:
+def test_backup_refuses_an_existing_target(empty: Application, made: Path) -> None:
     with pytest.raises(ConflictError, match="something at"):
         empty.maintenance.backup.backup(made)
 
@@ -211,7 +209,7 @@ def miscounted(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [damaged, cut, unsaid, strange, older])
-def test_what_is_not_whole_is_refused(
+def test_restore_refuses_a_damaged_backup(
     empty: Application, made: Path, tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
     harm(Path(shutil.copytree(made, tmp_path / "one")))
@@ -221,7 +219,7 @@ def test_what_is_not_whole_is_refused(
     assert names(empty) == []
 
 
-def test_rows_that_are_missing_are_told(other: Application, made: Path, tmp_path: Path) -> None:
+def test_restore_reports_missing_rows(other: Application, made: Path, tmp_path: Path) -> None:
     miscounted(Path(shutil.copytree(made, tmp_path / "one")))
     other.database.close()
     with pytest.raises(ConfigurationError, match=r"\['passage'\]"):
@@ -249,7 +247,7 @@ def elsewhere(application: Application) -> int:
 
 
 @pytest.mark.parametrize("script", ['"$REAL" "$@" | head -c 30000; exit 1', '"$REAL" "$@"; exit 1', "kill -9 $$"])
-def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tmp_path: Path, script: str) -> None:
+def test_failed_restore_changes_nothing(other: Application, made: Path, tmp_path: Path, script: str) -> None:
     before = state.learned(other, "curie")
     other.database.close()
     broken = programs(tmp_path / "bin", script, "pg_restore")
@@ -264,7 +262,7 @@ def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tm
 @pytest.mark.parametrize(
     "script", ['"$REAL" "$@" | head -c 2000; exit 1', "echo aborting >&2; exit 1", "kill -9 $$"]
 )
-def test_a_dump_that_fails_leaves_nothing(taught: Application, tmp_path: Path, script: str) -> None:
+def test_failed_dump_leaves_no_files(taught: Application, tmp_path: Path, script: str) -> None:
     service = backup_service.BackupService(
         taught.database, taught.addresses.database_url, programs(tmp_path / "bin", script)
     )
@@ -273,7 +271,7 @@ def test_a_dump_that_fails_leaves_nothing(taught: Application, tmp_path: Path, s
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]
 
 
-def test_one_that_is_told_to_stop_leaves_nothing(taught: Application, tmp_path: Path) -> None:
+def test_stopped_backup_leaves_no_files(taught: Application, tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="Stopped"):
         taught.maintenance.backup.backup(tmp_path / "one", should_stop=lambda: True)
     assert list(tmp_path.iterdir()) == []

@@ -68,7 +68,7 @@ def execute(services: Application, *statements: str) -> None:
             writer.execute(statement)
 
 
-def test_where_all_is_well_every_line_says_so(alone: Application) -> None:
+def test_healthy_service_passes_all_checks(alone: Application) -> None:
     found = findings(alone)
     assert list(found) == THINGS
     assert {finding.verdict for finding in found.values()} == {"ok"}, found
@@ -86,14 +86,14 @@ def test_pgvector_is_as_new_as_it_has_to_be(
     assert findings(alone)["pgvector"].verdict == verdict
 
 
-def test_an_old_postgres_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_postgres_is_reported(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         database_contents, "versions", lambda _: database_contents.Versions("15.6 (Debian)", "0.8.4", None)
     )
     assert findings(alone)["postgres"].verdict == "wrong"
 
 
-def test_what_the_schema_lacks_is_named(alone: Application) -> None:
+def test_missing_schema_parts_are_named(alone: Application) -> None:
     execute(
         alone,
         "ALTER TABLE passage RENAME COLUMN title TO heading",
@@ -112,12 +112,12 @@ def test_what_the_schema_lacks_is_named(alone: Application) -> None:
     assert "index feedback_event_pending_idx of feedback_event" in found.found
 
 
-def test_a_missing_worker_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_worker_is_reported(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alone.stream, "workers", lambda: 0)
     assert findings(alone)["workers"].verdict == "wrong"
 
 
-def test_large_collections_without_an_index_are_told(alone: Application) -> None:
+def test_large_collections_without_an_index_are_reported(alone: Application) -> None:
     execute(
         alone,
         "INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count) "
@@ -138,11 +138,11 @@ def test_large_collections_without_an_index_are_told(alone: Application) -> None
         ({"llm_base_url": "http://127.0.0.1:1/v1"}, "llm"),
     ],
 )
-def test_what_settings_ask_too_much_of_is_told(alone: Application, changed: dict[str, Any], thing: str) -> None:
+def test_excessive_settings_are_reported(alone: Application, changed: dict[str, Any], thing: str) -> None:
     assert findings(alone, **changed)[thing].verdict != "ok"
 
 
-def test_an_endpoint_that_refuses_the_key_is_told(alone: Application) -> None:
+def test_endpoint_that_refuses_the_key_is_reported(alone: Application) -> None:
     with OpenAiServer(api_key="another") as server:
         assert findings(alone, llm_base_url=server.base_url)["llm"].verdict in {"wrong", "ok"}
 
@@ -158,7 +158,7 @@ def connected(own: Servers, settings: Settings, application: Application, **chan
         services.close()
 
 
-def test_each_model_server_is_said_to_answer_how_fast_and_with_what(
+def test_model_servers_are_reported_with_latency_and_model(
     own: Servers, settings: Settings, application: Application
 ) -> None:
     vectors = Resized(application.embedder, 96).embed
@@ -187,7 +187,7 @@ def test_each_model_server_is_said_to_answer_how_fast_and_with_what(
             assert {found[thing].remedy for thing in ("encoder", "reranker")} == {"docs/models.md"}
 
 
-def test_a_model_that_was_exchanged_behind_a_server_is_told(
+def test_exchanged_model_behind_a_server_is_reported(
     own: Servers, settings: Settings, application: Application
 ) -> None:
     other = Resized(application.embedder, 96)
@@ -202,12 +202,12 @@ def test_a_model_that_was_exchanged_behind_a_server_is_told(
         assert "runs another model under the name 'bge'" in found.found
 
 
-def test_a_misspelt_setting_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misspelt_setting_is_reported(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_RECAL_GATE", "1")
     assert "ENGRAM_RECAL_GATE" in findings(alone)["settings"].found
 
 
-def test_a_clock_that_is_off_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_difference_is_reported(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alone.stream, "clock", lambda: 0.0)
     assert findings(alone)["clocks"].verdict == "warning"
 

@@ -34,7 +34,7 @@ def test_a_table_that_outgrew_its_statistics_is_analysed_once(application: Appli
     assert "question" not in application.maintenance.statistics.run()
 
 
-def test_where_nothing_grew_nothing_is_done(application: Application) -> None:
+def test_unchanged_tables_are_not_analysed(application: Application) -> None:
     application.maintenance.statistics.run()
     assert application.maintenance.statistics.run() == []
 

@@ -225,7 +225,7 @@ def _small(application: Application) -> ReembedService:
     )
 
 
-def test_what_arrives_meanwhile_is_come_to(both: Application, taught: str) -> None:
+def test_changes_during_reembedding_are_reembedded(both: Application, taught: str) -> None:
     """A passage, a changed one, a deleted one, and verdicts, in the midst of it."""
     arrived: list[int] = []
 
@@ -313,7 +313,7 @@ def test_back_again_embeds_only_what_came_since(both: Application, taught: str) 
     undo.assert_verified(both, taught)
 
 
-def test_nothing_of_a_deleted_or_changed_passage_is_kept_beside(both: Application, taught: str) -> None:
+def test_staged_vectors_of_changed_passages_are_removed(both: Application, taught: str) -> None:
     reembedded(both, taught)
     ids = state.passages(both, taught)
     gone = {row["id"] for row in state.rows(both, taught, "sentence") if row["passage_id"] == ids["tokyo"]}

@@ -123,11 +123,11 @@ class TestQueries:
         with pytest.raises(NotFoundError, match=str(judged.query_id)):
             application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
-    def test_they_are_kept_for_ever_where_nothing_is_said(self, application: Application, judged: Judged) -> None:
+    def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: Judged) -> None:
         assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
         application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
-    def test_what_was_learned_does_not_depend_on_them(self, application: Application, judged: Judged) -> None:
+    def test_learned_state_outlives_expired_episodes(self, application: Application, judged: Judged) -> None:
         sentence = min(state.sentences(application, judged.collection, "curie").values())
         again = ask(application, judged.collection)
         state.judge(application, judged.collection, again, [sentence], wait=True)
@@ -145,7 +145,7 @@ class TestQueries:
         undo.assert_verified(application, judged.collection)
         assert ask(application, judged.collection)
 
-    def test_queries_of_a_week_nobody_made_room_for_are_kept(self, application: Application, curie: str) -> None:
+    def test_query_creates_its_missing_week_partition(self, application: Application, curie: str) -> None:
         now = datetime.now(UTC)
         run(retention(application, queries=1), now + timedelta(days=9))
         assert compute_monday(now) not in standing(application)
@@ -205,7 +205,7 @@ class TestJobsAndKeys:
             assert retention(application, queries=1).run() is None
 
 
-def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> None:
+def test_quota_usage_expires_after_a_month(application: Application) -> None:
     spent = "SELECT count(*) FROM quota_usage WHERE principal = 'of long ago'"
     with application.database.write() as writer:
         writer.execute("INSERT INTO quota_usage VALUES ('local', 'of long ago', '2020-01-01', 'queries', 1)")
@@ -214,7 +214,7 @@ def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> 
         assert reader.scalar(spent) == 0
 
 
-def test_what_was_sent_with_an_act_goes_and_the_act_stays(application: Application) -> None:
+def test_audit_bodies_expire_before_their_entries(application: Application) -> None:
     now = datetime.now(UTC)
     doing = PendingAct(
         principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", body="body"

@@ -74,7 +74,7 @@ class TestCredits:
         credited = {row["passage_id"] for row in rows(application, curie, "key_credit")}
         assert credited == set(state.passages(application, curie).values())
 
-    def test_units_are_stored_once_whoever_brings_them(self, application: Application, curie: str) -> None:
+    def test_equal_units_are_stored_once(self, application: Application, curie: str) -> None:
         verdict(application, curie, expansions=[RIVER])
         verdict(application, curie, ["warsaw"], [Expansion("other", f"  {RIVER.text} "), ELEMENT])
         assert len(rows(application, curie, "expansion_unit")) == 2
@@ -129,7 +129,7 @@ class TestGate:
             == "none"
         )
 
-    def test_what_is_not_validated_leaves_no_credit(self, application: Application, curie: str) -> None:
+    def test_unvalidated_expansion_earns_no_credit(self, application: Application, curie: str) -> None:
         verdict(application, curie, retrieval_success=False)
         assert rows(application, curie, "key_credit") == rows(application, curie, "expansion_memory") == []
         assert application.evolve.load_standing(application.access.scope(curie)).progress.waiting == 0
@@ -144,7 +144,7 @@ class TestGate:
             evidence = {row["event_id"]: row["gate"] for row in rows(application, curie, "key_evidence")}
             assert evidence[event.id] == gate
 
-    def test_what_the_question_filtered_out_is_not_retrieved(
+    def test_filtered_passages_do_not_count_as_retrieved(
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
         ingest(*(dict(p) | {"metadata": {"mine": p["id"] == "tokyo"}} for p in CURIE))

@@ -71,9 +71,7 @@ class TestEvolution:
         assert terms["longest"]["base"] == 0
         assert terms["sea"]["base"] > 0
 
-    def test_a_second_evolution_without_new_evidence_changes_nothing(
-        self, application: Application, curie: str
-    ) -> None:
+    def test_evolution_without_new_evidence_changes_nothing(self, application: Application, curie: str) -> None:
         verdict(application, curie)
         application.evolve.evolve(application.access.scope(curie))
         before = learned(application, curie), state.rows(application, curie, "key_generation")
@@ -113,7 +111,7 @@ class TestEvolution:
         (generation,) = state.rows(application, curie, "key_generation")
         assert (generation["reason"], generation["events"]) == ("saturated", 6)
 
-    def test_what_is_due_and_was_missed_is_found(self, application: Application, curie: str) -> None:
+    def test_missed_evolution_is_run_later(self, application: Application, curie: str) -> None:
         verdict(application, curie)
         with application.database.write() as writer:
             writer.execute(
@@ -135,7 +133,7 @@ class TestEvolution:
         assert application.evolve.evolve_if_due(target)
         assert not application.evolve.evolve_if_due(target)
 
-    def test_what_helps_no_key_never_makes_an_evolution_due(self, application: Application, curie: str) -> None:
+    def test_unhelpful_units_do_not_trigger_an_evolution(self, application: Application, curie: str) -> None:
         eager = with_learning(application, most_waiting=1, batch_events=1, patience=1)
         target = state.collection_id(application, curie)
         for _ in range(3):

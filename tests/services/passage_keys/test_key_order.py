@@ -52,7 +52,7 @@ class TestOrder:
             application.evolve.evolve(application.access.scope(curie))
             assert learned(application, curie) == expected
 
-    def test_two_workers_and_four_clients_lose_and_double_nothing(
+    def test_concurrent_workers_and_clients_lose_and_double_no_event(
         self, application: Application, curie: str
     ) -> None:
         target = state.collection_id(application, curie)

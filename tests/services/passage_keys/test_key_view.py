@@ -56,7 +56,7 @@ def test_a_passage_that_no_verdict_named_has_its_base_key(application: Applicati
     assert (view.terms, view.term_count, view.units, view.unit_count) == ([], 0, [], 0)
 
 
-def test_what_waits_is_remembered_and_not_served(application: Application, curie: str) -> None:
+def test_pending_units_are_shown_and_not_served(application: Application, curie: str) -> None:
     event = taught(application, curie).event
     view = seen(application, curie)
     assert (view.generation, view.evolved, view.terms) == (0, False, [])
@@ -121,7 +121,7 @@ def test_the_units_terms_add_up_to_those_of_the_key(application: Application, cu
     assert served == pytest.approx(stored, abs=1e-5)
 
 
-def test_what_is_rolled_back_is_said_to_be(application: Application, curie: str) -> None:
+def test_rolled_back_units_are_marked(application: Application, curie: str) -> None:
     taught(application, curie)
     application.evolve.evolve(application.access.scope(curie))
     taught(application, curie, [WATER], OTHER)
@@ -140,7 +140,7 @@ def test_what_is_rolled_back_is_said_to_be(application: Application, curie: str)
     assert {source.status for unit in view.units for source in unit.events} == {"taken in"}
 
 
-def test_no_more_events_terms_and_units_than_said(application: Application, curie: str) -> None:
+def test_key_view_respects_its_limits(application: Application, curie: str) -> None:
     words = " ".join(f"river{letter}{other}" for letter in "abcdefghij" for other in "klmnopqrst")
     long = Expansion("facets", f"the longest river of its country: {words}")
     taught(application, curie, [RIVER, long])
@@ -185,7 +185,7 @@ def test_the_bound_is_that_of_the_serving_generation(application: Application, c
     assert view.displacement <= view.displacement_bound + 1e-6
 
 
-def test_what_is_not_there_cannot_be_looked_at(application: Application, curie: str) -> None:
+def test_missing_passage_has_no_key_view(application: Application, curie: str) -> None:
     with pytest.raises(NotFoundError, match="no passage 'nowhere'"):
         seen(application, curie, "nowhere")
 

@@ -135,7 +135,7 @@ class TestKeys:
         assert state.counts(application, corpus) == counts
         assert state.rows(application, corpus, "staged_key") == []
 
-    def test_what_is_ingested_later_is_keyed_alike(
+    def test_later_passages_use_the_new_key_building(
         self, application: Application, ingest: Ingest, collection: str
     ) -> None:
         ingest(CORPUS[0], CORPUS[5] | {"text": "To be replaced."})
@@ -253,7 +253,7 @@ class TestSwap:
         assert state.rows(application, corpus, "staged_key") == []
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
-    def test_told_to_stop_within_it_starts_it_anew(self, application: Application, corpus: str) -> None:
+    def test_rekey_stopped_within_the_swap_starts_it_again(self, application: Application, corpus: str) -> None:
         job_id = application.rekey.request(application.access.scope(corpus), "title")
         # Three times while staging, before the first chunk of the swap; then stop.
         answers = iter([False] * 4 + [True] * 9)
@@ -329,7 +329,7 @@ class TestStaging:
         left = {key: text for key, text in KEY_TEXTS["title"].items() if key in {"vistula", "polonium", "tokyo"}}
         assert_keyed(application, corpus, "title", left)
 
-    def test_what_is_ingested_between_two_tries_is_staged_too(self, application: Application, corpus: str) -> None:
+    def test_passages_ingested_between_attempts_are_staged(self, application: Application, corpus: str) -> None:
         """Passages that began to arrive before the request, and had arrived once the job was under way."""
         changed = [{"id": "curie", "title": "Maria", "text": "Maria sang."}, {"id": "new", "text": "Bees fly."}]
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in changed]
@@ -390,7 +390,7 @@ class TestOvertaken:
         assert _job(application, corpus, job).created == 1
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"new": "Bee"})
 
-    def test_what_comes_before_the_swap_is_staged_first(
+    def test_passages_changed_before_the_swap_are_staged(
         self, application: Application, corpus: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def rename_twice(turn: int) -> None:
@@ -417,9 +417,7 @@ class TestOvertaken:
         assert "passages changed" in job.error
 
     @pytest.mark.parametrize("at", [1, 3])
-    def test_a_worker_that_was_overtaken_changes_nothing(
-        self, application: Application, corpus: str, at: int
-    ) -> None:
+    def test_overtaken_rekey_worker_changes_nothing(self, application: Application, corpus: str, at: int) -> None:
         job_id = application.rekey.request(application.access.scope(corpus), "title")
         rebased: list[int] = []
 

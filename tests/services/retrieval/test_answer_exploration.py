@@ -141,7 +141,7 @@ def test_each_shows_a_sentence_that_a_judge_can_name(application: Application, r
         assert (sentence.score, sentence.hops) == (None, [])
 
 
-def test_what_nobody_expected_or_saw_is_not_rejected(application: Application, rivers: str) -> None:
+def test_explored_sentences_are_not_rejected_by_silence(application: Application, rivers: str) -> None:
     plain = ask(application, rivers)
     usual = set(episode(application, rivers, plain)["activated"])
     before = [hit.passage_id for hit in plain.passages]

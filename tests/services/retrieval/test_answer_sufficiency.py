@@ -218,7 +218,7 @@ class TestPublished:
 
 
 class TestWithheld:
-    def test_what_is_too_unlikely_enough_has_no_passages(
+    def test_answer_below_min_sufficiency_shows_no_passages(
         self, application: Application, curie: str, believing: Believing
     ) -> None:
         for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
@@ -227,7 +227,7 @@ class TestWithheld:
             assert bool(result.shown) != withheld
             assert result.ranking.best
 
-    def test_it_says_so_plainly_and_teaches_nothing_of_what_nobody_saw(
+    def test_insufficient_answer_is_marked_and_unseen_passages_are_not_learned(
         self, application: Application, http: TestClient, curie: str
     ) -> None:
         body = {"query": CHAIN, "collection": curie, "min_sufficiency": 1.0, "include": ["trace"]}
@@ -259,7 +259,7 @@ class TestWithheld:
 
 @pytest.mark.parametrize("asked", [{"stop_rule": "learned"}, {"min_sufficiency": 0.5}])
 @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}])
-def test_where_it_is_not_told_nothing_goes_by_it(
+def test_sufficiency_options_need_a_profile_with_sufficiency(
     application: Application, curie: str, asked: dict[str, Any], arm: dict[str, Any]
 ) -> None:
     query = Query(text=CHAIN, scope=application.access.scope(curie), **asked, **arm)

@@ -160,7 +160,7 @@ class TestVerdict:
         assert receipt.event.status == "applied"
         return application.feedback.event(application.access.scope(name), receipt.event.id)
 
-    def test_silence_about_a_copy_rejects_nothing(self, application: Application, doubled: str) -> None:
+    def test_silence_about_a_copy_rejects_no_sentence(self, application: Application, doubled: str) -> None:
         answer, _, hidden = self.answered(application, doubled)
         [episode] = state.rows(application, doubled, "episode")
         assert episode["activated"]
@@ -172,7 +172,7 @@ class TestVerdict:
         assert state.passages(application, doubled)[hidden] in copies
 
     @pytest.mark.parametrize("by", ["id", "text", "missed"])
-    def test_support_of_the_copy_is_support_of_what_was_shown(
+    def test_support_of_a_copy_supports_the_shown_passage(
         self, application: Application, doubled: str, by: str
     ) -> None:
         answer, shown, hidden = self.answered(application, doubled)
@@ -207,7 +207,7 @@ class TestVerdict:
             learned.append([(row["model"], row["events"], row["precision"]) for row in rows])
         assert learned[0] == learned[1] != []
 
-    def test_a_sentence_that_only_the_copy_has_rejects_nothing_of_what_was_shown(
+    def test_sentence_of_the_copy_alone_does_not_reject_the_shown_passage(
         self, application: Application, doubled: str
     ) -> None:
         answer = ask(application, doubled, include=frozenset({"sentences"}))
@@ -220,7 +220,7 @@ class TestVerdict:
         assert detail.verdict.spared == tuple(own)
         assert not {change.sentence_id for change in detail.changes} & set(own)
 
-    def test_rejecting_the_copy_rejects_what_was_shown(self, application: Application, doubled: str) -> None:
+    def test_rejection_of_a_copy_rejects_the_shown_passage(self, application: Application, doubled: str) -> None:
         answer, shown, hidden = self.answered(application, doubled)
         own, other = (self.sentences(application, doubled, passage) for passage in (shown, hidden))
         detail = self.given(
@@ -229,9 +229,7 @@ class TestVerdict:
         assert detail.verdict.rejects == (own[1],)
         assert detail.verdict.examinations == {own[1]: 0.5}
 
-    def test_what_is_learned_of_either_copy_recalls_what_is_shown(
-        self, application: Application, doubled: str
-    ) -> None:
+    def test_verdict_on_a_hidden_copy_recalls_the_shown_one(self, application: Application, doubled: str) -> None:
         answer, _, hidden = self.answered(application, doubled)
         self.given(
             application,
@@ -243,7 +241,7 @@ class TestVerdict:
         assert bare(again.passages[0].passage_id) == "curie"
         assert again.passages[0].duplicates
 
-    def test_verify_finds_nothing(self, application: Application, doubled: str) -> None:
+    def test_verification_of_collapsed_verdicts_is_clean(self, application: Application, doubled: str) -> None:
         answer, _, hidden = self.answered(application, doubled)
         self.given(
             application,

@@ -143,7 +143,7 @@ def rested(application: Application, planned: Planned) -> Walk:
     return kept(hop_loop.cut_walk(planned(max_hops=1), walk))
 
 
-def test_what_is_kept_to_be_resumed_is_ids_alone(rested: Walk) -> None:
+def test_stored_walk_holds_ids_only(rested: Walk) -> None:
     assert rested.hops == ()
     assert rested.frontier is not None
     assert rested.frontier.activation

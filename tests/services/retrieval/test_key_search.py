@@ -238,7 +238,7 @@ class TestEvolvedKeys:
 
 
 class TestExpansions:
-    def test_dense_search_goes_by_question_and_units_alike(self, application: Application, curie: str) -> None:
+    def test_dense_search_uses_the_question_and_its_units(self, application: Application, curie: str) -> None:
         answer = ask(application, curie, "dense", expansions=UNITS)
         expected = by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
         assert list(ranked(answer)) == list(expected)

@@ -63,7 +63,7 @@ def test_only_some_passages_are_ranked(application: Application, kinds: str, arm
     assert shown(application, replace(query, among=())) == []
 
 
-def test_what_verdicts_recall_stays_outside(application: Application, kinds: str) -> None:
+def test_recalled_sentences_respect_the_filter(application: Application, kinds: str) -> None:
     """A sentence that a verdict supported for this question is not found where its passage may not be."""
     scope = application.access.scope(kinds)
     query = Query(text=QUESTIONS[0], scope=scope, top_k=5)

@@ -143,7 +143,7 @@ EVOLVED: Sequence[Change] = (evolve, roll_back, revoke, forget)
 
 
 @pytest.mark.parametrize("changed", [*BASE, *EVOLVED], ids=lambda change: change.__name__)
-def test_what_is_kept_is_of_the_moment(alone: Application, taught: str, changed: Change) -> None:
+def test_changed_key_invalidates_the_cache(alone: Application, taught: str, changed: Change) -> None:
     """Whatever changes a key has another version: nothing that was kept before is found any more."""
     kept = PassageKeyCache(ROOM)
     assert_true(alone, kept, taught)
@@ -158,7 +158,7 @@ def test_what_is_kept_is_of_the_moment(alone: Application, taught: str, changed:
     assert_true(alone, kept, taught)
 
 
-def test_what_changes_no_key_leaves_what_is_kept(alone: Application, taught: str) -> None:
+def test_unrelated_changes_keep_the_cache_valid(alone: Application, taught: str) -> None:
     before = versions(alone, taught)
     ingest(alone, taught, CURIE[0] | {"metadata": {"year": 1867}})
     alone.ask.query(Query(text=QUESTIONS[2], scope=alone.access.scope(taught)))
@@ -250,7 +250,7 @@ class TestRoom:
                 assert self.sizes(alone, three, PassageKeyCache(most)) == [0, 0, 0]
             assert not any(READ in statement for statement in sent)
 
-    def test_few_questions_read_nothing(
+    def test_cache_fills_only_after_enough_questions(
         self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(passage_key_cache, "ASKED", 3)

@@ -138,7 +138,7 @@ class TestPseudoRelevanceFeedback:
         all_of_them = set(key_terms(plain.expand(scoped(curie), QUESTION, ["prf"], 5)))
         assert one != all_of_them
 
-    def test_nothing_but_the_question_itself_is_no_unit(
+    def test_question_terms_alone_give_no_unit(
         self, plain: ExpandService, ingest: Ingest, collection: str, scoped: Scoped
     ) -> None:
         ingest({"id": "echo", "text": "Marie Curie, born."})
@@ -221,7 +221,7 @@ class TestWithAModel:
         assert unit.text == REPLIES["passage"]
 
     @pytest.mark.parametrize("said", [QUESTION, f"  {QUESTION.upper()}\n"])
-    def test_the_question_itself_widens_nothing(
+    def test_rewriting_equal_to_the_question_is_no_unit(
         self, said: str, widening: Widening, curie: str, scoped: Scoped
     ) -> None:
         service = widening(lambda _: json.dumps({"question": said}))
@@ -282,7 +282,7 @@ def counts(application: Application) -> Callable[[], int]:
     return count
 
 
-def test_what_it_gives_goes_into_a_verdict_unchanged(http: TestClient, curie: str) -> None:
+def test_expansions_are_accepted_in_a_verdict_unchanged(http: TestClient, curie: str) -> None:
     asked = http.post("/query", json={"collection": curie, "query": QUESTION}).json()
     widened = http.post("/expand", json={"collection": curie, "query": QUESTION, "methods": ["prf"]}).json()
     body = {

@@ -137,7 +137,7 @@ class TestMaking:
         assert past.passages == len(CURIE)
 
     @pytest.mark.parametrize("stage", ["passages", "terms", "verdicts", "questions", "keys"])
-    def test_nothing_is_left_of_one_that_fails(self, application: Application, taught: str, stage: str) -> None:
+    def test_failed_past_state_leaves_nothing(self, application: Application, taught: str, stage: str) -> None:
         def fail(now_at: str, done: int, _of: int) -> None:
             if now_at == stage and done:
                 raise RuntimeError("the machine is gone")
@@ -149,7 +149,7 @@ class TestMaking:
         nothing_left(application)
         assert replayed(application, taught, now(application), into=name).events == 16
 
-    def test_it_stops_when_told_to(self, application: Application, taught: str) -> None:
+    def test_past_state_job_stops_on_request(self, application: Application, taught: str) -> None:
         stages: list[str] = []
         with pytest.raises(UnavailableError):
             application.past.make(
@@ -189,7 +189,7 @@ class TestMaking:
         assert embedded == [0]
         undo.assert_same(meant(application, past.collection), then)
 
-    def test_what_cannot_be_done_is_an_error(self, application: Application, taught: str) -> None:
+    def test_invalid_past_state_requests_are_refused(self, application: Application, taught: str) -> None:
         moment, scope = now(application), application.access.scope(taught)
         with pytest.raises(InvalidRequestError, match="yet to come"):
             application.past.request(scope, moment + timedelta(hours=1))
@@ -237,7 +237,7 @@ class TestJobs:
         assert (job.status, (job.result or {})["events"], job.stage) == ("succeeded", 16, "statistics of states")
         assert application.access.scope(f"{taught}-past") == made
 
-    def test_one_that_is_cancelled_leaves_nothing(
+    def test_cancelled_past_state_leaves_nothing(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         job_id = self.asked(application, taught)

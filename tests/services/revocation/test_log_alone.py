@@ -26,7 +26,7 @@ def delete_episodes(application: Application, collection: str) -> None:
     assert deleted == len(undo.QUESTIONS)
 
 
-def test_what_verdicts_taught_stays_and_verifies(application: Application, curie: str, events: list[int]) -> None:
+def test_learned_state_verifies_without_episodes(application: Application, curie: str, events: list[int]) -> None:
     scope = application.access.scope(curie)
     before, verified = undo.learned(application, curie), application.verify.verify(scope)
     delete_episodes(application, curie)
@@ -71,7 +71,7 @@ def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
     undo.assert_same(undo.learned(application, curie), after)
 
 
-def test_what_is_gone_is_judged_no_more(application: Application, curie: str, events: list[int]) -> None:
+def test_verdict_on_a_deleted_episode_is_refused(application: Application, curie: str, events: list[int]) -> None:
     (judged, *_) = state.rows(application, curie, "judged_query")
     delete_episodes(application, curie)
     with pytest.raises(NotFoundError, match="no query"):

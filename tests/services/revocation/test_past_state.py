@@ -96,7 +96,9 @@ class TestStates:
 
     @pytest.mark.usefixtures("pages")
     @pytest.mark.parametrize("revoked", [slice(None), slice(1, 9, 3)], ids=["all", "some"])
-    def test_what_was_revoked_since_counts(self, application: Application, curie: str, revoked: slice) -> None:
+    def test_verdict_revoked_later_counts_in_the_past_state(
+        self, application: Application, curie: str, revoked: slice
+    ) -> None:
         events = undo.stream(application, curie, 24, seed=3)
         undo.apply(application, curie, events[:8], 8)
         application.evolve.evolve(application.access.scope(curie))
@@ -110,7 +112,9 @@ class TestStates:
         undo.assert_same(meant(application, past.collection), then)
         assert (past.events, past.events_restored) == (14, len(events[:14][revoked]))
 
-    def test_what_was_revoked_by_then_does_not_count(self, application: Application, taught: str) -> None:
+    def test_verdict_revoked_earlier_is_absent_from_the_past_state(
+        self, application: Application, taught: str
+    ) -> None:
         for event in state.applied_order(application, taught)[::3]:
             application.revoke.revoke(application.access.scope(taught), event)
         past = replayed(application, taught, now(application))
@@ -148,7 +152,7 @@ class TestStates:
 
 
 class TestKeys:
-    def test_what_was_due_is_left_for_whoever_wants_it(self, application: Application, taught: str) -> None:
+    def test_past_state_copies_no_due_evolution(self, application: Application, taught: str) -> None:
         target = {"c": state.collection_id(application, taught)}
         with application.database.write() as writer:
             writer.execute("UPDATE key_evolution SET due = 'pending' WHERE collection_id = %(c)s", target)

@@ -73,7 +73,7 @@ class TestStates:
         undo.apply(application, curie, [*events[:2], *events[4:]])
         undo.assert_same(after, undo.learned(application, curie))
 
-    def test_nothing_is_left_once_all_are_revoked(self, application: Application, curie: str) -> None:
+    def test_revoking_all_verdicts_clears_learned_state(self, application: Application, curie: str) -> None:
         events = undo.stream(application, curie, 10, seed=4)
         undo.apply(application, curie, events, 10)
         graph = state.snapshot(application, curie, (*state.GRAPH, *state.LEXICAL))
@@ -124,7 +124,7 @@ class TestStates:
         complete = [row["complete"] for row in state.rows(application, curie, "question_support")]
         assert complete == [True]
 
-    def test_what_a_changed_passage_lost_stays_lost(
+    def test_revocation_does_not_restore_memories_of_changed_passages(
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
         events = undo.stream(application, curie, 12, seed=6)
@@ -169,7 +169,7 @@ class TestStates:
 
 
 class TestEvents:
-    def test_revoking_again_changes_nothing(self, application: Application, curie: str) -> None:
+    def test_repeated_revocation_changes_nothing(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, events := undo.stream(application, curie, 4, seed=1))
         first = application.revoke.revoke(application.access.scope(curie), events[0])
         before = undo.learned(application, curie), log_of(application, curie)
@@ -178,7 +178,9 @@ class TestEvents:
         assert first.revoked_at is not None
 
     @pytest.mark.parametrize("status", ["pending", "parked"])
-    def test_what_waits_is_never_applied(self, application: Application, curie: str, status: str) -> None:
+    def test_revoked_pending_verdict_is_never_applied(
+        self, application: Application, curie: str, status: str
+    ) -> None:
         (event,) = undo.stream(application, curie, 1, seed=1)
         with application.database.write() as writer:
             writer.execute("UPDATE feedback_event SET status = %(s)s WHERE id = %(id)s", {"s": status, "id": event})
@@ -196,7 +198,7 @@ class TestEvents:
         again = state.judge(application, curie, query_id, [sentence], key="once", wait=True)
         assert (again.event.id, again.event.status, again.changes) == (event.id, "revoked", [])
 
-    def test_what_is_unknown_is_an_error(self, application: Application, curie: str) -> None:
+    def test_unknown_event_raises_not_found(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no feedback {2**62}"):
             application.revoke.revoke(application.access.scope(curie), 2**62)
 
@@ -347,7 +349,7 @@ class TestJobs:
         assert (job.status, job.updated) == ("succeeded", 12)
         undo.assert_verified(application, curie)
 
-    def test_it_stops_between_batches_when_told_to(self, application: Application, curie: str) -> None:
+    def test_revocation_stops_between_batches_on_request(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 6, seed=33), 6)
         job_id = application.revoke.request(application.access.scope(curie))
         answers = iter([False, *[True] * 9])
@@ -376,7 +378,7 @@ class TestJobs:
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
 
-    def test_a_batch_that_cannot_be_revoked_fails_the_job_and_changes_nothing(
+    def test_failing_revocation_batch_fails_the_job_without_changes(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 4, seed=34), 4)

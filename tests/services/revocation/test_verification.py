@@ -104,7 +104,7 @@ REMOVED = (
 
 
 class TestClean:
-    def test_what_was_learned_follows_from_the_log(self, application: Application, taught: str) -> None:
+    def test_learned_state_follows_from_the_log(self, application: Application, taught: str) -> None:
         report = application.verify.verify(application.access.scope(taught))
         assert report.clean
         rows = {table.table: table.rows for table in report.tables}
@@ -229,7 +229,7 @@ class TestDifferences:
         )
         assert "sentence_memory" in found(application, taught)
 
-    def test_differences_are_counted_and_a_few_of_them_shown(self, application: Application, taught: str) -> None:
+    def test_verification_counts_differences_and_shows_a_few(self, application: Application, taught: str) -> None:
         changed = tamper(
             application, taught, "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s"
         )

@@ -116,7 +116,7 @@ def test_documents_are_those_of_a_retrieval_if_none_are_given(asking: Asking) ->
     assert len(session.passages) == len(CURIE)
 
 
-def test_what_is_no_turn_is_asked_for_once_more_and_then_taken_by_rules(asking: Asking) -> None:
+def test_malformed_turn_is_retried_once_and_then_made_by_rules(asking: Asking) -> None:
     two = "<think>Both.</think><memory_insert>None</memory_insert><answer>Oslo</answer>"
     agent = Agent(two, "no", two, format_turn(AgentTurn("insert", "None", "Nothing yet.")))
     session = asking(agent)
@@ -255,7 +255,7 @@ def test_insert_only_offers_no_update(asking: Asking) -> None:
     assert "update" not in {one.action for one in session.rounds}
 
 
-def test_what_no_document_says_is_no_fact(asking: Asking) -> None:
+def test_fact_without_a_document_sentence_is_dropped(asking: Asking) -> None:
     agent = Agent(
         format_turn(AgentTurn("insert", "Ada Lovelace invented the Analytical Engine in London.", "I know that."))
     )

@@ -154,7 +154,7 @@ def test_a_value_that_no_cited_sentence_states_stays_open(asking: Asking) -> Non
 
 @pytest.mark.parametrize("broken", ["not json", {"kept": [99]}, None])
 @pytest.mark.parametrize("planner", ["pool", "socratic"])
-def test_what_a_model_breaks_is_done_by_rules_and_said(asking: Asking, planner: str, broken: Any) -> None:
+def test_broken_model_reply_falls_back_to_rules_with_a_warning(asking: Asking, planner: str, broken: Any) -> None:
     model = refusing if broken is None else Model(**dict.fromkeys(Model.USES, broken))
     session = asking(model, planner)
     assert (session.stored.status, session.stored.stop_reason) == ("stopped", "found")

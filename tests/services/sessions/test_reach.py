@@ -151,7 +151,7 @@ def test_it_teaches_after_which_round_the_pool_was_enough(application: Applicati
     undo.assert_verified(application, curie)
 
 
-def test_what_the_caller_brought_teaches_nothing_of_rounds(application: Application, curie: str) -> None:
+def test_sentences_of_the_caller_do_not_teach_round_sufficiency(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     new = NewSession(question=CHAIN, planner="caller", asked=SessionRequest(top_k=2))
     session = application.sessions.start(scope, new)

@@ -88,7 +88,7 @@ def test_sub_questions_are_recalled_like_questions(application: Application, cur
     assert PART in {past.past_question for past in answer.trace.recalled}
 
 
-def test_what_it_taught_is_taken_back_whole(application: Application, curie: str) -> None:
+def test_session_verdict_is_revoked_completely(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     session = application.sessions.state(scope, ended(application, scope))
     before = state.learned(application, curie)
@@ -133,7 +133,7 @@ def test_its_own_conclusion_counts_only_if_asked_for(application: Application, c
     }
 
 
-def test_a_binding_that_no_sentence_states_teaches_nothing(
+def test_binding_without_a_stating_sentence_is_not_learned(
     application: Application, ingest: Ingest, collection: str
 ) -> None:
     ingest(

@@ -155,7 +155,7 @@ def test_budgets_of_rounds_and_passages_hold(run: Callable[..., SessionView]) ->
     assert narrow.stored.cost["passages"] == 1
 
 
-def test_rollouts_that_fail_lose_nothing(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
+def test_failed_rollouts_do_not_stop_the_search(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
     endpoint.fails = lambda number, system: number % 5 == 0
     shown = run(rollouts=8, together=2, combine="synthesis")
     tree = tree_search.from_data(shown.stored.plan_state["tree"], load_thought)
@@ -191,7 +191,7 @@ def test_a_tree_goes_on_once_the_endpoint_is_back(run: Callable[..., SessionView
     assert shown.stored.conclusion["text"] == "Ida Ferrero"
 
 
-def test_an_answer_that_nobody_could_rate_stands(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
+def test_unrated_answer_is_returned(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
     endpoint.fails = lambda number, system: '"rating"' in system
     shown = run(rollouts=4)
     assert shown.stored.conclusion is not None

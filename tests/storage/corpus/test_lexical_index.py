@@ -104,14 +104,14 @@ class TestRanking:
         assert len(set(search(application, collection, {"bee": 1.0, "ant": 1.0}).values())) == 1
         assert list(search(application, collection, {"ant": 1.0}, 2)) == ["z", "m"]
 
-    def test_a_question_that_shares_no_term_finds_nothing(self, application: Application, collection: str) -> None:
+    def test_question_without_shared_terms_has_no_results(self, application: Application, collection: str) -> None:
         put(application, collection, counted({"a": ["ant"], "b": []}))
 
         assert search(application, collection, {}) == {}
         assert search(application, collection, {"cat": 1.0}) == {}
         assert list(search(application, collection, {"ant": 1.0})) == ["a"]
 
-    def test_a_collection_without_any_term_finds_nothing(self, application: Application, collection: str) -> None:
+    def test_collection_without_terms_has_no_results(self, application: Application, collection: str) -> None:
         put(application, collection, counted({"a": [], "b": []}))
 
         assert search(application, collection, {"ant": 1.0}) == {}

@@ -79,7 +79,7 @@ def test_figures_are_of_the_passages_that_the_verdict_names(application: Applica
     assert stricter.generated == 0.0
 
 
-def test_what_waits_is_no_word_and_the_last_word_counts(application: Application, curie: str) -> None:
+def test_last_applied_verdict_decides_the_outcome(application: Application, curie: str) -> None:
     query = asked(application, curie, "curie")
     sentence = first(application, curie, "curie")
     state.judge(application, curie, query, [sentence], wait=True)

@@ -78,7 +78,7 @@ def test_touched_are_sentences_with_all_their_steps_and_those_of_the_events(
     assert found == expected
 
 
-def test_what_is_not_applied_moved_nothing(application: Application, curie: str) -> None:
+def test_unapplied_verdict_has_no_influence_rows(application: Application, curie: str) -> None:
     ids = state.all_sentences(application, curie)
     query_id = state.given_episode(application, curie, "Who?", ids)
     applied, revoked = (state.judge(application, curie, query_id, ids[:1], wait=True).event.id for _ in range(2))
@@ -156,7 +156,7 @@ def test_the_latest_terms_come_in_the_order_of_application(application: Applicat
         assert (term.counted, term.contested) == (row["counted"], row["contested"])
 
 
-def test_who_brought_a_unit_is_told_by_credit(application: Application, taught: Taught) -> None:
+def test_unit_sources_are_read_with_their_credit(application: Application, taught: Taught) -> None:
     active = {row["event_id"] for row in state.rows(application, taught.name, "key_evidence") if row["generation"]}
     credits: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
     for row in state.rows(application, taught.name, "key_credit"):

@@ -29,7 +29,7 @@ def all_moves(application: Application, taught: Taught, sentence: int, limit: in
     return found
 
 
-def test_a_sentence_is_told_with_its_passage(application: Application, taught: Taught) -> None:
+def test_sentence_is_read_with_its_passage(application: Application, taught: Taught) -> None:
     (text, sentence), *_ = state.sentences(application, taught.name, "vistula").items()
     with application.database.read() as reader:
         found = sentence_history.sentence(reader, taught.id, sentence)

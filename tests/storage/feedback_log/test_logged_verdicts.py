@@ -58,9 +58,7 @@ def read(application: Application, collection: str, events: list[int]) -> dict[i
         return logged_verdicts.read(reader, state.collection_id(application, collection), events)
 
 
-def test_what_is_written_together_reads_the_same_one_by_one(
-    application: Application, curie: str, query_id: UUID
-) -> None:
+def test_batched_verdicts_read_back_individually(application: Application, curie: str, query_id: UUID) -> None:
     events = accepted(application, curie, query_id, {uuid4().hex: [verdict] for verdict in VERDICTS})
     assert read(application, curie, [event for event in events if event]) == dict(
         zip(events, VERDICTS, strict=True)

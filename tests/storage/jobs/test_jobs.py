@@ -96,7 +96,7 @@ class TestOneWorkerAJob:
         assert (got.id, got.collection, got.kind, got.payload) == (job, collection, "any", {"a": 1})
         assert (got.status, got.claimant, got.received, got.waiting) == ("running", me, 7, 5)
 
-    def test_what_is_still_receiving_or_over_is_nobodys(
+    def test_receiving_or_finished_job_cannot_be_claimed(
         self, database: Database, collection: str, lane: str
     ) -> None:
         job = opened(database, collection, lane, receiving=True)
@@ -146,9 +146,7 @@ class TestInTurn:
         assert again is not None
         assert (again.id, again.attempts, again.error) == (first, 1, "later")
 
-    def test_what_was_put_back_comes_before_what_came_after_it(
-        self, database: Database, collection: str, lane: str
-    ) -> None:
+    def test_returned_job_precedes_later_jobs(self, database: Database, collection: str, lane: str) -> None:
         first = opened(database, collection, lane)
         opened(database, collection, lane)
         running = claimed(database, lane)
@@ -211,7 +209,7 @@ class TestFairness:
 
 
 class TestLease:
-    def test_nobody_takes_over_while_it_lasts(self, database: Database, collection: str, lane: str) -> None:
+    def test_renewed_lease_prevents_takeover(self, database: Database, collection: str, lane: str) -> None:
         opened(database, collection, lane)
         running = lapsed(database, claimed(database, lane))
         with database.write_once() as writer:
@@ -227,7 +225,7 @@ class TestLease:
         assert heir is not None
         assert (heir.id, heir.attempts, heir.error) == (running.id, 1, "Its worker was lost.")
 
-    def test_who_was_overtaken_writes_nothing_more(self, database: Database, collection: str, lane: str) -> None:
+    def test_overtaken_worker_cannot_write(self, database: Database, collection: str, lane: str) -> None:
         opened(database, collection, lane, received=5)
         slow = lapsed(database, claimed(database, lane))
         heir = claimed(database, lane)
@@ -263,9 +261,7 @@ class TestCounting:
         assert (now.created, now.unchanged, now.waiting, now.position) == (3, 1, 6, 17)
         assert (now.attempts, now.error) == (0, None)
 
-    def test_what_turns_out_to_be_more_than_was_received_is_received(
-        self, database: Database, collection: str, lane: str
-    ) -> None:
+    def test_received_count_grows_with_progress(self, database: Database, collection: str, lane: str) -> None:
         opened(database, collection, lane, received=2, updated=1)
         running = claimed(database, lane)
         assert running is not None

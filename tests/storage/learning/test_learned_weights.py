@@ -39,13 +39,11 @@ def add(application: Application, name: str, *terms: WeightTerm, believed: Prior
         learned_weights.add(writer, target, believed, terms)
 
 
-def test_nothing_is_known_before_the_first_term(application: Application, curie: str) -> None:
+def test_learned_weights_are_absent_before_the_first_term(application: Application, curie: str) -> None:
     assert state.learned_weights(application, curie, "one") is None
 
 
-def test_terms_are_added_up_to_the_last_bit_and_kept(
-    application: Application, curie: str, events: list[int]
-) -> None:
+def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, events: list[int]) -> None:
     terms = [term(event, seed) for seed, event in enumerate(events)]
     add(application, curie, *terms[:2])
     add(application, curie, *terms[2:])
@@ -98,7 +96,7 @@ def test_an_event_has_one_term_of_each_model(application: Application, curie: st
     assert state.snapshot(application, curie, state.WEIGHTS) == before
 
 
-def test_a_transaction_that_fails_leaves_nothing(application: Application, curie: str, events: list[int]) -> None:
+def test_failed_transaction_stores_no_terms(application: Application, curie: str, events: list[int]) -> None:
     target = state.collection_id(application, curie)
 
     def add_and_fail() -> None:

@@ -35,7 +35,7 @@ def outgrown(database: Database) -> list[str]:
         return table_statistics.list_outgrown(reader)
 
 
-def test_nothing_is_outgrown_before_there_is_anything(database: Database) -> None:
+def test_empty_database_has_no_outgrown_tables(database: Database) -> None:
     assert outgrown(database) == []
 
 

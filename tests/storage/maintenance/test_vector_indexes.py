@@ -20,7 +20,7 @@ def test_each_collection_says_what_it_holds_of_each_table(application: Applicati
     assert all(one.rows > 0 for one in held)
 
 
-def test_what_is_announced_is_what_was_recorded(application: Application, curie: str) -> None:
+def test_recorded_indexes_are_announced(application: Application, curie: str) -> None:
     target = state.collection_id(application, curie)
     for tables in (["passage", "question"], []):
         with application.database.write() as writer:

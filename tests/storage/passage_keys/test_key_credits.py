@@ -168,7 +168,7 @@ class TestReplacedKeys:
         assert len(expected) == 3
         assert posted == sorted(expected, key=lambda posting: (posting.passage_id, posting.term))
 
-    def test_what_is_given_none_has_its_base_key_and_others_keep_theirs(
+    def test_passage_without_a_new_key_returns_to_its_base_key(
         self, application: Application, curie: str, passages: list[int]
     ) -> None:
         self.put(application, curie, passages[:3], [self.key(one, [5], river=1.0) for one in passages[:3]])

@@ -147,7 +147,7 @@ def test_other_collections_have_no_say(application: Application, curie: str, foc
         assert (found.members, found.entities, found.naming.tolist()) == ([], {}, [])
 
 
-def test_what_is_carried_along_is_read_as_it_is_alone(application: Application, curie: str, focus: Focus) -> None:
+def test_carried_statement_reads_the_same_as_alone(application: Application, curie: str, focus: Focus) -> None:
     passages = [row["id"] for row in state.rows(application, curie, "passage")]
     numbers = "SELECT 0.1::float8 + 0.2 AS sum, %(many)s::float8[] AS many"
     with application.database.read() as reader:

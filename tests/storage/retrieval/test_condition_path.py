@@ -82,7 +82,7 @@ scalars = st.one_of(
 
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(value=scalars, comparator=st.sampled_from(["equal", "at-most", "at-least", "contains", "starts", "ends"]))
-def test_what_a_value_says_of_itself(application: Application, value: Scalar, comparator: Any) -> None:
+def test_value_satisfies_comparisons_with_itself(application: Application, value: Scalar, comparator: Any) -> None:
     is_text = isinstance(value, str)
     if comparator in {"contains", "starts", "ends"} and not is_text:
         return

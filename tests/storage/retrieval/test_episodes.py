@@ -27,9 +27,7 @@ def test_an_episode_says_whether_its_own_transaction_waits_for_the_disk(
         assert writer.scalar(COMMIT) == commit
 
 
-def test_what_is_written_after_an_episode_by_the_same_connection_waits_as_before(
-    application: Application, curie: str
-) -> None:
+def test_episode_does_not_change_commit_durability_of_its_connection(application: Application, curie: str) -> None:
     state.given_episode(application, curie, "Who?", [])
     row = state.episode(application, "Where?", [])
     with application.database.write_once() as writer:

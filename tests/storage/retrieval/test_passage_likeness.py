@@ -37,7 +37,7 @@ def test_titles_and_best_sentences_are_compared(application: Application, curie:
     np.testing.assert_allclose(measured.sentences, best, atol=1e-2)
 
 
-def test_what_has_no_title_or_no_sentence_is_like_nothing(
+def test_passage_without_title_or_sentence_has_no_likeness(
     application: Application, curie: str, focus: Focus
 ) -> None:
     passage = next(iter(state.passages(application, curie).values()))
@@ -49,9 +49,7 @@ def test_what_has_no_title_or_no_sentence_is_like_nothing(
     assert measured.sentences[0] == measured.sentences[1] != 0.0 == measured.sentences[2]
 
 
-def test_a_title_that_is_not_embedded_yet_is_like_nothing(
-    application: Application, curie: str, focus: Focus
-) -> None:
+def test_unembedded_title_has_no_likeness(application: Application, curie: str, focus: Focus) -> None:
     with application.database.write() as writer:
         writer.execute(
             "UPDATE entity SET embedding = NULL WHERE collection_id = %(id)s AND name = 'warsaw'",

@@ -56,12 +56,12 @@ def test_searches_made_at_once_find_what_each_finds_alone(
     assert [len(ids) for ids in together] == [1, 3, 5, 2, 2, 0]
 
 
-def test_no_search_finds_nothing(application: Application, found: Collection) -> None:
+def test_no_searches_give_no_results(application: Application, found: Collection) -> None:
     with application.database.read() as reader:
         assert passages_by_key.find_nearest_to_each(reader, found, [], application.limits) == []
 
 
-def test_what_evolved_is_not_looked_at(application: Application, found: Collection) -> None:
+def test_base_key_search_skips_evolved_keys(application: Application, found: Collection) -> None:
     (river, *_) = searches(application)
     with application.database.read() as reader:
         before = passages_by_key.find_nearest_to_each(reader, found, [river], application.limits)

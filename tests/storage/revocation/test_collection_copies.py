@@ -36,7 +36,7 @@ def test_a_census_tells_what_was_there_from_what_came_and_changed_since(
         )
 
 
-def test_nothing_was_there_before_the_beginning(application: Application, curie: str) -> None:
+def test_copy_at_the_creation_time_is_empty(application: Application, curie: str) -> None:
     target = state.collection_id(application, curie)
     until = past.rows_of_collection(application, curie)[0]["created_at"]
     with application.database.read() as reader:

@@ -64,7 +64,7 @@ def with_status(application: Application, name: str, status: str) -> list[int]:
         (VerdictFilter("other", at(DAYS[0]), at(DAYS[2])), (1, 3)),
     ],
 )
-def test_what_waits_is_revoked_at_once_and_what_counts_is_left_to_the_job(
+def test_pending_verdicts_are_revoked_at_once_and_applied_ones_by_the_job(
     application: Application, curie: str, events: list[int], criteria: VerdictFilter, places: Sequence[int]
 ) -> None:
     meant = [events[place] for place in places]
@@ -75,7 +75,7 @@ def test_what_waits_is_revoked_at_once_and_what_counts_is_left_to_the_job(
     assert left(application, curie, criteria, found.last, 1) == counting
 
 
-def test_what_comes_later_is_not_meant(application: Application, curie: str, events: list[int]) -> None:
+def test_revocation_excludes_later_verdicts(application: Application, curie: str, events: list[int]) -> None:
     last = begun(application, curie, VerdictFilter()).last
     query_id = state.given_episode(application, curie, "Who?", [])
     later = state.judge(application, curie, query_id, wait=True).event.id
@@ -104,6 +104,6 @@ def test_forgetting_counts_what_goes_and_takes_it_from_one_collection_only(
     assert {table: state.rows(application, taught.name, table) for table in learned_state.TABLES} == others
 
 
-def test_nothing_is_forgotten_of_a_collection_that_is_gone(application: Application) -> None:
+def test_deleting_state_of_a_missing_collection_raises(application: Application) -> None:
     with pytest.raises(NotFoundError), application.database.write() as writer:
         learned_state.delete_all(writer, 2**40)
