@@ -83,8 +83,8 @@ class RetrievalSettings(BaseSettings):
     stop_weights: Path | None = Field(
         default=None,
         description=(
-            "File with the weights of `stop.rule` and `stop_rule` 'published', as `engram fit-stop` writes; the shipped "
-            "ones by default."
+            "File with the weights of `stop.rule` and `stop_rule` 'published', as `engram fit-stop` writes; "
+            "the shipped ones by default."
         ),
     )
     sufficiency_threshold: float = Field(
