@@ -72,7 +72,7 @@ def rewording(run_protocol: Evaluate, few: Dataset) -> Iterator[tuple[Evaluate, 
         OpenAiServer(reply) as server,
         closing(Llm(base_url=server.base_url, api_key=None, model="small", max_attempts=1)) as llm,
     ):
-        yield partial(run_protocol, llm=llm), (server, wordings)
+        yield partial(run_protocol, models={"llm": llm}), (server, wordings)
 
 
 def paraphrase_requests(server: OpenAiServer) -> int:

@@ -39,42 +39,42 @@ WHOLE_COLLECTIONS = {
     "learned_state.<dictcomp>": "all that was learned is forgotten",
     "staged_embeddings.forget_texts": "all that was learned is forgotten",
     "session_erasure.forget_in_copy": "a copy of a log is made of all of it",
-    "graph_hops.all_sentences": "a question that names nothing may be about any sentence",
-    "passages_by_key.nearest_passages": "exact search: a collection without a vector index is small",
-    "passages_by_key._nearest_to_each": "exact search, as well",
-    "passages_by_key.all_keys": "a process keeps them all",
+    "graph_hops.find_all_sentences": "a question that names nothing may be about any sentence",
+    "passages_by_key.find_nearest_passages": "exact search: a collection without a vector index is small",
+    "passages_by_key._search_nearest_to_each": "exact search, as well",
+    "passages_by_key.load_all_keys": "a process keeps them all",
     "passages.sample": "a sample is drawn from all passages, once an ingest",
-    "kinds.best_candidates": "the latest queries, up to a limit, once an ingest",
+    "kinds.load_best_candidates": "the latest queries, up to a limit, once an ingest",
     "kinds.keep": "any belief about weights tells that verdicts taught something; they are few",
-    "kinds.unmeasured": "any belief about weights tells that verdicts taught something; they are few",
+    "kinds.list_unmeasured": "any belief about weights tells that verdicts taught something; they are few",
     "passage_candidates.find": "exact search, as well",
     "question_supports.recall": "exact search, as well",
     "walk_opening.read": "exact search, as well",
-    "influence_rows.near_questions": "exact search, as well",
-    "influence_rows.latest_terms": "the terms of weights are explained by the latest of all",
+    "influence_rows.list_near_questions": "exact search, as well",
+    "influence_rows.list_latest_terms": "the terms of weights are explained by the latest of all",
     "replay_history.terms": "a sum of weights is made of all terms",
     "replay_history.term_sums": "a sum of weights is made of all terms",
     "stored_outcomes.beliefs": "a verification asks for all beliefs",
-    "stored_outcomes.left_behind": "a verification looks for what should not be there",
+    "stored_outcomes.list_left_behind": "a verification looks for what should not be there",
     "revocations.begin": "a job revokes all verdicts that match",
     "key_generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
     "key_generations.open_next": "evolutions are few, and the next one has the next number",
     "key_generations.page": "evolutions are few, and listed",
-    "key_generations.touched": "a rollback looks for what the evolutions took in",
-    "evolved_keys.due": "one row a collection says whether an evolution is due",
-    "staged_keys.unstaged": "a re-key job goes through all passages",
+    "key_generations.list_touched_passages": "a rollback looks for what the evolutions took in",
+    "evolved_keys.list_due": "one row a collection says whether an evolution is due",
+    "staged_keys.list_unstaged": "a re-key job goes through all passages",
     "staged_keys.count": "what a re-key job staged is as much as there are passages",
     "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
-    "joined_entities.stored": "a verification asks for all entities that stand for another one",
-    "joined_entities.counted": "a verification asks for all joins that count",
+    "joined_entities.load_joins": "a verification asks for all entities that stand for another one",
+    "joined_entities.list_counting_joins": "a verification asks for all joins that count",
     "job_claims._take": "jobs that run are few, and counted by tenant",
     "copied_facts.copy": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",
     "copied_log.settle_restored": "a copy; evolutions are few",
-    "copied_log.revoked_since": "a copy",
+    "copied_log.list_revoked_since": "a copy",
     "copied_log.has_keys": "a copy",
-    "copied_log.learned": "a copy",
+    "copied_log.count_learned_rows": "a copy",
     "copied_log._count": "a copy",
     "collection_copies.census": "a copy",
     "collection_copies.open_copy": "a copy",
@@ -82,7 +82,7 @@ WHOLE_COLLECTIONS = {
 }
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
-    "passages_by_key._nearest_to_each": "for each of the verdicts that are applied together",
+    "passages_by_key._search_nearest_to_each": "for each of the verdicts that are applied together",
     "copied_facts.copy": "merges of entities are few",
     "job_claims._take": "jobs that run are few",
     "copied_log.settle_restored": "evolutions are few",
@@ -97,7 +97,7 @@ SMALL_TABLES = {
 # Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.
 PAGES = {
     "copied_log.events", "feedback_events.page", "stored_outcomes.events", "stored_outcomes.question_ids",
-    "revocations.following",
+    "revocations.list_next",
 }  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def _watched(servers: Servers, settings: Settings, application: Application) -> 
     kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, ASKED=KEPT_AFTER)
     with application_on(servers, settings, application) as apart, watched() as watch, capture_logs(), kept:
         workload.run(apart, "fresh")
-    assert "passages_by_key.all_keys" in watch.runs
+    assert "passages_by_key.load_all_keys" in watch.runs
     assert len(watch.runs) > FUNCTIONS
     return watch
 

@@ -82,13 +82,15 @@ def test_scope_of_a_deleted_collection_does_not_reach_its_successor(
     assert scoped(curie) == another
 
 
-def services() -> Iterator[type]:
-    """The class of every service that the application has."""
-    for made in vars(Application).values():
-        if isinstance(made, cached_property):
-            of = inspect.get_annotations(made.func)["return"]
-            if inspect.isclass(of) and of.__module__.startswith("engram.services.") and of is not AccessService:
-                yield of
+def services(application: Application) -> Iterator[type]:
+    """The class of every service that a part of the application makes."""
+    for part in vars(application).values():
+        for attribute in vars(type(part)).values():
+            if isinstance(attribute, cached_property):
+                service = inspect.get_annotations(attribute.func)["return"]
+                of_services = inspect.isclass(service) and service.__module__.startswith("engram.services.")
+                if of_services and service is not AccessService:
+                    yield service
 
 
 def named(service: type) -> list[str]:
@@ -102,7 +104,7 @@ def named(service: type) -> list[str]:
     ]
 
 
-def test_no_service_takes_the_name_of_a_collection() -> None:
-    found = list(services())
-    assert len(found) > 15
-    assert [parameter for service in found for parameter in named(service)] == []
+def test_no_service_takes_the_name_of_a_collection(application: Application) -> None:
+    classes = list(services(application))
+    assert len(classes) > 15
+    assert [parameter for service in classes for parameter in named(service)] == []
