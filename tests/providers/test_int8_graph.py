@@ -96,7 +96,7 @@ class TestPrecisions:
         monkeypatch: pytest.MonkeyPatch,
         tmp_path: Path,
     ) -> None:
-        monkeypatch.setattr("engram.providers.embedder.encoder_protocol.has_dot_products", lambda: quick)
+        monkeypatch.setattr("engram.providers.embedder.encoder_loading.has_dot_products", lambda: quick)
         chosen = load_embedder(DEFAULT_MODEL, "onnx", tmp_path, 1, 8, "auto")
         assert chosen.fingerprint == (eight if precision == "dynamic-int8" else single).fingerprint
 

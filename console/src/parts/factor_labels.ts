@@ -1,4 +1,4 @@
-/** Labels of the features of a score, and what each means (docs/ranking.md, docs/sufficiency.md). */
+/** Labels of the features of a score, and what each means (docs/ranking.md). */
 
 const LABELS: Record<string, readonly [string, string]> = {
   similarity: ["Meaning", "closeness of the passage to the question"],

@@ -2,19 +2,17 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from engram.providers.embedder.encoder_protocol import Embedder
+from engram.providers.embedder.encoder_protocol import Embedder
 
 
 class LateEmbedder:
     """Stands for an encoder whose identity is known, and loads it on first use. Threads may share it."""
 
-    def __init__(self, model: str, fingerprint: str, dimension: int, load: Callable[[], "Embedder"]) -> None:
+    def __init__(self, model: str, fingerprint: str, dimension: int, load: Callable[[], Embedder]) -> None:
         """Load nothing yet.
 
         Args:
@@ -44,7 +42,7 @@ class LateEmbedder:
         """Tokens of each text that ``embed`` would read, without those of overlaps and special ones."""
         return self._embedder().count_tokens(texts)
 
-    def _embedder(self) -> "Embedder":
+    def _embedder(self) -> Embedder:
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._load()
