@@ -124,7 +124,7 @@ class TestMeasuring:
     def test_unreachable_recall_target_is_reported(self, application: Application, poor: str) -> None:
         report = maintained(application, least=0.9999)[of(application, poor)]
         measured = read(application, poor).index_recall["passage"]
-        assert report.breadth == index_recall_guard.MOST
+        assert report.breadth == index_recall_guard.MAX_BREADTH
         with application.database.read() as reader:
             assert [row[:2] for row in index_recall.list_below(reader, 1.0) if row[0] == poor] == [
                 (poor, "passage")

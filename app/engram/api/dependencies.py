@@ -23,7 +23,7 @@ from engram.core.auth.access_keys import ANYWHERE
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.runtime.container import Application
-from engram.services.auth.quotas import Taken
+from engram.services.auth.quotas import QuotaKind
 from engram.services.auth.scope import LOCAL, AccessService, ById, CollectionOpening, Principal, Scope
 
 
@@ -109,7 +109,7 @@ class RequiredScope:
     Routes that name a collection need it there: whatever resolves the collection asks for it.
     """
 
-    def __init__(self, scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> None:
+    def __init__(self, scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None) -> None:
         self.scope = scope
         self.takes = takes
         self.everywhere = everywhere
@@ -132,7 +132,7 @@ class RequiredScope:
                 await run_in_threadpool(app.quotas.take, asker, self.takes)
 
 
-def needs(scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> params.Depends:
+def needs(scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None) -> params.Depends:
     """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections.
 
     ``takes`` is what a request there counts as towards the quotas of its tenant.

@@ -51,7 +51,7 @@ class GainBudget:
     def spend(self, judge: str, gain: float) -> "GainBudget":
         """With one more verdict of the judge."""
         share = self.find_remaining_share(judge) * (1.0 - gain)
-        remaining = [of for of in self.kept if of[0] != judge]
+        remaining = [entry for entry in self.kept if entry[0] != judge]
         return GainBudget(self.day, tuple(sorted([*remaining, (judge, share)])) if remaining else ((judge, share),))
 
 
@@ -95,12 +95,12 @@ def is_contested(statements: Said, judge: str, target: int) -> bool:
     """
     if not statements:
         return False
-    against = sum(word != target for name, word in statements if name != judge)
-    if not against:
+    opposing = sum(word != target for name, word in statements if name != judge)
+    if not opposing:
         return False
-    beside = (judge != NEWCOMERS) + sum(word == target for name, word in statements if name != judge)
-    if beside != against:
-        return beside < against
+    agreeing = (judge != NEWCOMERS) + sum(word == target for name, word in statements if name != judge)
+    if agreeing != opposing:
+        return agreeing < opposing
     first, word = statements[0]
     return first != judge and word != target
 

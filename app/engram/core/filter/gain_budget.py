@@ -62,7 +62,7 @@ class GainBudgets:
         """The largest gains that caps leave these verdicts, each of another state."""
         return compute_largest_gains(self._find_remaining_shares(wave), self._caps[wave])
 
-    def pull(self, wave: Ids, gains: Floats) -> None:
+    def spend(self, wave: Ids, gains: Floats) -> None:
         """Have these verdicts, each of another state, pull by these gains."""
         slots, days = self._verdict_slots[wave], self._find_days(wave)
         self._left[slots] = self._find_remaining_shares(wave) * (1.0 - gains)

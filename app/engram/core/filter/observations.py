@@ -95,7 +95,7 @@ class Directions(NamedTuple):
     rows: Ids
 
 
-def hear(
+def add_judgements(
     statements: list[Said], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Add judgements to what was said, and return which of them contradict other judges, (n,).
@@ -252,7 +252,7 @@ def _move(
                 budgets.compute_largest_gains(wave),
             ),
         )
-        budgets.pull(wave, effect.gains)
+        budgets.spend(wave, effect.gains)
         perplexities[states] = after[wave] = effect.perplexities
         gains[wave], residuals[wave] = effect.gains, effect.residuals
     return AuditRows(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.caps import Said, add_statement, is_contested
-from engram.core.filter.observations import Directions, Observations, hear, move_memories, move_supports
+from engram.core.filter.observations import Directions, Observations, add_judgements, move_memories, move_supports
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
     AUDITED,
@@ -186,7 +186,7 @@ def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> 
         judged_paths[key] = path
         own.append(places.setdefault(key, len(places)))
     statements = [path.statements.get((way, question), ()) for (_, way, question), path in judged_paths.items()]
-    opposed = hear(
+    opposed = add_judgements(
         statements, own, [step.event.judge for step, _, _ in moves], [step.recorded.target for step, _, _ in moves]
     )
     for ((_, way, question), path), words in zip(judged_paths.items(), statements, strict=True):
@@ -226,7 +226,7 @@ def _move_supports(
     states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
     before = SupportRows.from_rows([paths[key][way] for key, way in places])
     statements = [*before.said]
-    opposed = hear(
+    opposed = add_judgements(
         statements, states, [step.event.judge for step, _ in moves], [step.recorded.target for step, _ in moves]
     )
     observations = _observations([step for step, _ in moves], states, opposed)

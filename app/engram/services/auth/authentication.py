@@ -30,7 +30,7 @@ CLAIM = "engram"
 OIDC = "oidc:"
 """Begins the names of an identity provider's principals and judges, which no key has."""
 SUBJECT_CHARACTERS = 32
-Found = tuple[Principal | None, float | None]
+PrincipalUntil = tuple[Principal | None, float | None]
 """Whose it is, and until when (seconds since 1970)."""
 
 
@@ -128,7 +128,7 @@ class Authentication:
         key = self._read_key(authorization)
         return key is None or access_keys.digest(key) in self._accepted
 
-    def _find_key_principal(self, digest: bytes) -> Found:
+    def _find_key_principal(self, digest: bytes) -> PrincipalUntil:
         with tenancy.unrestricted(), self._database.read() as reader:
             stored = access_key_rows.find_counting(reader, digest)
         if stored is None:
@@ -139,7 +139,7 @@ class Authentication:
         """Whether it has the form of a JWT, and these are taken."""
         return self._tokens is not None and text.count(".") == JWT_DOTS
 
-    def _find_token_principal(self, token: str) -> Found:
+    def _find_token_principal(self, token: str) -> PrincipalUntil:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = build_claimed_principal(claims)

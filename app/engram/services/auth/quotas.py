@@ -15,7 +15,7 @@ from engram.storage.auth import tenants
 from engram.storage.auth.tenants import Quotas
 from engram.storage.database import Database
 
-Taken = Literal["queries", "verdicts", "jobs", "sessions", "facts"]
+QuotaKind = Literal["queries", "verdicts", "jobs", "sessions", "facts"]
 TOKENS = "llm_tokens"
 DAILY = ("queries", "verdicts", TOKENS, "sessions", "facts")
 """What is counted by the day."""
@@ -78,7 +78,7 @@ class QuotaService:
     def _add_defaults(self, quotas: Quotas, principal: Principal) -> Quotas:
         return quotas if principal.tenant == LOCAL.tenant else quotas.fill_missing(self._defaults)
 
-    def take(self, principal: Principal, kind: Taken, amount: int = 1) -> None:
+    def take(self, principal: Principal, kind: QuotaKind, amount: int = 1) -> None:
         """Count some of what a tenant may have so many of a day; of jobs, see that it may have one more.
 
         Raises:

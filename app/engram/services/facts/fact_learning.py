@@ -16,7 +16,7 @@ from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.storage.database import Writer
 from engram.storage.facts import belief_groups, fact_graph, fact_rows, predicates, stale_sources
-from engram.storage.facts.belief_groups import Key
+from engram.storage.facts.belief_groups import GroupKey
 from engram.storage.facts.fact_graph import OWN, SourcedFact
 
 MAX_TEXT = 300
@@ -195,7 +195,7 @@ def settle_facts(writer: Writer, collection_id: int, facts: Iterable[int]) -> No
             predicates.remove_unused(writer, collection_id, graph_id, named)
 
 
-def settle(writer: Writer, collection_id: int, keys: Iterable[Key]) -> None:
+def settle(writer: Writer, collection_id: int, keys: Iterable[GroupKey]) -> None:
     """Replay these groups, and store what comes of it."""
     ordered = sorted(keys, key=lambda key: (key.subject_id, key.predicate, key.object_id, key.object_key))
     for start in range(0, len(ordered), ROWS):

@@ -210,7 +210,7 @@ class _Dump:
         url: str,
         target: Path,
         snapshot: str,
-        on_line: database_dump.Heard,
+        on_line: database_dump.LineHandler,
         should_stop: database_dump.Stop,
         programs: Path | None,
     ) -> None:

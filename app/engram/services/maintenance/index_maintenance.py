@@ -151,7 +151,9 @@ class MaintainService:
                 return
             report = reports[places[index.name]]
             held = rows.get((index.collection_id, index.table), 0)
-            measured = self._guard.look(administrator, index, held, anew=report.healed, should_stop=should_stop)
+            measured = self._guard.measure(
+                administrator, index, held, rebuilt=report.healed, should_stop=should_stop
+            )
             if measured is not None:
                 reports[places[index.name]] = replace(report, recall=measured.recall, breadth=measured.breadth)
                 least[index.table] = min(measured.recall, least.get(index.table, 1.0))

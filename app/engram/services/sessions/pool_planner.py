@@ -25,8 +25,7 @@ from engram.core.planning.sub_questions import (
     select_whole_names,
     tidy_text,
 )
-from engram.providers.llm import Llm
-from engram.providers.llm import session_model as asking
+from engram.providers.llm import Llm, session_model
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import GapQuery
@@ -141,7 +140,7 @@ class PoolPlanner:
             return self._load_knowledge(state, tools), []
         try:
             names = tools.language.analyse_question(state.question).entities
-            return _PoolKnowledge(asking.split(llm, state.question), {}, names), []
+            return _PoolKnowledge(session_model.split(llm, state.question), {}, names), []
         except LlmError as error:
             return self._load_knowledge(state, tools), [Fallback("planned-by-rules", error.detail)]
 
@@ -160,7 +159,7 @@ class PoolPlanner:
         facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
         warnings: list[Fallback] = []
         try:
-            reply = asking.gaps(llm, state.question, facts, pool)
+            reply = session_model.gaps(llm, state.question, facts, pool)
             marks = {triple.unknown for triple in known.triples} - {ANSWER, *known.bindings}
             bound = [
                 Binding(one.mark, one.value, one.cites[0], 1.0)

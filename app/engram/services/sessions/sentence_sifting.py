@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engram.context.errors import LlmError
 from engram.core.planning.session import CurationCounts, Gap, Note, PoolSentence
-from engram.providers.llm import session_model as asking
+from engram.providers.llm import session_model
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery, StepTools
@@ -45,7 +45,7 @@ def sift(
     try:
         # What contradicts the pool can only be told with the pool at hand: its latest sentences come last.
         shown_sentences = [*candidates.items(), *((one.sentence_id, one.text) for one in state.pool)]
-        kept_sentences = asking.keep(tools.llm, state.question, sought, notes, shown_sentences)
+        kept_sentences = session_model.keep(tools.llm, state.question, sought, notes, shown_sentences)
     except LlmError as error:
         return SiftedSentences(*tools.curate_sentences(queries), [], [Fallback("sifted-by-rules", error.detail)])
     found, curated = tools.curate_sentences(

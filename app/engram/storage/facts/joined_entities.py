@@ -128,11 +128,11 @@ def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]
         """,
         parameters,
     )
-    for said, meant in (("subject_said", "subject_id"), ("object_said", "object_id")):
+    for named_column, root_column in (("subject_said", "subject_id"), ("object_said", "object_id")):
         writer.execute(
             f"""
-            UPDATE fact f SET {meant} = coalesce(new.root, f.{said}) FROM {new}
-            WHERE f.collection_id = new.collection_id AND f.{said} = new.id
+            UPDATE fact f SET {root_column} = coalesce(new.root, f.{named_column}) FROM {new}
+            WHERE f.collection_id = new.collection_id AND f.{named_column} = new.id
             """,
             parameters,
         )

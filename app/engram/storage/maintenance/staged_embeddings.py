@@ -37,7 +37,7 @@ def _digest(text: str) -> str:
 
 
 # All that callers sent and that there is a vector of, each with what it is made of.
-_SAID = """(
+_CALLER_TEXTS = """(
     SELECT text, bool_or(is_question) AS is_question FROM (
         SELECT text, true AS is_question FROM question WHERE collection_id = %(collection)s
         UNION SELECT text, true FROM expansion_unit WHERE collection_id = %(collection)s
@@ -62,7 +62,7 @@ def count_vectors(reader: Reader, collection_id: int) -> int:
         f"""
         SELECT passage_count + sentence_count + entity_count
              + (SELECT count(*) FROM time_expression WHERE collection_id = %(collection)s)
-             + (SELECT count(*) FROM {_SAID})
+             + (SELECT count(*) FROM {_CALLER_TEXTS})
         FROM collection WHERE id = %(collection)s
         """,
         {"collection": collection_id},
@@ -130,7 +130,7 @@ def list_unembedded_texts(reader: Reader, collection_id: int, encoder: str, limi
     """Texts that callers sent that have no vector of this encoder, some of them."""
     rows = reader.rows(
         f"""
-        SELECT said.text, said.is_question FROM {_SAID} WHERE (
+        SELECT said.text, said.is_question FROM {_CALLER_TEXTS} WHERE (
             SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = %(collection)s AND v.digest = {_digest("said.text")}
               AND v.encoder = %(encoder)s AND v.passage_id IS NULL
@@ -279,10 +279,11 @@ TABLES: Sequence[Table] = (
 
 def list_next_ids(reader: Reader, collection_id: int, table: Table, after: Any, limit: int) -> list[Any]:
     """The table's next ids after ``after``; None: the first."""
-    beyond = "" if after is None else "AND r.id > %(after)s"
+    id_condition = "" if after is None else "AND r.id > %(after)s"
     rows = reader.rows(
         f"""
-        SELECT r.id FROM {table} r WHERE r.collection_id = %(collection)s {beyond} ORDER BY r.id LIMIT %(limit)s
+        SELECT r.id FROM {table} r WHERE r.collection_id = %(collection)s {id_condition}
+        ORDER BY r.id LIMIT %(limit)s
         """,
         {"collection": collection_id, "after": after, "limit": limit},
     )

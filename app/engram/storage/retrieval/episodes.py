@@ -97,7 +97,7 @@ COLLAPSED = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
 SUFFICIENCY = "sufficiency"
 """Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
-_SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
+_WITHOUT_DISK_WAIT = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
 """Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
 statement of each query."""
 
@@ -122,7 +122,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
                %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
-        FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
+        FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _WITHOUT_DISK_WAIT}
         {row_lock(writer, KEPT)}
         """,
         {
