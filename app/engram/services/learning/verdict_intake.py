@@ -46,7 +46,9 @@ GATHER_SECONDS = 0.01
 LOOKING_UP = 4
 """Threads for verdicts that name what has to be looked up."""
 
-SAID = [attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds", "rating")]
+HASHED_FIELDS = [
+    attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds", "rating")
+]
 """Fields that tell one verdict from another under its key, besides its rating; rounds are the session's
 own."""
 
@@ -70,7 +72,7 @@ class _Arriving:
 
     def hash(self) -> bytes:
         """By which the same verdict is known again."""
-        content = {name: getattr(self.verdict, name) for name in SAID}
+        content = {name: getattr(self.verdict, name) for name in HASHED_FIELDS}
         if self.verdict.rating is not None:
             content["rating"] = self.verdict.rating
         return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
