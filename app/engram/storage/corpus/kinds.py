@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[
     rows = reader.rows(
         f"""
         SELECT c.id, c.title_share IS NULL AND c.passage_count > 0 AS titles, c.question_count FROM collection c
-        WHERE {THERE} AND (c.question_count < %(most)s OR c.title_share IS NULL AND c.passage_count > 0)
+        WHERE {NOT_DELETED} AND (c.question_count < %(most)s OR c.title_share IS NULL AND c.passage_count > 0)
           AND c.id NOT IN (SELECT b.collection_id FROM ranking_belief b WHERE b.prior = ANY(%(priors)s))
         ORDER BY c.id
         """,

@@ -16,9 +16,9 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import NotFoundError
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
-from engram.storage.corpus.collection_lock import KEPT, row_lock
+from engram.storage.corpus.collection_lock import SHARED, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE, WANTED, id_rows, lookup
+from engram.storage.row_lookups import NOT_DELETED, WANTED, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +122,8 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
                %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
-        FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _WITHOUT_DISK_WAIT}
-        {row_lock(writer, KEPT)}
+        FROM collection c WHERE c.id = %(collection)s AND {NOT_DELETED} {"" if durable else _WITHOUT_DISK_WAIT}
+        {row_lock(writer, SHARED)}
         """,
         {
             "collection": collection_id,
