@@ -24,7 +24,7 @@ from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.runtime.container import Application
 from engram.services.auth.quotas import QuotaKind
-from engram.services.auth.scope import LOCAL, AccessService, ById, CollectionOpening, Principal, Scope
+from engram.services.auth.scope import LOCAL, AccessService, CollectionOpening, Principal, ResourceKind, Scope
 
 
 async def _services(request: Request) -> Application:
@@ -178,10 +178,10 @@ class CollectionAccess:
     need: str
     collection: str | None
 
-    def find_resource(self, finder: ById, identity: I) -> ResourceAccess[I]:
+    def find_resource(self, kind: ResourceKind, identity: I) -> ResourceAccess[I]:
         """Find the resource and its collection."""
         if self.collection is None:
-            return ResourceAccess(identity, self.access.find_holding_scope(finder, identity, self.asker, self.need))
+            return ResourceAccess(identity, self.access.find_holding_scope(kind, identity, self.asker, self.need))
         return ResourceAccess(identity, self.access.lazily(self.collection, self.asker, self.need))
 
 

@@ -133,7 +133,7 @@ def hops(
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class FigurePower:
     """Power of one figure of R-Feedback to tell pools that suffice from others.
 
     Attributes:
@@ -150,7 +150,7 @@ class Telling:
     rose: float | None
 
 
-def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[Telling]:
+def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[FigurePower]:
     """Measure R-Feedback's features and probability on rounds of sessions, as ``collect_by_session`` gives them.
 
     A figure that does not change while the pool comes to suffice cannot say when to stop.
@@ -167,7 +167,7 @@ def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np
         steps = [(value, suffices, at) for value, suffices in values for at in range(1, len(value))]
         came = [value[at] > value[at - 1] for value, suffices, at in steps if suffices[at] and not suffices[at - 1]]
         tellings.append(
-            Telling(
+            FigurePower(
                 name,
                 auc(
                     [float(one) for value, suffices in values for one in value[suffices]],

@@ -63,7 +63,7 @@ def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
     return float(((ones > others) + 0.5 * (ones == others)).mean())
 
 
-class Foretold(Protocol):
+class Prediction(Protocol):
     """Something that was told with a probability, in [0, 1], and whether it held."""
 
     @property
@@ -72,7 +72,7 @@ class Foretold(Protocol):
     def held(self) -> bool: ...
 
 
-def calibration_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
+def calibration_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """Expected calibration error: by how much the share of answers that held differs from what was told, in [0, 1].
 
     Naeini et al., 2015: the mean over bins of equal width of |share that held - mean probability|, by their sizes.
@@ -89,7 +89,7 @@ def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int)
     return float(np.abs(gaps).sum() / len(held)) if len(held) else 0.0
 
 
-def compute_least_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
+def compute_least_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
     It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``DRAWS`` times, always alike.

@@ -21,7 +21,7 @@ LEAST_GAIN = 1e-9
 JUDGES = 64
 """Whose last word on one sentence for one question is kept: those who spoke first."""
 
-Said = tuple[tuple[str, int], ...]
+JudgeStatements = tuple[tuple[str, int], ...]
 """Judge and its last word (1 supported, 0 rejected), in the order in which they first spoke."""
 
 
@@ -87,7 +87,7 @@ def compute_largest_gains(remaining_shares: Floats, shares: Floats) -> Floats:
     return np.where(gains > LEAST_GAIN, gains, 0.0)
 
 
-def is_contested(statements: Said, judge: str, target: int) -> bool:
+def is_contested(statements: JudgeStatements, judge: str, target: int) -> bool:
     """Whether a verdict goes against what other judges said of the same sentence for the same question.
 
     It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
@@ -106,7 +106,13 @@ def is_contested(statements: Said, judge: str, target: int) -> bool:
 
 
 def compute_allowed_gain(
-    budget: GainBudget, statements: Said, judge: str, target: int, *, share: float, contested_share: float
+    budget: GainBudget,
+    statements: JudgeStatements,
+    judge: str,
+    target: int,
+    *,
+    share: float,
+    contested_share: float,
 ) -> float:
     """The largest gain that a judge's caps leave a verdict.
 
@@ -120,7 +126,7 @@ def compute_allowed_gain(
     return compute_largest_gain(budget.find_remaining_share(judge), cap)
 
 
-def add_statement(statements: Said, judge: str, target: int) -> Said:
+def add_statement(statements: JudgeStatements, judge: str, target: int) -> JudgeStatements:
     """Return the statements with this judge's latest one; a new judge's is left out."""
     if judge == NEWCOMERS or (len(statements) == 1 and statements[0] == (judge, target)):
         return statements

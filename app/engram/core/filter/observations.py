@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import Said, add_statement, is_contested
+from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
 from engram.core.filter.gain_budget import GainBudgets, Ids, Verdicts
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 from engram.core.filter.state_rows import MemoryRows, SupportRows
@@ -96,7 +96,7 @@ class Directions(NamedTuple):
 
 
 def add_judgements(
-    statements: list[Said], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
+    statements: list[JudgeStatements], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Add judgements to what was said, and return which of them contradict other judges, (n,).
 
@@ -160,7 +160,7 @@ def move_memories(
 
 
 def move_supports(
-    supports: SupportRows, observations: Observations, statements: Sequence[Said]
+    supports: SupportRows, observations: Observations, statements: Sequence[JudgeStatements]
 ) -> tuple[SupportRows, AuditRows]:
     """Move supports by observations: see ``move_memories``.
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import Said, add_statement, is_contested
+from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
 from engram.core.filter.observations import Directions, Observations, add_judgements, move_memories, move_supports
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
@@ -119,7 +119,7 @@ class _SentencePaths:
     """
 
     memories: dict[tuple[Way, str], SentenceMemory]
-    statements: dict[tuple[Way, int], Said]
+    statements: dict[tuple[Way, int], JudgeStatements]
     ways: list[Way]
     corrected: dict[str, list[Audit]]
 
@@ -245,7 +245,7 @@ def find_opposing_events(words: Iterable[SentenceJudgement]) -> set[int]:
     """The events that go against what other judges said, by words in order of question, sentence and sequence."""
     found: set[int] = set()
     for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
-        statements: Said = ()
+        statements: JudgeStatements = ()
         for word in of_state:
             if is_contested(statements, word.judge, word.target):
                 found.add(word.event_id)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engram.core.filter.caps import Said
+from engram.core.filter.caps import JudgeStatements
 from engram.core.filter.gain_budget import Ids
 from engram.core.filter.observations import Directions, Observations, add_judgements, move_memories, move_supports
 from engram.core.filter.state_rows import MemoryRows, SupportRows
@@ -54,7 +54,7 @@ class BatchObservations:
     directions: Directions
     supports: SupportRows
     recalled: Observations
-    statements: Sequence[Said]
+    statements: Sequence[JudgeStatements]
     contested: frozenset[int]
 
 

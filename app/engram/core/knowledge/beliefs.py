@@ -21,8 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget, add_statement, compute_allowed_gain
-from engram.core.filter.caps import Said as Words
+from engram.core.filter.caps import UNTOUCHED, GainBudget, JudgeStatements, add_statement, compute_allowed_gain
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.kalman import update_supports
 from engram.core.knowledge.claims import ALWAYS, NEVER, Claim
@@ -130,7 +129,7 @@ class _Standing:
 
     fact: Fact
     pulled: GainBudget = UNTOUCHED
-    words: Words = ()
+    words: JudgeStatements = ()
     sources: set[tuple[str, int]] = field(default_factory=set)
 
 

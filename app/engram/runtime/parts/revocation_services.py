@@ -9,7 +9,7 @@ from engram.runtime.parts.passage_key_services import PassageKeyServices
 from engram.services.revocation.learning_reset import ForgetService
 from engram.services.revocation.past_state import PastService
 from engram.services.revocation.rating_service import RatingService
-from engram.services.revocation.restored_verdicts import Restore
+from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.services.revocation.revocation_service import RevokeService
 from engram.services.revocation.verification import VerifyService
 from engram.storage.database import Database
@@ -44,7 +44,7 @@ class RevocationServices:
     def past(self) -> PastService:
         """Reconstruction of past states."""
         attribution = self.passage_keys.attribution
-        restore = Restore(self.models.weight_teaching, attribution)
+        restore = VerdictRestorer(self.models.weight_teaching, attribution)
         return PastService(self.database, attribution, self.passage_keys.evolve, restore)
 
     @cached_property

@@ -19,7 +19,7 @@ from engram.services.auth.scope import Scope
 from engram.services.queries.query_service import AskService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Memory, Query, Strategy
-from engram.services.retrieval.query_plan import Exploring, ServingMode, as_asked
+from engram.services.retrieval.query_plan import ExplorationSettings, ServingMode, as_asked
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
@@ -154,7 +154,7 @@ def load_arms(collection: Collection) -> list[ExperimentArm]:
     return [] if collection.experiment is None else [ExperimentArm(**arm) for arm in collection.experiment["arms"]]
 
 
-def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> Exploring | None:
+def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> ExplorationSettings | None:
     """Whether and how the query explores."""
     if collection.exploration is None:
         return None
@@ -164,7 +164,7 @@ def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> 
     else:
         unit = str(query_id) if query.unit is None else query.unit
         entropy = core.entropy(setting.seed, collection.id, unit, query.text)
-    return Exploring(setting.slots, entropy) if core.explores(setting.share, entropy) else None
+    return ExplorationSettings(setting.slots, entropy) if core.explores(setting.share, entropy) else None
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

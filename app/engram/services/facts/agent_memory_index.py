@@ -10,7 +10,7 @@ from engram.core.knowledge.claims import ALWAYS, NEVER, Claim, Days
 from engram.core.knowledge.triples import Kind
 from engram.providers.language import normalise_entity
 from engram.services.facts.fact_walk import SAME_NAMES
-from engram.storage.facts.fact_edges import Edge, Near, Start
+from engram.storage.facts.fact_edges import Edge, NearbyEdges, Start
 from engram.storage.facts.fact_graph import drop_brackets
 
 
@@ -159,11 +159,11 @@ class MemoryGraph:
             if edge.object_id not in {0, edge.subject_id}:
                 self._at[edge.object_id].append(edge)
 
-    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> NearbyEdges:
         """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and direction."""
         alike = [(one, other) for one in entities if (other := self._index.namesake(one)) is not None]
         near = dict.fromkeys([*entities, *(other for _, other in alike if other not in read)])
-        return Near(alike, [(entity, edge) for entity in near for edge in self._list_edges(entity, most)])
+        return NearbyEdges(alike, [(entity, edge) for entity in near for edge in self._list_edges(entity, most)])
 
     def _list_edges(self, entity: int, most: int) -> list[Edge]:
         first, last = self._days

@@ -19,7 +19,7 @@ from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.providers.language.name_words import FUNCTION_WORDS
 from engram.providers.language.question_relations import find_asked_terms, relation_terms
-from engram.storage.facts.fact_edges import Edge, Near, Start
+from engram.storage.facts.fact_edges import Edge, NearbyEdges, Start
 
 NAME_WORDS = 9
 """Words of a question that are one name, at most."""
@@ -73,7 +73,7 @@ class FactPattern:
 class WalkGraph(Protocol):
     """Graph of a walk."""
 
-    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> NearbyEdges:
         """Facts that begin or end at these entities or their namesakes, see ``storage.facts.search.around``."""
         ...
 

@@ -7,7 +7,7 @@ from engram.core.ranking import coverage, propagation
 from engram.core.ranking.question_memory import compute_ungated_support, nearness, net_support, recall_priors
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
-from engram.services.retrieval.passage_key_cache import Known
+from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning import question_supports
@@ -46,7 +46,7 @@ def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
 
 
 def begin(
-    reader: Reader, plan: QueryPlan, start: Frontier, known: Known, opened: WalkOpening | None = None
+    reader: Reader, plan: QueryPlan, start: Frontier, known: NearestLookup, opened: WalkOpening | None = None
 ) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
@@ -109,7 +109,9 @@ def _add_names(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
 
 
-def _find_near_passages(reader: Reader, plan: QueryPlan, start: Frontier, known: Known) -> Sequence[int] | None:
+def _find_near_passages(
+    reader: Reader, plan: QueryPlan, start: Frontier, known: NearestLookup
+) -> Sequence[int] | None:
     """Passages near the question, best first, where there is too much to read of all; None where there is not.
 
     Hubs are read in them, since a large collection names a country in more sentences than can be read; and a

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engram.core.ranking import fusion, passage_scores
-from engram.services.retrieval.passage_key_cache import Known, find_nothing
+from engram.services.retrieval.passage_key_cache import NearestLookup, find_nothing
 from engram.services.retrieval.query import Strategy
 from engram.storage.corpus import lexical_index
 from engram.storage.database import Reader
@@ -18,7 +18,7 @@ def search(
     terms: Mapping[str, float],
     limit: int,
     limits: GraphLimits,
-    known: Known = find_nothing,
+    known: NearestLookup = find_nothing,
 ) -> list[tuple[int, float]]:
     """Passage and score of the ``limit`` passages whose keys are most like the question, best first.
 
@@ -53,7 +53,7 @@ def search_by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], li
 
 
 def _search_by_vector(
-    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: Known
+    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: NearestLookup
 ) -> dict[int, float]:
     nearest = passages_by_key.find_nearest_passages(reader, focus, limit, limits, known=known(limit))
     return {passage: key.similarity for passage, key in nearest.items()}

@@ -28,7 +28,7 @@ from engram.services.retrieval.collapse import SPARE, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
-from engram.services.retrieval.passage_key_cache import Known
+from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import LearnedWeights
@@ -119,7 +119,7 @@ _NO_FEATURES = (
 
 
 def rank(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, depth: int, known: Known
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, depth: int, known: NearestLookup
 ) -> PassageRanking:
     """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
 
@@ -181,7 +181,7 @@ def _fill_ranking(
 
 
 def _rank_by_features(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: NearestLookup
 ) -> PassageRanking:
     profile, top_k = plan.profile, plan.query.top_k
     found, titles, first, standing = _collect_distinct(reader, plan, walk, prior, known)
@@ -247,7 +247,7 @@ def _apply_reranker(
 
 
 def _collect_distinct(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: NearestLookup
 ) -> tuple[CandidatePassages, Sequence[Sequence[str]], NDArray[np.float64], Mapping[int, int]]:
     """Candidates without duplicates, the names in their titles, their first look, and what stands for which.
 
@@ -271,7 +271,7 @@ def _collect_distinct(
     return candidates, titles, _compute_first_look(reader, plan, walk, candidates, titles, standing), standing
 
 
-def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, limit: int) -> CandidatePassages:
+def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: NearestLookup, limit: int) -> CandidatePassages:
     """Collect the candidates: those the walk reached, and ``limit`` nearest by each key."""
     touched = {found.passage_id for found in walk.evidence.values()}
     for hop in walk.hops:

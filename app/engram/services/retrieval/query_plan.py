@@ -28,7 +28,7 @@ from engram.telemetry.stages import stage
 
 
 @dataclass(frozen=True, slots=True)
-class Exploring:
+class ExplorationSettings:
     """Settings of a query that explores.
 
     Attributes:
@@ -59,7 +59,7 @@ class ServingMode:
     strategy: Strategy
     arm: str | None = None
     shadow: bool = False
-    exploring: Exploring | None = None
+    exploring: ExplorationSettings | None = None
 
 
 def create_query_id() -> UUID:

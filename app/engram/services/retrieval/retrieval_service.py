@@ -16,7 +16,7 @@ from engram.services.retrieval.answer_exploration import ExploredAnswer, depth, 
 from engram.services.retrieval.answer_trace import EntityAnswer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import Frontier, Walk
-from engram.services.retrieval.passage_key_cache import Known, PassageKeyCache
+from engram.services.retrieval.passage_key_cache import NearestLookup, PassageKeyCache
 from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
@@ -184,7 +184,7 @@ class RetrieveService:
         return [stored[candidates[at]].external_id for at in places], found.ranking.features[places]
 
     def _advance_walk(
-        self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known
+        self, reader: Reader, plan: QueryPlan, walk: Walk, known: NearestLookup
     ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
@@ -213,7 +213,7 @@ class RetrieveService:
         with stage("walk"):
             return hop_loop.advance(reader, plan, walk)
 
-    def _rank_passages(self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known) -> PassageRanking:
+    def _rank_passages(self, reader: Reader, plan: QueryPlan, walk: Walk, known: NearestLookup) -> PassageRanking:
         with stage("rank"):
             prior = self._priors.select_kind(plan.collection.corpus_kind)
             return rank(reader, plan, walk, prior, depth(plan), known)
@@ -225,7 +225,7 @@ class RetrieveService:
         aligned: Sequence[EntityAnswer],
         walk: Walk,
         ranking: PassageRanking | None,
-        known: Known,
+        known: NearestLookup,
         began: float,
     ) -> RetrievalResult:
         """The rest of what is read once the walk has stopped."""
@@ -263,7 +263,7 @@ class RetrieveService:
         )
 
     def _list_unread_candidates(
-        self, reader: Reader, plan: QueryPlan, walk: Walk, ranking: PassageRanking | None, known: Known
+        self, reader: Reader, plan: QueryPlan, walk: Walk, ranking: PassageRanking | None, known: NearestLookup
     ) -> list[tuple[int, StoredPassage]]:
         """The best candidates, with their texts, where a reranker is still to read them."""
         by_features = plan.served.strategy == "graph" and plan.profile.by_features

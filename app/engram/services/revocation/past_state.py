@@ -20,8 +20,8 @@ from engram.services.jobs.job_kinds import REPLAY
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution, Units
 from engram.services.passage_keys.key_evolution import EvolveService
-from engram.services.revocation.past_copy import Making, PastCopy, Report
-from engram.services.revocation.restored_verdicts import Restore
+from engram.services.revocation.past_copy import PastCopy, PastCopyBuilder, Report
+from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
@@ -37,7 +37,7 @@ class PastService:
     """Accepts and does jobs that make collections that are as another was."""
 
     def __init__(
-        self, database: Database, attribution: Attribution, evolve: EvolveService, restore: Restore
+        self, database: Database, attribution: Attribution, evolve: EvolveService, restore: VerdictRestorer
     ) -> None:
         self._database = database
         self._attribution = attribution
@@ -132,7 +132,7 @@ class PastService:
                     units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:
                         copy = collection_copies.open_copy(writer, source.id, into, until, job)
-                        past = Making(writer, copy, self._evolve, self._attribution, on_progress).make(
+                        past = PastCopyBuilder(writer, copy, self._evolve, self._attribution, on_progress).make(
                             original.name, into, self._restore, units
                         )
                         collection_copies.describe(writer, copy, past.as_json())

@@ -15,9 +15,14 @@ from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED, WRITE, hold
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED
 
-Held = Literal["job", "query", "session", "verdict"]
+ResourceKind = Literal["job", "query", "session", "verdict"]
 """What is found by its id alone."""
-_TABLES: dict[Held, str] = {"job": "job", "query": "episode", "session": "session", "verdict": "feedback_event"}
+_TABLES: dict[ResourceKind, str] = {
+    "job": "job",
+    "query": "episode",
+    "session": "session",
+    "verdict": "feedback_event",
+}
 LOCAL_TENANT = "local"
 """Whose collections are where nobody needs a key."""
 
@@ -399,7 +404,7 @@ def list_of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> l
     return [build_from_row(row) for row in rows]
 
 
-def list_holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -> list[Collection]:
+def list_holding(reader: Reader, resource: ResourceKind, identity: int | UUID, tenant: str) -> list[Collection]:
     """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
     first.
 

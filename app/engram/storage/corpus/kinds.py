@@ -12,7 +12,7 @@ from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
-class Unmeasured:
+class UnmeasuredCollection:
     """A collection whose kind may still change.
 
     Attributes:
@@ -25,7 +25,7 @@ class Unmeasured:
     question_count: int
 
 
-def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[Unmeasured]:
+def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[UnmeasuredCollection]:
     """Collections that no verdict taught weights from these priors on, of fewer than ``most`` questions."""
     rows = reader.rows(
         f"""
@@ -36,7 +36,7 @@ def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[
         """,
         {"priors": sorted(priors), "most": most},
     )
-    return [Unmeasured(row.id, row.titles, row.question_count) for row in rows]
+    return [UnmeasuredCollection(row.id, row.titles, row.question_count) for row in rows]
 
 
 def count_queries(reader: Reader, collection_id: int, most: int) -> int:
@@ -74,7 +74,7 @@ def load_best_candidates(reader: Reader, collection_id: int, columns: int, limit
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class KindMeasures:
     """Measures to store of a collection; None keeps the stored value.
 
     Attributes:
@@ -87,7 +87,7 @@ class Measured:
     question_count: int | None = None
 
 
-def keep(writer: Writer, collection_id: int, measured: Measured, priors: Sequence[str]) -> bool:
+def keep(writer: Writer, collection_id: int, measured: KindMeasures, priors: Sequence[str]) -> bool:
     """Keep what was measured, unless verdicts taught weights from these priors on, or are just being applied.
 
     Returns:
