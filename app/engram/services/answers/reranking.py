@@ -37,7 +37,7 @@ class Reranking:
     texts: list[RankedText]
 
 
-class RerankService:
+class RerankingService:
     """Ranks texts for a question."""
 
     def __init__(self, database: Database, encoder: Encoder, serving: ServingService) -> None:

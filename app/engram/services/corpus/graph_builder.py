@@ -32,7 +32,7 @@ from engram.services.corpus.passage_drafts import (
 from engram.services.corpus.passage_removal import remove_passage
 from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
 from engram.services.facts import fact_learning
-from engram.services.facts.entity_alignment import AlignService
+from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.rekey import Rebase
 from engram.storage.corpus import collections, graph_writer, lexical_index, passages, staged_lines
@@ -86,7 +86,7 @@ class IndexService:
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
         facts: FilterConstants | None = None,
-        align: AlignService | None = None,
+        align: AlignmentService | None = None,
     ) -> None:
         """Passages give no facts unless ``facts`` says by which noises; ``align`` joins names of theirs."""
         self._database = database

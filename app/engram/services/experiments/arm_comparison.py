@@ -11,7 +11,7 @@ from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason
 from engram.services.retrieval.query import Memory, Query, Strategy
 from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,10 @@ class ArmComparison:
     passages: Sequence[ComparedPassage]
 
 
-class CompareService:
+class ComparisonService:
     """Asks a question twice and keeps nothing of it, whatever the collection is set to serve."""
 
-    def __init__(self, reads: Reads, retrieve: RetrieveService) -> None:
+    def __init__(self, reads: Reads, retrieve: RetrievalService) -> None:
         self._reads = reads
         self._retrieve = retrieve
 
@@ -81,7 +81,7 @@ class CompareService:
         """Ask one question under two arms.
 
         Raises:
-            InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrieveService``.
+            InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrievalService``.
         """
         both = [self._find(self._retrieve.plan(query)) for query in (a, b)]
         places = [

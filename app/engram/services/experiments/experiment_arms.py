@@ -1,6 +1,6 @@
 """Serving modes of a collection: live or shadow, arms of an experiment, exploration.
 
-The rule stands between those who ask and ``AskService``; whoever has to see what memory does, whatever the
+The rule stands between those who ask and ``QueryService``; whoever has to see what memory does, whatever the
 collection is set to, asks that service directly.
 """
 
@@ -16,7 +16,7 @@ from engram.core.experiments import assignment
 from engram.core.experiments import exploration as core
 from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.services.auth.scope import Scope
-from engram.services.queries.query_service import AskService
+from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Memory, Query, Strategy
 from engram.services.retrieval.query_plan import ExplorationSettings, ServingMode, as_asked
@@ -59,7 +59,7 @@ class Exploration:
 class ServingService:
     """Serves queries by their collection's settings, and changes those."""
 
-    def __init__(self, database: Database, ask: AskService) -> None:
+    def __init__(self, database: Database, ask: QueryService) -> None:
         self._database = database
         self._ask = ask
 
@@ -67,7 +67,7 @@ class ServingService:
         """Answer a question as the collection's settings have it.
 
         Raises:
-            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``AskService.query``.
+            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``QueryService.query``.
         """
         return self._ask.query(query, choose_serving_mode(query))
 

@@ -94,7 +94,7 @@ class Preview:
     models: Sequence[str]
 
 
-class LearnedService:
+class LearningOverviewService:
     """Reads the log as a whole."""
 
     def __init__(self, database: Database) -> None:

@@ -61,7 +61,7 @@ class ProposedJoin:
         return self.way if self.way == BY_ALIAS else f"{self.way} {self.similarity:.3f}"
 
 
-class AlignService:
+class AlignmentService:
     """Joins names that mean the same."""
 
     def __init__(self, database: Database, encoder: Encoder) -> None:

@@ -13,7 +13,7 @@ from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, fact_events, fact_rows, joined_entities
 
 
-class JoinService:
+class EntityMergeService:
     """Merges and splits entities of facts; each merge is an event of the log."""
 
     def __init__(self, database: Database, constants: FilterConstants) -> None:

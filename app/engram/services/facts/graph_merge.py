@@ -7,7 +7,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.filter.constants import FilterConstants
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
-from engram.services.facts.entity_alignment import AlignService
+from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.facts.fact_learning import ROWS
 from engram.services.facts.fact_transaction import Author, begun, find_graph_id
 from engram.storage.database import Database, Writer
@@ -28,14 +28,14 @@ class GraphMergeResult:
     joins: int
 
 
-class AdoptService:
+class GraphMergeService:
     """Merges graphs of facts.
 
     Sources, verdicts and joins are copied by the noises that they counted by, in the order in which they came: in
     an empty graph, the same is believed of them. Facts compete by the predicates of the graph that they come to.
     """
 
-    def __init__(self, database: Database, constants: FilterConstants, align: AlignService) -> None:
+    def __init__(self, database: Database, constants: FilterConstants, align: AlignmentService) -> None:
         self._database = database
         self._constants = constants
         self._align = align

@@ -62,7 +62,7 @@ class IndexHealth:
     breadth: int | None = None
 
 
-class MaintainService:
+class IndexMaintenanceService:
     """Gives large collections HNSW indexes and builds those anew that need it; queries and writes go on."""
 
     def __init__(

@@ -83,7 +83,7 @@ class _UnstagedError(Exception):
     """Something came or changed that has no vector yet."""
 
 
-class ReembedService:
+class ReembeddingService:
     """Accepts and does jobs that change a collection's encoder."""
 
     def __init__(

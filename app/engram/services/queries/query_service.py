@@ -22,7 +22,7 @@ from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, ServingMode
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
 from engram.storage.retrieval.episode_partitions import compute_monday
@@ -48,14 +48,14 @@ class Episode:
     created_at: datetime
 
 
-class AskService:
+class QueryService:
     """Answers queries and reads episodes again."""
 
     def __init__(
         self,
         database: Database,
         reads: Reads,
-        retrieve: RetrieveService,
+        retrieve: RetrievalService,
         influences: Influences,
         *,
         durable: bool = True,

@@ -60,7 +60,7 @@ class RetrievalResult:
         ]
 
 
-class RetrieveService:
+class RetrievalService:
     """Finds what questions ask for."""
 
     def __init__(
@@ -92,9 +92,9 @@ class RetrieveService:
         self._priors = priors
         self._llm = llm
 
-    def with_priors(self, priors: RankingPriors) -> "RetrieveService":
+    def with_priors(self, priors: RankingPriors) -> "RetrievalService":
         """Return a service that starts from other ranking weights."""
-        return RetrieveService(
+        return RetrievalService(
             self._database,
             self._planner,
             priors,

@@ -24,7 +24,7 @@ from engram.core.knowledge.entity_joins import roots
 from engram.services.facts import fact_learning
 from engram.services.feedback_log import log_replay
 from engram.services.passage_keys.attribution import Attribution, Units
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.database import Reader, Writer
 from engram.storage.facts import belief_groups, joined_entities
@@ -94,7 +94,7 @@ class PastCopyBuilder:
     """One copy: the corpus, the log, and then every state that the log speaks of."""
 
     def __init__(
-        self, writer: Writer, copy: Copy, evolve: EvolveService, attribution: Attribution, report: Report
+        self, writer: Writer, copy: Copy, evolve: KeyEvolutionService, attribution: Attribution, report: Report
     ) -> None:
         self._writer = writer
         self._copy = copy

@@ -19,7 +19,7 @@ from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import REPLAY
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution, Units
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.past_copy import PastCopy, PastCopyBuilder, Report
 from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.corpus import collections
@@ -37,7 +37,7 @@ class PastService:
     """Accepts and does jobs that make collections that are as another was."""
 
     def __init__(
-        self, database: Database, attribution: Attribution, evolve: EvolveService, restore: VerdictRestorer
+        self, database: Database, attribution: Attribution, evolve: KeyEvolutionService, restore: VerdictRestorer
     ) -> None:
         self._database = database
         self._attribution = attribution

@@ -22,7 +22,7 @@ from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.verification_findings import TOLERANCE, Findings, VerificationReport, values
 from engram.services.revocation.verify_facts import verify_facts
 from engram.services.revocation.verify_keys import verify_keys
@@ -43,10 +43,12 @@ EVENTS = 50
 """Events whose audit rows, up to some thousands each, are read at a time."""
 
 
-class VerifyService:
+class VerificationService:
     """Compares what is stored with a replay of the log."""
 
-    def __init__(self, database: Database, priors: RankingPriors, evolve: EvolveService, *, capacity: int) -> None:
+    def __init__(
+        self, database: Database, priors: RankingPriors, evolve: KeyEvolutionService, *, capacity: int
+    ) -> None:
         self._database = database
         self._priors = priors
         self._evolve = evolve
