@@ -83,13 +83,13 @@ def add_fact(
     as_json: JsonOption = False,
 ) -> None:
     """Have a source state a fact; what several sources state is believed the more."""
-    said: dict[str, str | None] = {"subject": subject, "predicate": predicate, "object": object_, "kind": kind}
-    said |= {"valid_from": since, "valid_to": until, "sentence": sentence}
+    statement: dict[str, str | None] = {"subject": subject, "predicate": predicate, "object": object_, "kind": kind}
+    statement |= {"valid_from": since, "valid_to": until, "sentence": sentence}
     body = {
         "collection": collection,
         "source": source,
         "graph": graph,
-        "facts": [{name: value for name, value in said.items() if value is not None}],
+        "facts": [{name: value for name, value in statement.items() if value is not None}],
     }
     _send_statement("/facts", body, key, url, as_json=as_json)
 

@@ -65,19 +65,19 @@ def _add_page(page: str, bookmarks: Sequence[Bookmark], outline: Outline) -> Non
     """Add a page; a line that is the next bookmark's title is that heading."""
     lines = page.splitlines()
     waiting = list(bookmarks)
-    held: list[str] = []
+    section_lines: list[str] = []
     at = 0
     while at < len(lines):
         length = _count_heading_lines(lines[at:], waiting[0][1]) if waiting else 0
         if length:
-            _add_text("\n".join(held), outline)
-            held = []
+            _add_text("\n".join(section_lines), outline)
+            section_lines = []
             outline.open_heading(*waiting.pop(0))
             at += length
         else:
-            held.append(lines[at])
+            section_lines.append(lines[at])
             at += 1
-    _add_text("\n".join(held), outline)
+    _add_text("\n".join(section_lines), outline)
 
 
 def _count_heading_lines(lines: Sequence[str], title: str) -> int:

@@ -220,12 +220,12 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
         include=frozenset({"sentences"}),
     )
     answer = services.ask.query(query, as_asked(query), explained=False)
-    draft, told = None, {}
+    draft, failure = None, {}
     if services.llm is not None:
         try:
             draft = services.llm.answer(question.text, evidence(answer, top_k)).text
         except LlmError as error:  # a session that the model fails ends without an answer as well
-            draft, told = "", {"failed": error.detail}
+            draft, failure = "", {"failed": error.detail}
     ms = (time.perf_counter() - began) * 1000.0
     pool = [
         Gold(passage.passage_id, sentence.text)
@@ -236,7 +236,7 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
     ranking = [passage.passage_id for passage in answer.passages]
     spent = _count_usage(before, _usage(run))
     values = {"rounds": 1.0, "read": float(len(ranking)), **spent}
-    return replace(_score_question(question, ranking, pool, draft, values, ms), said=told)
+    return replace(_score_question(question, ranking, pool, draft, values, ms), said=failure)
 
 
 def _planner_options(arm: SessionArm, options: Options) -> Mapping[str, Any] | None:

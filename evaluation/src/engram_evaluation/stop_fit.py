@@ -100,12 +100,12 @@ def collect_by_session(
         rows: list[Floats] = []
         suffices: list[bool] = []
         for one in view.rounds:
-            held = {sentence.passage_id for sentence in view.evidence if sentence.round <= one.number}
+            found_passages = {sentence.passage_id for sentence in view.evidence if sentence.round <= one.number}
             pool = one.said["published"]
             rows.append(
                 round_sufficiency.features(pool["entities"], pool["relevance"], one.sufficiency, one.covered)
             )
-            suffices.append(question.relevant <= held)
+            suffices.append(question.relevant <= found_passages)
         samples.append(
             (np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool))
         )

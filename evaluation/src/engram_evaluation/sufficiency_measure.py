@@ -197,7 +197,7 @@ def _predict(
     label: str,
     rule: HopStopRule | None = None,
 ) -> list[SufficiencyPrediction]:
-    step, retrieve, told = begin(label, len(questions)), harness.services.retrieve, []
+    step, retrieve, predictions = begin(label, len(questions)), harness.services.retrieve, []
     for question in questions:
         query = Query(text=question.text, scope=harness.scope, memory=memory, stop_rule=rule)
         began = time.perf_counter()
@@ -205,7 +205,7 @@ def _predict(
         ms = (time.perf_counter() - began) * 1000.0
         first = [name for _, name, _ in retrieved.shown[: sufficiency.FIRST]]
         enough = retrieved.ranking.sufficiency
-        told.append(
+        predictions.append(
             SufficiencyPrediction(
                 probability=0.0 if enough is None else enough.probability,
                 held=holds_all_relevant(question.relevant, first),
@@ -216,7 +216,7 @@ def _predict(
             )
         )
         step()
-    return told
+    return predictions
 
 
 def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:

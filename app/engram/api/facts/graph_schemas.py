@@ -78,7 +78,9 @@ class FactRevokeIn(Model):
     @model_validator(mode="after")
     def _say_which(self) -> Self:
         """An empty request is more likely a slip than a wish to revoke everything."""
-        if self.all == any(said is not None for said in (self.judge, self.since, self.before, self.graph)):
+        if self.all == any(
+            condition is not None for condition in (self.judge, self.since, self.before, self.graph)
+        ):
             raise ValueError("say which by judge, graph, from or to, or else all")
         return self
 

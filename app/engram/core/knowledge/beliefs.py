@@ -142,13 +142,13 @@ def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[BeliefMove]]:
     Raises:
         ValueError: a noise is out of its range.
     """
-    held = [(group, _periods(group)) for group in groups]
-    flat = [period for _, periods in held for period in periods]
+    periods_by_group = [(group, _periods(group)) for group in groups]
+    flat = [period for _, periods in periods_by_group for period in periods]
     known, moved = _observe([period.group for period in flat])
     ended = iter(zip(flat, known, moved, strict=True))
     facts: dict[int, Fact] = {}
     moves: list[BeliefMove] = []
-    for group, periods in held:
+    for group, periods in periods_by_group:
         before: Mapping[int, _Standing] = {}
         for period, standings, steps in (next(ended) for _ in periods):
             if period.begins:
@@ -217,19 +217,19 @@ def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
             fact.closed_at, fact.closed_reason = moment, UNSAID
 
 
-def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[BeliefMove]]]:
+def _observe(groups: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[BeliefMove]]]:
     """Return each group's facts after all its observations, and their moves, by group.
 
     All first words are applied together, then all second ones: no row of the arithmetic depends on another.
     """
     known = [
         {claim.fact_id: _Standing(Fact(claim.fact_id, held_until=claim.valid_to)) for claim in group.claims}
-        for group in held
+        for group in groups
     ]
-    moves: list[list[BeliefMove]] = [[] for _ in held]
-    for at in range(max((len(group.words) for group in held), default=0)):
+    moves: list[list[BeliefMove]] = [[] for _ in groups]
+    for at in range(max((len(group.words) for group in groups), default=0)):
         rounds: dict[float, list[tuple[int, _Standing, FactStatement, int]]] = {}
-        for place, (group, facts) in enumerate(zip(held, known, strict=True)):
+        for place, (group, facts) in enumerate(zip(groups, known, strict=True)):
             if at < len(group.words):
                 word = group.words[at]
                 rows = [(place, facts[fact], word, y) for fact, y in _targets(group, word).items()]

@@ -105,8 +105,8 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
         nodes, before = path.nodes, path.edges
         crowd = 1.0 if path.end in starts else min(1.0, (CROWD / max(1, web.crowd(path.end))) ** 0.5)
         worth = path.worth * STEP * crowd
-        for said, links in web.find_edges(path.end).items():
-            answered = path.asked | said if said else path.asked
+        for edge_terms, links in web.find_edges(path.end).items():
+            answered = path.asked | edge_terms if edge_terms else path.asked
             plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
             of_start += [
                 (

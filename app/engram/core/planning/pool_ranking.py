@@ -32,11 +32,11 @@ def order(
             takes a place whatever its score, before those that are only alike.
     """
     first = list(own[:FIRST])
-    held = {passage for passage, _ in first}
+    first_passages = {passage for passage, _ in first}
     tops: dict[int, float] = {}
     for found in later:
         for passage, score in found[:1]:
-            if passage not in held:
+            if passage not in first_passages:
                 tops[passage] = max(score, tops.get(passage, score))
     taken: list[int] = []
     for passage in sorted(tops, key=lambda one: (one not in telling, -tops[one], one)):

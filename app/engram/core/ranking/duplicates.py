@@ -118,9 +118,9 @@ def find_similar_pairs(passages: NDArray[np.int64], terms: NDArray[np.int64]) ->
         passages, terms: a row for each term of each passage, (n,).
     """
     ids = np.unique(passages)
-    held = np.zeros((len(ids), BUCKETS), dtype=bool)
-    held[np.searchsorted(ids, passages), terms % BUCKETS] = True
-    bits = np.packbits(held, axis=1).view(np.uint64)
+    has_bucket = np.zeros((len(ids), BUCKETS), dtype=bool)
+    has_bucket[np.searchsorted(ids, passages), terms % BUCKETS] = True
+    bits = np.packbits(has_bucket, axis=1).view(np.uint64)
     sizes = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
     shared = np.zeros((len(ids), len(ids)), dtype=np.int64)
     for column in bits.T:  # one by one: together they would take 256 bytes for each pair

@@ -387,8 +387,8 @@ class Llm:
         status = received.status_code
         if status == 429 or status >= 500:
             wait = replies.retry_after_seconds(received.headers)
-            told = "" if wait is None else f", to be tried again in {wait:.0f} s"
-            raise _TransientError(replies.describe_failure(status, bytes(body), self._api_key) + told, wait)
+            wait_note = "" if wait is None else f", to be tried again in {wait:.0f} s"
+            raise _TransientError(replies.describe_failure(status, bytes(body), self._api_key) + wait_note, wait)
         return status, bytes(body)
 
     def _may_retry(self, error: BaseException) -> bool:

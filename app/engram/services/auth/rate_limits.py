@@ -43,8 +43,8 @@ class Rates:
 
     def _take_locally(self, who: str, now: float) -> TokenGrant:
         with self._lock:
-            held, allowed = token_bucket.take(self._local_buckets.pop(who, None), now, self.rate, self.burst)
-            self._local_buckets[who] = held
+            bucket, allowed = token_bucket.take(self._local_buckets.pop(who, None), now, self.rate, self.burst)
+            self._local_buckets[who] = bucket
             if len(self._local_buckets) > REMEMBERED:
                 self._local_buckets.popitem(last=False)
-        return token_bucket.token_grant(held.tokens, self.rate, self.burst, allowed=allowed)
+        return token_bucket.token_grant(bucket.tokens, self.rate, self.burst, allowed=allowed)

@@ -230,8 +230,8 @@ class AccessService:
             ForbiddenError: the principal may do other things with the collection, but not this.
         """
         with self._database.read() as reader:
-            held = collections.list_holding(reader, kind, identity, principal.tenant)
-        reached = [collection for collection in held if principal.grants.list_scopes(collection.name)]
+            holding = collections.list_holding(reader, kind, identity, principal.tenant)
+        reached = [collection for collection in holding if principal.grants.list_scopes(collection.name)]
         holders = [collection for collection in reached if collection.past is None] or reached
         if not holders:
             return Missing(principal, NotFoundError(f"There is no {kind} {identity} in any collection."))

@@ -390,11 +390,14 @@ def _changes(
     plan: _Plan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
 ) -> dict[int, fact_learning.PassageChange]:
     """Return the sentences of these passages before and after."""
-    said: dict[int, list[str]] = defaultdict(list)
+    texts_before: dict[int, list[str]] = defaultdict(list)
     for sentence in before:
-        said[sentence.passage_id].append(sentence.text)
-    says = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
-    return {passage: fact_learning.PassageChange(" ".join(said[passage]), says[passage]) for passage in changed}
+        texts_before[sentence.passage_id].append(sentence.text)
+    text_after = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
+    return {
+        passage: fact_learning.PassageChange(" ".join(texts_before[passage]), text_after[passage])
+        for passage in changed
+    }
 
 
 def _cut_before_repeat(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

@@ -50,8 +50,8 @@ class KindService:
         collections cost nothing. One process does so at a time.
         """
         changed = 0
-        with self._database.hold_lock("kinds") as held:
-            if not held:
+        with self._database.hold_lock("kinds") as is_locked:
+            if not is_locked:
                 return 0
             with self._database.read() as reader:
                 waiting = kinds.list_unmeasured(reader, self._taught, SETTLED)

@@ -83,25 +83,25 @@ class ServingService:
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
-            held = collections.load_by_id(writer, target.id)
+            collection = collections.load_by_id(writer, target.id)
             before = {
-                "serving": held.serving,
-                "experiment": held.experiment,
-                "exploration": held.exploration,
-                "corpus_kind": held.fixed_kind,
-                "passage_facts": held.passage_facts,
+                "serving": collection.serving,
+                "experiment": collection.experiment,
+                "exploration": collection.exploration,
+                "corpus_kind": collection.fixed_kind,
+                "passage_facts": collection.passage_facts,
             }
             after = merge_patch({key: value for key, value in before.items() if value is not None}, patch)
             collections.configure(
                 writer,
-                held.id,
+                collection.id,
                 serving=after.get("serving", "live"),
                 experiment=_experiment(after.get("experiment")),
                 exploration=_exploration(after.get("exploration")),
                 fixed_kind=after.get("corpus_kind"),
                 passage_facts=after.get("passage_facts", "auto"),
             )
-            changed = collections.load_by_id(writer, held.id)
+            changed = collections.load_by_id(writer, collection.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})
         return changed
 

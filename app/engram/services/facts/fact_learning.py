@@ -120,10 +120,12 @@ def replace_sentence_facts(
     ]
     new = fact_graph.put_entities(writer, collection_id, OWN, rows) if rows else {}
     facts = fact_graph.put(writer, collection_id, OWN, rows) if rows else []
-    held = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
+    stored_sources = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
     stated_pairs = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
-    lost = {pair: source for pair, source in held.items() if pair not in stated_pairs}
-    fresh = [(row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in held]
+    lost = {pair: source for pair, source in stored_sources.items() if pair not in stated_pairs}
+    fresh = [
+        (row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in stored_sources
+    ]
     touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
     if lost:
         touched |= stale_sources.withdraw(
@@ -199,11 +201,14 @@ def settle(writer: Writer, collection_id: int, keys: Iterable[GroupKey]) -> None
     """Replay these groups, and store what comes of it."""
     ordered = sorted(keys, key=lambda key: (key.subject_id, key.predicate, key.object_id, key.object_key))
     for start in range(0, len(ordered), ROWS):
-        held = belief_groups.groups(writer, collection_id, ordered[start : start + ROWS])
-        if held:
-            facts, moves = replay(held)
-            at = {word.sequence: word.at for group in held for word in group.words}
+        groups = belief_groups.groups(writer, collection_id, ordered[start : start + ROWS])
+        if groups:
+            facts, moves = replay(groups)
+            at = {word.sequence: word.at for group in groups for word in group.words}
             at |= {
-                w.withdrawn: w.withdrawn_at for group in held for w in group.words if w.withdrawn_at and w.withdrawn
+                w.withdrawn: w.withdrawn_at
+                for group in groups
+                for w in group.words
+                if w.withdrawn_at and w.withdrawn
             }
             belief_groups.store(writer, collection_id, facts, moves, at)

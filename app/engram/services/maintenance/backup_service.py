@@ -192,8 +192,8 @@ class BackupService:
             yield
             return
         while True:
-            with self._database.hold_lock(names[0]) as held:
-                if held:
+            with self._database.hold_lock(names[0]) as is_locked:
+                if is_locked:
                     with self._held(names[1:], until):
                         yield
                     return

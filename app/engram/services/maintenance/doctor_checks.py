@@ -250,12 +250,12 @@ class DoctorService:
     def _indexes(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
-            held = vector_indexes.count_searched_rows(reader)
+            searched_rows = vector_indexes.count_searched_rows(reader)
             poor = index_recall.list_below(reader, self._settings.maintenance_recall)
         invalid = [index.name for index in built if not index.valid]
         have = {(index.collection_id, index.table) for index in built}
         limit = self._settings.exact_search_limit
-        lacking = [row for row in held if row.rows > limit and (row.collection_id, row.table) not in have]
+        lacking = [row for row in searched_rows if row.rows > limit and (row.collection_id, row.table) not in have]
         problems = [f"not valid: {', '.join(invalid)}"] if invalid else []
         problems += [f"left behind: {', '.join(left)}"] if left else []
         problems += [f"{len(lacking)} large tables of collections have none"] if lacking else []

@@ -198,5 +198,5 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        published=None if (said := stored.get("published")) is None else PoolVerdict(**said),
+        published=None if (published := stored.get("published")) is None else PoolVerdict(**published),
     )

@@ -119,8 +119,8 @@ class PastService:
                 raise UnavailableError("Told to stop before the end.")
             report(stage, done, total)
 
-        with self._database.hold_lock(f"replay:{original.tenant}/{into}") as held:
-            if not held:
+        with self._database.hold_lock(f"replay:{original.tenant}/{into}") as is_locked:
+            if not is_locked:
                 raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
             space = original.space
@@ -143,16 +143,16 @@ class PastService:
 
     def _report(self, work: Work) -> Report:
         """Has the job say what is being done, beside the transaction that does it, which nobody sees yet."""
-        told_at, told = 0.0, ""
+        reported_at, reported_stage = 0.0, ""
 
         def tell(stage: str, done: int, total: int) -> None:
-            nonlocal told_at, told
+            nonlocal reported_at, reported_stage
             now = time.monotonic()
-            if stage == told and done < total and now - told_at < REPORT_SECONDS:
+            if stage == reported_stage and done < total and now - reported_at < REPORT_SECONDS:
                 return
             with self._database.write_once() as writer:
                 work.report(writer, received=total, updated=done, stage=stage, keep_result=False)
-            told_at, told = now, stage
+            reported_at, reported_stage = now, stage
 
         return tell
 

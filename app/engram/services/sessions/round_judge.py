@@ -120,8 +120,8 @@ def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence
 
 
 def _classification(one: Round) -> Mapping[str, Any]:
-    said: Mapping[str, Any] = one.said.get("suffices", {})
-    return said
+    classification: Mapping[str, Any] = one.said.get("suffices", {})
+    return classification
 
 
 def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
@@ -138,7 +138,7 @@ def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
 
 def _features(one: Round) -> tuple[float, ...]:
     details = _classification(one)
-    held = details.get("features", {})
-    if not details.get("teaches") or set(held) != set(FEATURES):
+    features = details.get("features", {})
+    if not details.get("teaches") or set(features) != set(FEATURES):
         return ()
-    return tuple(float(held[name]["value"]) for name in FEATURES)
+    return tuple(float(features[name]["value"]) for name in FEATURES)

@@ -42,8 +42,8 @@ def hold(writer: Writer, collection_id: int, strength: LockStrength, *, wait: bo
         if how is None:
             continue
         lock = f"pg{tried}_advisory_xact_lock{how}(hashtextextended(%(name)s, 0))"
-        held = writer.scalar(f"SELECT {lock}", {"name": f"collection {name}:{collection_id}"})
-        if not wait and not held:
+        is_locked = writer.scalar(f"SELECT {lock}", {"name": f"collection {name}:{collection_id}"})
+        if not wait and not is_locked:
             return False
     return True
 

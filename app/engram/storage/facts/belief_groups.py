@@ -45,11 +45,11 @@ def find_keys(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[G
 
 def groups(reader: Reader, collection_id: int, keys: Iterable[GroupKey]) -> list[Group]:
     """The facts of these groups, in id order, and all that was said of them, in its order; no empty group."""
-    held = list(keys)
+    ordered_keys = list(keys)
     claims: dict[GroupKey, list[Claim]] = defaultdict(list)
     found: dict[int, GroupKey] = {}
-    for row in _members(reader, collection_id, held):
-        key = held[row.n - 1]
+    for row in _members(reader, collection_id, ordered_keys):
+        key = ordered_keys[row.n - 1]
         claims[key].append(Claim(row.id, _object(row), row.valid_from, row.valid_to))
         found[row.id] = key
     words: dict[GroupKey, list[FactStatement]] = defaultdict(list)

@@ -150,7 +150,7 @@ def load_supports(
         complete=decode_column(row.complete, np.bool_),
         days=days,
         kept=kept,
-        said=[tuple(map(tuple, said)) for said in row.said or ()],
+        said=[tuple(map(tuple, statements)) for statements in row.said or ()],
         answered=decode_column(row.answered, np.float64),
         sufficiency=decode_column(row.sufficiency, np.float64),
     )

@@ -152,7 +152,7 @@ def stage_rows(
 ) -> None:
     """Keep vectors of these rows, those that are gone left out, and beside them those that they have now."""
     parameters = {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
-    held = f"""
+    join = f"""
         JOIN {table} r ON r.collection_id = new.collection_id AND r.id = new.id
     """
     locked = "ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING"
@@ -160,7 +160,7 @@ def stage_rows(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {alias_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {join} {locked}
         """,
         parameters | {"vectors": sent(vectors)},
     )
@@ -169,7 +169,7 @@ def stage_rows(
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
         FROM {alias_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
-        JOIN collection c ON c.id = new.collection_id {held} WHERE r.embedding IS NOT NULL {locked}
+        JOIN collection c ON c.id = new.collection_id {join} WHERE r.embedding IS NOT NULL {locked}
         """,
         parameters,
     )
@@ -195,7 +195,7 @@ def stage_passages(
         "hashes": [source.content_hash for source in sources],
     }
     insert = "INSERT INTO staged_embedding (collection_id, encoder, passage_id, digest, embedding)"
-    held = """
+    joins = """
         JOIN collection c ON c.id = new.collection_id AND c.key_building = %(building)s
         JOIN passage p ON p.collection_id = new.collection_id AND p.id = new.id AND p.content_hash = new.hash
         ORDER BY p.id FOR KEY SHARE OF p
@@ -206,14 +206,14 @@ def stage_passages(
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding
-        FROM {alias_rows(columns)} {held}
+        FROM {alias_rows(columns)} {joins}
         """,
         parameters | {"vectors": sent(vectors), "encoder": encoder.fingerprint},
     )
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, c.encoder_fingerprint, p.id, {_CONTENT}, p.embedding
-        FROM {alias_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {held}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {joins}
         """,
         parameters,
     )

@@ -236,8 +236,8 @@ def load_stand_ins(reader: Reader, collection_id: int, episode: UUID) -> dict[in
         f"SELECT answer -> '{COLLAPSED}' AS held FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
         {"collection": collection_id, "id": episode},
     )
-    held = {} if row is None or row.held is None else row.held
-    return {int(duplicate): passage for duplicate, passage in held.items()}
+    stand_ins = {} if row is None or row.held is None else row.held
+    return {int(duplicate): passage for duplicate, passage in stand_ins.items()}
 
 
 def find_nearest_sentences(

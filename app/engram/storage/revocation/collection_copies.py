@@ -270,7 +270,7 @@ def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 
 def settle_counts(writer: Writer, copy: Copy) -> None:
     """Have the copy say of itself what it holds."""
-    held = writer.row(
+    counts = writer.row(
         """
         SELECT (SELECT count(*) FROM passage WHERE collection_id = %(target)s) AS passages,
                (SELECT count(*) FROM sentence WHERE collection_id = %(target)s) AS sentences,
@@ -286,5 +286,5 @@ def settle_counts(writer: Writer, copy: Copy) -> None:
             entity_count = %(entities)s, lexical_length = %(length)s
         WHERE id = %(target)s
         """,
-        copy.parameters() | held._asdict(),
+        copy.parameters() | counts._asdict(),
     )
