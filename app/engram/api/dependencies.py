@@ -137,8 +137,8 @@ def needs(scope: str, *, everywhere: bool = False, takes: QuotaKind | None = Non
 
     ``takes`` is what a request there counts as towards the quotas of its tenant.
     """
-    found: params.Depends = Depends(RequiredScope(scope, everywhere=everywhere, takes=takes))
-    return found
+    dependency: params.Depends = Depends(RequiredScope(scope, everywhere=everywhere, takes=takes))
+    return dependency
 
 
 async def _need(request: Request) -> str:

@@ -181,8 +181,8 @@ def _send_statement(path: str, body: dict[str, Any], key: str | None, url: str |
         return
     for event in done["events"]:
         say(f"event {event['event_id']}: {event['kind']}, {event['status']}")
-    for found in done["facts"]:
-        say(_line(found))
+    for fact in done["facts"]:
+        say(_line(fact))
 
 
 def _line(fact_out: dict[str, Any]) -> str:

@@ -47,7 +47,7 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
 
 def _bookmarks(reader: Any) -> dict[int, list[Bookmark]]:
     """(level, heading) of each page, from 1. A damaged outline is no reason to refuse the text."""
-    found: dict[int, list[Bookmark]] = defaultdict(list)
+    bookmarks_by_page: dict[int, list[Bookmark]] = defaultdict(list)
     try:
         waiting = [(1, entry) for entry in reversed(reader.outline)]
         while waiting:
@@ -55,10 +55,10 @@ def _bookmarks(reader: Any) -> dict[int, list[Bookmark]]:
             if isinstance(entry, list):
                 waiting += [(level + 1, below) for below in reversed(entry)]
             elif (page := reader.get_destination_page_number(entry)) is not None and flatten_text(str(entry.title)):
-                found[page + 1].append((min(level, 9), flatten_text(str(entry.title))))
+                bookmarks_by_page[page + 1].append((min(level, 9), flatten_text(str(entry.title))))
     except Exception:  # noqa: BLE001 - pypdf raises what the file makes it stumble over
         return defaultdict(list)
-    return found
+    return bookmarks_by_page
 
 
 def _add_page(page: str, bookmarks: Sequence[Bookmark], outline: Outline) -> None:

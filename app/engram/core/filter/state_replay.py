@@ -243,14 +243,14 @@ def _support_key(step: ReplayStep) -> tuple[int, int]:
 
 def find_opposing_events(words: Iterable[SentenceJudgement]) -> set[int]:
     """The events that go against what other judges said, by words in order of question, sentence and sequence."""
-    found: set[int] = set()
+    opposing_events: set[int] = set()
     for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
         statements: JudgeStatements = ()
         for word in of_state:
             if is_contested(statements, word.judge, word.target):
-                found.add(word.event_id)
+                opposing_events.add(word.event_id)
             statements = add_statement(statements, word.judge, word.target)
-    return found
+    return opposing_events
 
 
 def _batches(

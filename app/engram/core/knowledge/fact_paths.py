@@ -97,9 +97,9 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
     Args:
         starts: all that the question names.
     """
-    found: dict[int, list[_Longer]] = {}
+    extensions: dict[int, list[_Longer]] = {}
     for path in paths:
-        of_start = found.setdefault(path.start, [])
+        of_start = extensions.setdefault(path.start, [])
         if not path.end:
             continue
         nodes, before = path.nodes, path.edges
@@ -135,7 +135,7 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
             closed,
             -score,
         )
-        for of_start in found.values()
+        for of_start in extensions.values()
         for score, before, number, end, share, closed, worth, answered, path in sorted(of_start)[:most]
     ]
 

@@ -125,8 +125,8 @@ def gaps(question: Floats, sentences: Floats) -> Floats:
     residual = question - (sentences @ question)[:, None] * sentences
     size = np.linalg.norm(residual, axis=1)
     has_gap = size > NO_GAP
-    found: Floats = residual[has_gap] / size[has_gap, None]
-    return found
+    directions: Floats = residual[has_gap] / size[has_gap, None]
+    return directions
 
 
 def compute_evidence_probabilities(scores: Floats) -> Floats:

@@ -144,13 +144,13 @@ def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: M
         if all(passage in place and passage in texts for passage in pair):
             first, second = sorted(pair, key=place.__getitem__)
             better.setdefault(second, []).append(first)
-    found: dict[int, int] = {}
+    stand_in_by_passage: dict[int, int] = {}
     for passage in sorted(better, key=place.__getitem__):
-        standing = (one for one in sorted(better[passage], key=place.__getitem__) if one not in found)
+        standing = (one for one in sorted(better[passage], key=place.__getitem__) if one not in stand_in_by_passage)
         match = next((one for one in standing if is_duplicate(texts[one], texts[passage])), None)
         if match is not None:
-            found[passage] = match
-    return found
+            stand_in_by_passage[passage] = match
+    return stand_in_by_passage
 
 
 def merge_duplicates(reach: HopReach, standing: Mapping[int, int]) -> HopReach:

@@ -239,13 +239,13 @@ class Llm:
         evidence = prompts.number_sentences(enumerate(sentences))
         messages = prompts.entities(title, evidence)
         source = " ".join([title or "", *sentences])
-        found = self.ask(
+        entities = self.ask(
             "entities",
             messages,
             lambda reply: fact_replies.read_entities(reply, source),
             fact_replies.EntitiesReply,
         )
-        return replies.select_distinct([*([title.strip()] if title else []), *found])
+        return replies.select_distinct([*([title.strip()] if title else []), *entities])
 
     def extract_relations(
         self, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]

@@ -82,10 +82,10 @@ class Authentication:
         key = self._read_key(authorization)
         if key is None:
             return LOCAL
-        known = self._known.get(access_keys.digest(key))
-        if known is None or self._clock() >= known.until:
+        cached = self._known.get(access_keys.digest(key))
+        if cached is None or self._clock() >= cached.until:
             return None
-        return _require_principal(known.principal)
+        return _require_principal(cached.principal)
 
     def find_principal(self, authorization: str | None) -> Principal:
         """Return the principal of a request with this header.
@@ -94,9 +94,9 @@ class Authentication:
             UnauthorizedError: it has no key where one is needed, or one that does not count.
             UnavailableError: Postgres is out of reach.
         """
-        known = self.find_cached_principal(authorization)
-        if known is not None:
-            return known
+        cached = self.find_cached_principal(authorization)
+        if cached is not None:
+            return cached
         key = self._read_key(authorization)
         digest = access_keys.digest(key or "")
         until, before = self._clock() + self._remember_seconds, self._forgotten

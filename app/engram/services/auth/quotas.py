@@ -62,8 +62,8 @@ class QuotaService:
         """The quotas of the principal's tenant as this process knows them; None if it has to look them up."""
         if principal is LOCAL:
             return Quotas()
-        known = self._known.get(principal.tenant)
-        return None if known is None or known[1] <= time.monotonic() else known[0]
+        cached = self._known.get(principal.tenant)
+        return None if cached is None or cached[1] <= time.monotonic() else cached[0]
 
     def quotas(self, principal: Principal) -> Quotas:
         """Return the quotas that bound a principal, looked up where needed."""
@@ -179,15 +179,15 @@ class QuotaService:
         if quota is None or at in self._admitted:
             return
         with tenancy.unrestricted(), self._database.read() as reader:
-            known = tenants.judges(reader, principal.tenant)
-        if judge not in known and len(known) >= quota:
+            judge_names = tenants.judges(reader, principal.tenant)
+        if judge not in judge_names and len(judge_names) >= quota:
             raise QuotaExceededError(
-                f"Tenant {principal.tenant!r} has {len(known)} judges, of {quota} that it may.",
+                f"Tenant {principal.tenant!r} has {len(judge_names)} judges, of {quota} that it may.",
                 None,
                 quota="judges",
                 limit=quota,
             )
-        if judge in known:
+        if judge in judge_names:
             with self._lock:
                 self._admitted.add(at)
 

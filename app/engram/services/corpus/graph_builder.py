@@ -352,9 +352,9 @@ class IndexService:
             entities=entities - removed_count,
             lexical_length=length,
         )
-        known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
-        if known:
-            self._rekey_passages(writer, collection_id, known)
+        known_passages = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
+        if known_passages:
+            self._rekey_passages(writer, collection_id, known_passages)
         return new
 
     def _rekey_passages(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:

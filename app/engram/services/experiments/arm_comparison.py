@@ -85,10 +85,10 @@ class ComparisonService:
         """
         both = [self._find(self._retrieve.plan(query)) for query in (a, b)]
         places = [
-            {passage: rank for rank, (passage, _) in enumerate(found.ranking.ordered, start=1)} for found in both
+            {passage: rank for rank, (passage, _) in enumerate(result.ranking.ordered, start=1)} for result in both
         ]
-        scores = [dict(found.ranking.ordered) for found in both]
-        stored = {passage: held for found in both for passage, held in found.passages.items()}
+        scores = [dict(result.ranking.ordered) for result in both]
+        stored = {passage: held for result in both for passage, held in result.passages.items()}
         ranks = {passage: [place[passage] for place in places if passage in place] for passage in stored}
         first = {passage: min(held) for passage, held in ranks.items() if held}  # a duplicate has no rank
         return ArmComparison(

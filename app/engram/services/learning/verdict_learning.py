@@ -173,8 +173,8 @@ class LearningService:
                 sentence_memories.record(writer, collection_id, audit)
                 taught = self._weights.terms(kind, pending, targets, noises, holders)
             if units:
-                known = [event for event in pending if not noises[event.id].is_new]
-                self._attribution.credit(writer, collection_id, known, targets, units)
+                credited_events = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, collection_id, credited_events, targets, units)
             for believed, terms in taught.items():
                 against = application.contested
                 counted_terms = [

@@ -103,8 +103,8 @@ class DoctorService:
                 yield CheckResult(thing, "wrong", error.detail, "docs/operations.md")
 
     def _variables(self) -> Iterator[CheckResult]:
-        known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
-        unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known)
+        known_variables = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
+        unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known_variables)
         if unknown:
             yield CheckResult(
                 "settings", "warning", f"not settings: {', '.join(unknown)}", "docs/settings.md has them"
@@ -152,12 +152,12 @@ class DoctorService:
 
     def _postgres(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
-            found, indexed = database_contents.versions(reader), bool(gauge_queries.vector_indexes(reader))
-        old = numbers(found.postgres) < (LEAST_POSTGRES,)
+            versions, indexed = database_contents.versions(reader), bool(gauge_queries.vector_indexes(reader))
+        old = numbers(versions.postgres) < (LEAST_POSTGRES,)
         remedy = f"{LEAST_POSTGRES} or newer is needed" if old else ""
-        yield CheckResult("postgres", "wrong" if old else "ok", found.postgres, remedy)
-        vector = found.pgvector or "not there"
-        if found.pgvector is None or numbers(vector) < LEAST_PGVECTOR:
+        yield CheckResult("postgres", "wrong" if old else "ok", versions.postgres, remedy)
+        vector = versions.pgvector or "not there"
+        if versions.pgvector is None or numbers(vector) < LEAST_PGVECTOR:
             yield CheckResult("pgvector", "wrong", vector, "0.8 or newer is needed, rather 0.8.4")
         elif numbers(vector) < SOUND_PGVECTOR:
             yield CheckResult(

@@ -62,10 +62,10 @@ class RecallGuard:
             collection = collections.load_by_id(administrator, index.collection_id)
         except NotFoundError:
             return None
-        known = None if rebuilt else collection.index_recall.get(index.table)
+        last_recall = None if rebuilt else collection.index_recall.get(index.table)
         configured = index_recall.breadth(administrator)
-        if known is not None and self._holds(known, rows, configured):
-            return known
+        if last_recall is not None and self._holds(last_recall, rows, configured):
+            return last_recall
         measured = self._measure_recall(administrator, collection, index.table, rows, configured, should_stop)
         if measured is not None or rebuilt:
             with self._database.write() as writer:
@@ -77,12 +77,12 @@ class RecallGuard:
             )
         return measured
 
-    def _holds(self, known: IndexRecall, rows: int, configured: int) -> bool:
+    def _holds(self, last_recall: IndexRecall, rows: int, configured: int) -> bool:
         return (
-            known.configured == configured
-            and abs(rows - known.rows) <= SIZE_CHANGE * known.rows
-            and datetime.now(UTC) - datetime.fromisoformat(known.measured_at) < MAX_AGE
-            and (known.recall >= self._min_recall or known.breadth >= MAX_BREADTH)
+            last_recall.configured == configured
+            and abs(rows - last_recall.rows) <= SIZE_CHANGE * last_recall.rows
+            and datetime.now(UTC) - datetime.fromisoformat(last_recall.measured_at) < MAX_AGE
+            and (last_recall.recall >= self._min_recall or last_recall.breadth >= MAX_BREADTH)
         )
 
     def _measure_recall(

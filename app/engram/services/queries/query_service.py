@@ -82,12 +82,12 @@ class QueryService:
         plan = self._retrieve.plan(query, served)
         # What others asked and said is for those to see who may.
         audits = query.scope.is_allowed(AUDIT)
-        found, trace = self._reads.on_replica(
+        retrieved, trace = self._reads.on_replica(
             plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
         )
-        answer = answer_presentation.answer(found)
+        answer = answer_presentation.answer(retrieved)
         with stage("keep"):
-            self.keep(plan.collection.id, episode_row(found, answer, trace))
+            self.keep(plan.collection.id, episode_row(retrieved, answer, trace))
         _count(answer)
         log.info(
             "query",
@@ -97,7 +97,7 @@ class QueryService:
             profile=answer.profile,
             strategy=answer.strategy,
             arm=answer.arm,
-            explored=len(found.explored.passages),
+            explored=len(retrieved.explored.passages),
             expansions=len(query.expansions),
             hops=answer.hops,
             stop_reason=answer.stop_reason,
@@ -105,7 +105,7 @@ class QueryService:
         )
         return replace(
             answer,
-            entities=list(found.entities) if "entities" in query.include else None,
+            entities=list(retrieved.entities) if "entities" in query.include else None,
             trace=(trace if audits else _hide_other_questions(trace)) if "trace" in query.include else None,
         )
 

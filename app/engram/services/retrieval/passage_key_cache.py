@@ -89,8 +89,8 @@ class PassageKeyCache:
             if cached is None or cached.ids is None or cached.keys is None:
                 return None
             vector = focus.vector if focus.key_vector is None else focus.key_vector
-            found: list[int] = cached.ids[exact_search.find_nearest(cached.keys, vector, count)].tolist()
-            return found
+            nearest_ids: list[int] = cached.ids[exact_search.find_nearest(cached.keys, vector, count)].tolist()
+            return nearest_ids
 
         return find_nearest
 

@@ -82,8 +82,8 @@ class VerdictRestorer:
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
             if any(event.verdict.expansions for event in pending):
-                known = [event for event in pending if not noises[event.id].is_new]
-                self._attribution.credit(writer, copy.target, known, targets, units)
+                credited_events = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, copy.target, credited_events, targets, units)
             taught = self._weights.load_terms(writer, copy.target, pending, targets, noises)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)

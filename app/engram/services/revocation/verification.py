@@ -163,17 +163,17 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
             for question, first in replay_history.find_first_questions(reader, collection_id, chunk).items()
         }
         findings.compare("question", stored, expected, "question {}")
-        known = {
+        stored_supports = {
             (s.question_id, s.sentence_id): s for s in question_supports.load_supports(reader, collection_id, chunk)
         }
-        for support in known.values():
+        for support in stored_supports.values():
             findings.add("question_support", *values(support))
         replayed: dict[tuple[int, int], Support] = {}
         for done in log_replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
             _report_corrections(findings, done.corrected)
         contested |= log_replay.find_opposing_events(reader, collection_id, chunk)
-        findings.compare("question_support", known, replayed, "question {}, sentence {}")
+        findings.compare("question_support", stored_supports, replayed, "question {}, sentence {}")
     return contested
 
 

@@ -195,10 +195,10 @@ def _bind_by_rules(
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
     for triple in split:
-        known = fill_unknowns(triple.known, values)
-        if triple.unknown in (ANSWER, *values) or open_unknowns(known):
+        known_end = fill_unknowns(triple.known, values)
+        if triple.unknown in (ANSWER, *values) or open_unknowns(known_end):
             continue
-        binding = bind(triple, known, pool, [*own, *values.values()])
+        binding = bind(triple, known_end, pool, [*own, *values.values()])
         if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
             values[binding.unknown] = binding.value
             fresh.append(binding)

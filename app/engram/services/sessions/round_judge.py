@@ -126,13 +126,13 @@ def _classification(one: Round) -> Mapping[str, Any]:
 
 def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
     """The session's rounds as a verdict on it goes by them; nothing of one without any that teaches."""
-    found: dict[int, list[int]] = {}
+    passages_by_round: dict[int, list[int]] = {}
     pool_ids = set[int]()
     for sentence in state.pool:
         if sentence.passage_id not in pool_ids:
             pool_ids.add(sentence.passage_id)
-            found.setdefault(sentence.round, []).append(sentence.passage_id)
-    judged = [JudgedRound(_features(one), tuple(found.get(one.number, ()))) for one in state.rounds]
+            passages_by_round.setdefault(sentence.round, []).append(sentence.passage_id)
+    judged = [JudgedRound(_features(one), tuple(passages_by_round.get(one.number, ()))) for one in state.rounds]
     return judged if any(one.features for one in judged) else []
 
 

@@ -48,16 +48,16 @@ def sift(
         kept_sentences = session_model.keep(tools.llm, state.question, sought, notes, shown_sentences)
     except LlmError as error:
         return SiftedSentences(*tools.curate_sentences(queries), [], [Fallback("sifted-by-rules", error.detail)])
-    found, curated = tools.curate_sentences(
+    new_sentences, curated = tools.curate_sentences(
         queries, {sentence: gap for sentence in kept_sentences.kept if sentence in candidates}
     )
-    standing = pool_ids | {sentence.sentence_id for sentence in found}
+    standing = pool_ids | {sentence.sentence_id for sentence in new_sentences}
     contradictions = [
         Note("contradiction", _describe_contradiction(one.about, one.borne_by), one.cites, state.number)
         for one in kept_sentences.contradictions
         if len(one.cites) > 1 and standing.issuperset(one.cites)
     ]
-    return SiftedSentences(found, curated, contradictions, [])
+    return SiftedSentences(new_sentences, curated, contradictions, [])
 
 
 def _describe_contradiction(about: str, borne_by: Sequence[int]) -> str:

@@ -95,15 +95,15 @@ class SocraticPlanner:
             texts = session_model.queries(llm, sub_question, [note.text for note in state.notes])
         except LlmError as error:
             texts, warnings = [sub_question], [Fallback("planned-by-rules", error.detail)]
-        known = sources(state)
+        known_sources = sources(state)
         for text in list(texts):
-            names = list_invented_names(tools, text, known)
+            names = list_invented_names(tools, text, known_sources)
             if names:
                 texts.remove(text)
                 warnings.append(
                     Fallback("planned-by-rules", f"A query named {names[0]!r}, which nothing read names.")
                 )
-        if not texts and not list_invented_names(tools, sub_question, known):
+        if not texts and not list_invented_names(tools, sub_question, known_sources):
             texts = [sub_question]
         return list(dict.fromkeys([*own, *texts])) or [state.question], warnings
 

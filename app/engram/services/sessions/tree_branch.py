@@ -122,9 +122,11 @@ class Branch:
         Queries that name what nothing that was read names are not asked, nor those that were.
         """
         before = {query.text for query in self.asked}
-        known = sources(self._session_state)
-        texts = [one for one in queries if one not in before and not list_invented_names(self.tools, one, known)]
-        if not texts and question not in before and not list_invented_names(self.tools, question, known):
+        known_sources = sources(self._session_state)
+        texts = [
+            one for one in queries if one not in before and not list_invented_names(self.tools, one, known_sources)
+        ]
+        if not texts and question not in before and not list_invented_names(self.tools, question, known_sources):
             texts = [question]
         first_query = len(self.asked)
         for text in dict.fromkeys(texts):

@@ -47,17 +47,17 @@ def groups(reader: Reader, collection_id: int, keys: Iterable[GroupKey]) -> list
     """The facts of these groups, in id order, and all that was said of them, in its order; no empty group."""
     ordered_keys = list(keys)
     claims: dict[GroupKey, list[Claim]] = defaultdict(list)
-    found: dict[int, GroupKey] = {}
+    key_by_fact: dict[int, GroupKey] = {}
     for row in _members(reader, collection_id, ordered_keys):
         key = ordered_keys[row.n - 1]
         claims[key].append(Claim(row.id, _object(row), row.valid_from, row.valid_to))
-        found[row.id] = key
+        key_by_fact[row.id] = key
     words: dict[GroupKey, list[FactStatement]] = defaultdict(list)
     for word in sorted(
-        [*_sources(reader, collection_id, found), *_events(reader, collection_id, found)],
+        [*_sources(reader, collection_id, key_by_fact), *_events(reader, collection_id, key_by_fact)],
         key=lambda word: word.sequence,
     ):
-        words[found[word.fact_id]].append(word)
+        words[key_by_fact[word.fact_id]].append(word)
     return [
         Group(sorted(rows, key=lambda claim: claim.fact_id), words[key], key.functional)
         for key, rows in claims.items()
@@ -101,8 +101,8 @@ def _object(row: Any) -> object:
     if row.object_id:
         return row.object_id
     if row.object_kind == "date":
-        start, found, end = row.object_key.partition("/")
-        if found and start.isdigit() and end.isdigit():
+        start, separator, end = row.object_key.partition("/")
+        if separator and start.isdigit() and end.isdigit():
             return Days(int(start), int(end))
     return row.object_key
 

@@ -108,9 +108,9 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
         """,
         {"collection": collection_id, "ids": list(entities), "told": FACTS_PER_ENTITY, "crowd": CROWD},
     )
-    found: dict[int, KnownEntity] = {}
+    known_entities: dict[int, KnownEntity] = {}
     for row in rows:
-        one = found.setdefault(row.id, KnownEntity(row.surface, row.root))
+        one = known_entities.setdefault(row.id, KnownEntity(row.surface, row.root))
         if row.predicate is None:
             continue
         one.facts += 1
@@ -127,4 +127,4 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
             one.sentences.add(("passage", row.sentence_id))
         elif row.statement_id is not None:
             one.sentences.add(("assertion", row.statement_id))
-    return found
+    return known_entities

@@ -88,15 +88,15 @@ def collect_weights(
 def add(writer: Writer, collection_id: int, prior: PriorIdentity, terms: Sequence[WeightTerm]) -> None:
     """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
     size = len(terms[0].evidence.information)
-    known = _load_weights(writer, collection_id, prior, "FOR UPDATE") or _begin_sum(
+    stored = _load_weights(writer, collection_id, prior, "FOR UPDATE") or _begin_sum(
         writer, collection_id, prior, size
     )
-    total = known.evidence
+    total = stored.evidence
     counted = _count_terms(writer, collection_id, prior, terms)
     for term in terms:
         if counted[term.event_id]:
             total = total + term.evidence
-    events = known.events + sum(counted.values())
+    events = stored.events + sum(counted.values())
     replace(writer, collection_id, prior, LearnedWeights(total, events) if events else None)
     # All rows' numbers come in one array, from which each row cuts its own: unnest takes arrays of arrays apart to
     # the last number.
@@ -136,10 +136,10 @@ def _begin_sum(writer: Writer, collection_id: int, prior: PriorIdentity, size: i
         """,
         _prior_key(collection_id, prior) | _columns(build_empty_evidence(size)),
     )
-    known = _load_weights(writer, collection_id, prior, "FOR UPDATE")
-    if known is None:
+    stored = _load_weights(writer, collection_id, prior, "FOR UPDATE")
+    if stored is None:
         raise RuntimeError("a row that was just written is not there")
-    return known
+    return stored
 
 
 def _count_terms(
@@ -176,12 +176,12 @@ def _count_terms(
             "most": most,
         },
     )
-    found: dict[int, bool] = {}
+    counted: dict[int, bool] = {}
     for row in rows:
         judge_day = row.judge, row.day
         events = (term.event_id for term in own[judge_day])
-        found |= dict(zip(events, caps_of.select_counting(caps[judge_day], row.before), strict=True))
-    return found
+        counted |= dict(zip(events, caps_of.select_counting(caps[judge_day], row.before), strict=True))
+    return counted
 
 
 def recount(writer: Writer, collection_id: int, prior: PriorIdentity, days: Collection[tuple[str, str]]) -> None:
@@ -237,9 +237,9 @@ def _load_weights(reader: Reader, collection_id: int, prior: PriorIdentity, lock
 
 
 def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> LearnedWeights:
-    known = np.array(information, dtype=np.float64)
+    vector = np.array(information, dtype=np.float64)
     return LearnedWeights(
-        WeightEvidence(known, np.array(precision, dtype=np.float64).reshape(len(known), -1)), events
+        WeightEvidence(vector, np.array(precision, dtype=np.float64).reshape(len(vector), -1)), events
     )
 
 

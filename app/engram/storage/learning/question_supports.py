@@ -240,10 +240,12 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    found: dict[int, set[int]] = {}
+    sentences_by_question: dict[int, set[int]] = {}
     for row in rows:
-        found.setdefault(row.question_id, set()).update(() if row.sentence_id is None else (row.sentence_id,))
-    return {question: sorted(sentences) for question, sentences in sorted(found.items())}
+        sentences_by_question.setdefault(row.question_id, set()).update(
+            () if row.sentence_id is None else (row.sentence_id,)
+        )
+    return {question: sorted(sentences) for question, sentences in sorted(sentences_by_question.items())}
 
 
 def put_questions(

@@ -100,8 +100,8 @@ def measure_nearest(
 
 def replace_breadth(collection: Collection, table: str, breadth: int) -> Collection:
     """The collection as if its index of ``table`` had to be searched with the breadth ``breadth``."""
-    known = IndexRecall(recall=0.0, breadth=breadth, configured=0, rows=0, measured_at="")
-    return replace(collection, indexed=[table], index_recall={table: known})
+    recall = IndexRecall(recall=0.0, breadth=breadth, configured=0, rows=0, measured_at="")
+    return replace(collection, indexed=[table], index_recall={table: recall})
 
 
 def count_matches(exact: Sequence[float], got: Sequence[float]) -> int:

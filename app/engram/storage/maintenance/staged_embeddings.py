@@ -58,7 +58,7 @@ class UnembeddedText:
 
 def count_vectors(reader: Reader, collection_id: int) -> int:
     """Count the vectors of the collection: of its corpus and of texts from callers."""
-    found: int = reader.scalar(
+    vector_count: int = reader.scalar(
         f"""
         SELECT passage_count + sentence_count + entity_count
              + (SELECT count(*) FROM time_expression WHERE collection_id = %(collection)s)
@@ -67,19 +67,19 @@ def count_vectors(reader: Reader, collection_id: int) -> int:
         """,
         {"collection": collection_id},
     )
-    return found
+    return vector_count
 
 
 def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
     """Count staged vectors of this encoder, or of all encoders."""
-    found: int = reader.scalar(
+    row_count: int = reader.scalar(
         """
         SELECT count(*) FROM staged_embedding
         WHERE collection_id = %(collection)s AND (%(encoder)s::text IS NULL OR encoder = %(encoder)s)
         """,
         {"collection": collection_id, "encoder": encoder},
     )
-    return found
+    return row_count
 
 
 def list_unembedded_rows(
@@ -299,7 +299,7 @@ def put_in_place(writer: Writer, collection_id: int, table: Table, encoder: Enco
 
 def count_taught_questions(writer: Writer, collection_id: int, space: int) -> int:
     """Count the questions that taught something and have no vectors in this space."""
-    found: int = writer.scalar(
+    question_count: int = writer.scalar(
         """
         SELECT count(*) FROM judged_query judged
         WHERE judged.collection_id = %(collection)s AND judged.space <> %(space)s AND EXISTS (
@@ -310,7 +310,7 @@ def count_taught_questions(writer: Writer, collection_id: int, space: int) -> in
         """,
         {"collection": collection_id, "space": space},
     )
-    return found
+    return question_count
 
 
 def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:

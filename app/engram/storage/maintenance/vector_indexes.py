@@ -169,8 +169,8 @@ def count(administrator: Administrator, table: str) -> RowCounts:
 
 def size(reader: Reader, index: VectorIndex) -> int:
     """Bytes the index takes."""
-    found: int = reader.scalar("SELECT pg_relation_size(%(index)s::text::regclass)", {"index": index.name})
-    return found
+    byte_count: int = reader.scalar("SELECT pg_relation_size(%(index)s::text::regclass)", {"index": index.name})
+    return byte_count
 
 
 def rebuild(administrator: Administrator, index: VectorIndex, memory_mb: int) -> None:

@@ -168,7 +168,7 @@ def find_nearest_to_each(
     reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
 ) -> list[list[int]]:
     """Return the nearest passages of each search by base keys, in one or two statements."""
-    found: list[list[int]] = [[] for _ in searches]
+    nearest_ids: list[list[int]] = [[] for _ in searches]
     for filtered in (False, True):
         # Apart: where a filter is asked for, however wide it is, the planner may go by it instead of by the key.
         places = [place for place, search in enumerate(searches) if bool(search.metadata) is filtered]
@@ -177,8 +177,8 @@ def find_nearest_to_each(
             for row in _search_nearest_to_each(
                 reader, collection, [searches[place] for place in some], limits, filtered
             ):
-                found[some[row.n - 1]].append(row.id)
-    return found
+                nearest_ids[some[row.n - 1]].append(row.id)
+    return nearest_ids
 
 
 def _search_nearest_to_each(

@@ -111,11 +111,11 @@ def is_taken(reader: Reader, source: int, name: str) -> bool:
 
 def find_report(reader: Reader, source: int, name: str, job: UUID) -> dict[str, Any] | None:
     """Return the job's report on the collection ``name`` that it made; None if it made none."""
-    found: dict[str, Any] | None = reader.scalar(
+    report: dict[str, Any] | None = reader.scalar(
         f"SELECT past->'report' FROM collection WHERE {_BESIDE} AND past->>'job' = %(job)s",
         {"source": source, "name": name, "job": str(job)},
     )
-    return found
+    return report
 
 
 def describe(writer: Writer, copy: Copy, report: Mapping[str, Any]) -> None:

@@ -341,8 +341,8 @@ def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
         """,
         {"moment": moment, "limit": limit},
     )
-    for collection, found in groupby(rows, lambda row: row.collection_id):
-        ended = [row.id for row in found]
+    for collection, session_rows in groupby(rows, lambda row: row.collection_id):
+        ended = [row.id for row in session_rows]
         if collections.keep(writer, collection):
             session_erasure.forget_sessions(writer, collection, ended)
             writer.execute(
