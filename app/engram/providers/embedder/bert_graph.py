@@ -220,10 +220,10 @@ class BertGraph:
         """x Wᵀ of weights in eight bits, (n, k), and of inputs that are rounded alike (accuracy level 4)."""
         numbers, scales = round_weights(weights)
         outputs, inputs = weights.shape
-        inputs = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
+        tensors = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
         attributes = {"N": outputs, "K": inputs, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
         result = f"MatMulNBits.{len(self.nodes)}"
-        self.nodes.append(OnnxNode("MatMulNBits", inputs, [result], attributes, domain="com.microsoft"))
+        self.nodes.append(OnnxNode("MatMulNBits", tensors, [result], attributes, domain="com.microsoft"))
         return result
 
     def _norm(self, name: str, values: str) -> str:
