@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
+from typing import get_type_hints
 from uuid import uuid4
 
 import pytest
@@ -83,8 +85,8 @@ def test_scope_of_a_deleted_collection_does_not_reach_its_successor(
 
 
 def services() -> Iterator[type]:
-    """The class of every service that the application has."""
-    for made in vars(Application).values():
+    """The class of every service that a part of the application makes."""
+    for made in chain.from_iterable(vars(part).values() for part in get_type_hints(Application).values()):
         if isinstance(made, cached_property):
             of = inspect.get_annotations(made.func)["return"]
             if inspect.isclass(of) and of.__module__.startswith("engram.services.") and of is not AccessService:
