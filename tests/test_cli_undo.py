@@ -129,7 +129,7 @@ def test_verification_skips_collections_deleted_meanwhile(
     assert names == sorted(names, key=lambda name: name.rpartition("/")[2])
 
 
-def test_another_tenants_collection_is_verified_by_both_names(
+def test_another_tenants_collection_is_verified_by_tenant_and_name(
     application: Application, collection: str, cli: Cli, env: dict[str, str]
 ) -> None:
     tenant = f"acme-{collection[-8:]}"

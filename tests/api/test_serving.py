@@ -174,7 +174,7 @@ def test_retrieval_itself_sees_memory_in_shadow(http: TestClient, application: A
     """The rule stands before retrieval, not in it: who measures memory asks below."""
     configured(http, curie, serving="shadow", experiment=EVERYBODY, exploration={"share": 1.0})
     answer = application.ask.query(
-        Query(text=QUESTION, scope=application.access.scope(curie), top_k=2, says_arm=False)
+        Query(text=QUESTION, scope=application.access.scope(curie), top_k=2, caller_chose_arm=False)
     )
     assert (answer.memory, answer.profile, answer.arm, answer.shadow) == ("read", "default", None, False)
     assert not any(hit.explored for hit in answer.passages)

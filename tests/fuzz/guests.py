@@ -84,9 +84,9 @@ class Guests:
 
 def invite(url: str, folder: Path, env: Mapping[str, str], seed: int, collection: str) -> Guests:
     """Make keys: the owner's, a dozen of random scopes on the collection, and an administrator's elsewhere."""
-    owner = Guest(_keygen(folder, env, "owner", "admin"), frozenset({"admin"}))
+    owner = Guest(_create_key(folder, env, "owner", "admin"), frozenset({"admin"}))
     stranger = Guest(
-        _keygen(folder, env, "stranger", "admin", "--tenant", "elsewhere"), frozenset({"admin"}), False
+        _create_key(folder, env, "stranger", "admin", "--tenant", "elsewhere"), frozenset({"admin"}), False
     )
     dice = random.Random(f"guests/{seed}")
     others = [stranger]
@@ -103,7 +103,8 @@ def invite(url: str, folder: Path, env: Mapping[str, str], seed: int, collection
     return Guests(owner, others)
 
 
-def _keygen(folder: Path, env: Mapping[str, str], name: str, scope: str, *more: str) -> str:
-    command = [sys.executable, "-m", "engram.cli", "keygen", name, "--scope", scope, "--json", *more]
+def _create_key(folder: Path, env: Mapping[str, str], name: str, scope: str, *more: str) -> str:
+    command = [sys.executable, "-m", "engram.cli", "access", "create-key", name]
+    command += ["--scope", scope, "--json", *more]
     done = subprocess.run(command, cwd=folder, env=dict(env), capture_output=True, text=True, check=True)
     return str(json.loads(done.stdout)["key"])

@@ -103,7 +103,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
         prose.text("noise.txt", bytes(range(128, 256)) * 8 + b"\x00\x81\x8d" * 50, LIMITS)
 
 
-def test_pdf_pages_without_running_heads() -> None:
+def test_pdf_running_heads_are_removed_and_hyphens_joined() -> None:
     shown = [
         ["The Journal of Rivers", f"River {n} is called num-", f"ber {n} by its people.", f"{n}"]
         for n in range(1, 5)

@@ -313,7 +313,7 @@ class TestRefusals:
 
 
 class TestWindows:
-    def test_spans(self) -> None:
+    def test_spans_of_texts_around_the_window_size(self) -> None:
         assert window_spans(0, 4, 1) == [(0, 0)]
         assert window_spans(4, 4, 1) == [(0, 4)]
         assert window_spans(5, 4, 1) == [(0, 4), (3, 5)]

@@ -72,7 +72,7 @@ def create_key(
         llm_tokens=llm_tokens,
         days=days,
     )
-    with _keys("keygen", f"{name} of {tenant}: {' '.join(scopes or ())}") as service:
+    with _keys("create key", f"{name} of {tenant}: {' '.join(scopes or ())}") as service:
         new_key = service.make(LOCAL, request, tenant)
     _say_made(new_key.key, new_key.stored, as_json)
 

@@ -368,6 +368,7 @@ def thumb(
 
 
 def _say_keys(effect: dict[str, Any] | None) -> None:
+    """Print what a verdict did to passage keys; None prints nothing."""
     if effect is None:
         return
     if effect["gate"] == "none":

@@ -51,7 +51,7 @@ class RetrievalSettings(BaseSettings):
     cross_encoder: Path | None = Field(
         default=None,
         description=(
-            "Folder of a cross-encoder (sentence-transformers, one class) by which stop and sufficiency "
+            "Folder of a cross-encoder (sentence-transformers, one class) by which `stop.rule` and `stop_rule` "
             "'published' tell how much evidence is about its question; by default the cosine of embeddings."
         ),
     )
@@ -83,15 +83,15 @@ class RetrievalSettings(BaseSettings):
     stop_weights: Path | None = Field(
         default=None,
         description=(
-            "File with the weights of stop and sufficiency 'published', as `engram fit-stop` writes; the shipped "
-            "ones by default."
+            "File with the weights of `stop.rule` and `stop_rule` 'published', as `engram fit-stop` writes; "
+            "the shipped ones by default."
         ),
     )
     sufficiency_threshold: float = Field(
         default=0.97,
         ge=0,
         le=1,
-        description="With sufficiency 'learned' hops end once the answer is enough with this probability.",
+        description="With `stop_rule` 'learned' hops end once the answer is enough with this probability.",
     )
     episodes_durable: bool = Field(
         default=True,

@@ -105,7 +105,7 @@ class DifyFeedbacks:
         while True:
             where = {"conversation_id": conversation, "user": user, "limit": str(PAGE)}
             page = self.http.get("/messages", where if first is None else where | {"first_id": first})
-            messages = _data(page)
+            messages = _read_records(page)
             for message in messages:
                 if message.get("id") == message_id:
                     return message
@@ -117,14 +117,19 @@ class DifyFeedbacks:
     def _records(self) -> Iterator[Mapping[str, Any]]:
         number = 1
         while True:
-            records = _data(self.http.get("/app/feedbacks", {"page": str(number), "limit": str(PAGE)}))
+            records = _read_records(self.http.get("/app/feedbacks", {"page": str(number), "limit": str(PAGE)}))
             yield from records
             if len(records) < PAGE:
                 return
             number += 1
 
 
-def _data(page: Any) -> list[Mapping[str, Any]]:
+def _read_records(page: Any) -> list[Mapping[str, Any]]:
+    """Return the records of a page.
+
+    Raises:
+        ProductError: the page has another shape.
+    """
     if (
         not isinstance(page, Mapping)
         or not isinstance(page.get("data"), list)

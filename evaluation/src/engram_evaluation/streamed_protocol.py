@@ -90,12 +90,18 @@ class StreamedReport:
         }
         for title, settings in COMPARED.items():
             if all(arm in means for arm in settings.values()):
-                tables[title] = self._compared(settings, means)
+                tables[title] = self._build_comparison(settings, means)
         return tables
 
-    def _compared(
+    def _build_comparison(
         self, settings: Mapping[str, str], means: Mapping[str, Mapping[str, float]]
     ) -> tuple[list[str], list[list[str]]]:
+        """Build headings and rows for two arms: F1 and tokens of each, and the difference of F1, second less first.
+
+        Args:
+            settings: name in the table -> arm, of two arms.
+            means: arm -> metric -> mean over the questions.
+        """
         rows = []
         for setting, arm in settings.items():
             tokens = means[arm]["prompt_tokens"] + means[arm]["completion_tokens"]

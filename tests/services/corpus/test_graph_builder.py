@@ -334,7 +334,7 @@ class TestSmallBatches:
         assert state.counts(application, collection) == state.true_counts(application, collection)
         assert state.counts(application, collection) == state.counts(application, f"{collection}-whole")
 
-    def test_unchanged_passages_are_no_work(
+    def test_unchanged_passages_are_counted_as_unchanged_across_batches(
         self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(graph_builder, "BATCH_ROWS", 1)

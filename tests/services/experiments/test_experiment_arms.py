@@ -27,7 +27,9 @@ UNITS = [f"user-{number}" for number in range(30)]
 
 def free(application: Application, collection: str, unit: str | None = None, **more: Any) -> Query:
     """A question that says no arm."""
-    return Query(text=QUESTION, scope=application.access.scope(collection), says_arm=False, unit=unit, **more)
+    return Query(
+        text=QUESTION, scope=application.access.scope(collection), caller_chose_arm=False, unit=unit, **more
+    )
 
 
 def recorded_arm(application: Application, collection: str, query_id: UUID) -> str | None:

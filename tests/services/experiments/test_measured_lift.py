@@ -267,7 +267,7 @@ def test_real_queries_are_measured(application: Application, curie: str) -> None
     application.serving.configure(
         application.access.scope(curie), {"experiment": {"arms": [{"name": "only", "percent": 100}]}}
     )
-    query = Query(text="Where was Marie Curie born?", scope=application.access.scope(curie), says_arm=False)
+    query = Query(text="Where was Marie Curie born?", scope=application.access.scope(curie), caller_chose_arm=False)
     answer = application.serving.query(query)
     judged(application, curie, answer.query_id, supporting=[answer.passages[1].passage_id])
     only_arm, _ = report(application, curie).arms

@@ -89,7 +89,9 @@ def test_of_a_key_that_was_used_before_no_other_query_is_copied(
     assert [row["id"] for row in state.rows(application, curie, "judged_query")] == [str(query_id)]
 
 
-def test_expansions_are_read_alone_and_in_their_order(application: Application, curie: str, query_id: UUID) -> None:
+def test_expansions_are_loaded_only_for_events_that_have_them(
+    application: Application, curie: str, query_id: UUID
+) -> None:
     first, second = accepted(application, curie, query_id, {"first": [FULL], "second": [LoggedVerdict()]})
     assert first is not None
     assert second is not None

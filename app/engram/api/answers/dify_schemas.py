@@ -173,7 +173,7 @@ class RetrievalIn(BaseModel):
             scope=scope,
             top_k=self.retrieval_setting.top_k,
             conditions=None if self.metadata_condition is None else self.metadata_condition.condition(),
-            says_arm=False,
+            caller_chose_arm=False,
         )
 
 

@@ -69,7 +69,7 @@ class RerankIn(BaseModel):
 
     def to_query(self, scope: Scope) -> Query:
         """The question as the query service takes it."""
-        return Query(text=self.query, scope=scope, says_arm=False)
+        return Query(text=self.query, scope=scope, caller_chose_arm=False)
 
 
 class RankedDocument(BaseModel):

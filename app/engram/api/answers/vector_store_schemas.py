@@ -142,7 +142,7 @@ class SearchIn(BaseModel):
             conditions=None if self.filters is None else self.filters.condition(),
             memory="off" if is_plain else "read",
             strategy="dense" if is_plain else "graph",
-            says_arm=is_plain,
+            caller_chose_arm=is_plain,
         )
 
 

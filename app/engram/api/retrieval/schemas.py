@@ -169,7 +169,7 @@ class QueryIn(Model):
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
             include=frozenset(self.include),
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
-            says_arm="arm" in self.model_fields_set,
+            caller_chose_arm="arm" in self.model_fields_set,
             unit=self.unit,
             collapse_duplicates=self.collapse_duplicates,
             trace_id=self.trace_id or parent_trace,

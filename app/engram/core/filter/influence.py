@@ -107,7 +107,10 @@ def compute_features(
 
 
 def compute_means_without(prior: Prior, total: WeightEvidence, terms: Sequence[WeightEvidence]) -> Floats:
-    """The mean weights, (m, k), after all evidence but one term each; the sum is additive, so this is exact."""
+    """Return the mean weights, (m, k), after all evidence but one term each; exact, because evidence adds up.
+
+    A term's ``information``, (k,), is a precision-weighted shift from the prior's mean; ``precision`` is (k, k).
+    """
     if not terms:
         return np.zeros((0, len(prior.mean)))
     precision = prior.precision + total.precision - np.stack([term.precision for term in terms])

@@ -81,7 +81,7 @@ def align(
     nodes: Sequence[CandidateEntity],
     delta: float = DELTA,
 ) -> AlignedMention:
-    """The node that a mention is.
+    """Find the entity that a mention names.
 
     A name wins over an alias, and either over any similarity. By similarity a mention joins the nearest node of its
     type that is itself, or has a neighbour, among ``near``: the entities of the same passage or session.

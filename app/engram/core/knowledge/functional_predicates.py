@@ -105,11 +105,10 @@ def is_functional(
 
 
 def group_competing(holdings: Sequence[ObjectPeriod]) -> list[list[int]]:
-    """Groups of places in ``holdings`` that cannot all hold, were the predicate functional.
+    """Return groups of overlapping periods that name more than one object, as places in ``holdings``.
 
-    Two compete if their objects differ and they share more than ``SLACK_DAYS``; what competes with a third through
-    a chain of such is in one group. A fact without days is taken to hold always: nobody said when it did not. In
-    order of their first day; takes O(n log n).
+    Periods overlap if they share more than ``SLACK_DAYS``; overlap chains. A fact without days holds always. Groups
+    come in order of their first day. Takes O(n log n).
 
     Raises:
         ValueError: an interval ends before it starts.

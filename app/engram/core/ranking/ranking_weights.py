@@ -71,7 +71,7 @@ class WeightEvidence:
     """Evidence of verdicts that adds to a prior; sums of evidence are evidence too.
 
     Attributes:
-        information: (k,).
+        information: precision-weighted shift from the prior's mean, (k,).
         precision: (k, k), symmetric and positive semi-definite.
     """
 

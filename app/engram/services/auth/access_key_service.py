@@ -100,7 +100,7 @@ class KeysService:
                 tenants.make(writer, owner)
             if not tenants.exists(writer, owner):
                 raise ConflictError(f"Tenant {owner!r} is being removed.")
-            if access_key_rows.judge_taken(writer, owner, judge, name):
+            if access_key_rows.is_judge_name_taken(writer, owner, judge, name):
                 raise ConflictError(f"Another principal than {name!r} judges as {judge!r}.")
             stored = access_key_rows.insert(writer, new)
         log.info(

@@ -121,7 +121,7 @@ def choose_serving_mode(query: Query, query_id: UUID | None = None) -> ServingMo
     collection = query.scope.collection
     shadow = collection.serving == "shadow"
     unit = str(plain_query.query_id) if query.unit is None else query.unit
-    arm = None if shadow or query.says_arm else arm_of(query, collection, unit)
+    arm = None if shadow or query.caller_chose_arm else arm_of(query, collection, unit)
     if arm is not None:
         plain_query = replace(
             plain_query, memory=arm.memory, profile=PROFILES[arm.profile], strategy=arm.strategy, arm=arm.name

@@ -46,7 +46,7 @@ class RecallGuard:
         """Measure the recall of an index, unless a measurement still holds.
 
         Where it finds too little, the breadth of search is doubled until it is enough; queries go by that from then
-        on. Each time it is begun from the one that is configured.
+        on. Each measurement starts at the configured breadth.
 
         Args:
             rows: how many the collection holds.

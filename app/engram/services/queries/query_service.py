@@ -77,7 +77,7 @@ class QueryService:
         Raises:
             NotFoundError: the collection was deleted meanwhile.
             InvalidRequestError: the query bounds hops that its strategy does not make.
-            LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
+            LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
         """
         plan = self._retrieve.plan(query, served)
         # What others asked and said is for those to see who may.

@@ -295,6 +295,7 @@ class AnswerReading:
         }
 
     def _read_passage_traces(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        """Add texts and names to passage traces; skip deleted passages."""
         for row in rows:
             if row["passage_id"] in self._passages:
                 explained = {**row, "passage_id": self._passages[row["passage_id"]].external_id}

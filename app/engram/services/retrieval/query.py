@@ -44,7 +44,7 @@ class Query:
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
         expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
-        says_arm: whether memory, profile and strategy are the caller's word; else an experiment may choose them.
+        caller_chose_arm: whether the caller chose memory, profile and strategy; else an experiment may choose them.
         unit: whose question it is: one unit stays in one arm.
         pool: sentences that the first hop reaches whatever it starts from: what a session has found so far.
         lacking: whose gaps passages are looked for in besides.
@@ -69,7 +69,7 @@ class Query:
     time_constraint: str | None = None
     include: frozenset[Include] = field(default_factory=frozenset)
     expansions: Sequence[Expansion] = ()
-    says_arm: bool = True
+    caller_chose_arm: bool = True
     unit: str | None = None
     pool: Sequence[int] = ()
     lacking: GapQuery | None = None

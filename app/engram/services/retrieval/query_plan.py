@@ -152,7 +152,7 @@ class QueryPlanner:
         Raises:
             InvalidRequestError: the query bounds hops that its strategy does not make, or goes by whether the
                 answer is enough where that is not told; or the question has too many tokens.
-            LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
+            LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         self.encoder.check(query.scope.collection)
@@ -237,10 +237,10 @@ class QueryPlanner:
         has_probability = walks and served.profile.by_features
         if not walks and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
-                f"Strategy {served.strategy!r} makes no hops: max_hops and sufficiency go with strategy 'graph'."
+                f"Strategy {served.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
             )
         if query.stop_rule == "learned" and not has_probability:
-            raise InvalidRequestError("sufficiency 'learned' goes with profile 'default'.")
+            raise InvalidRequestError("stop_rule 'learned' goes with profile 'default'.")
         if query.stop_rule == "published" and has_probability:
             raise InvalidRequestError(
                 "stop_rule 'published' is R-Feedback, kept to reproduce RFM-RAG: it goes with profile 'paper'."
@@ -248,7 +248,7 @@ class QueryPlanner:
         if query.min_sufficiency is not None and not has_probability:
             raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
         if query.stop_rule == "llm" and self.llm is None:
-            raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+            raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         if not walks:
             return "none"
         return query.stop_rule or ("coverage" if served.profile.recalls else "none")

@@ -79,8 +79,8 @@ class RetrievalService:
 
         Args:
             kept_keys: what the process keeps of passages' keys.
-            threshold: from which probability on an answer is enough for hops to end (sufficiency "learned").
-            classifier: what ends them by sufficiency "published"; made when it is first asked.
+            threshold: from which probability on an answer is enough for hops to end (stop_rule "learned").
+            classifier: what ends them by stop_rule "published"; made when it is first asked.
             reranker: reads the best candidates where features rank.
         """
         self._reranker = reranker
@@ -291,7 +291,7 @@ class RetrievalService:
 
     def _is_sufficient(self, plan: QueryPlan, walk: Walk) -> bool:
         if self._llm is None:
-            raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+            raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 

@@ -54,7 +54,7 @@ class SessionRunner:
         teacher: Teacher,
         quotas: QuotaService,
         publisher: Publisher,
-        rounds: RoundJudge,
+        round_judge: RoundJudge,
         exam: ModelExam,
     ) -> None:
         self._database = database
@@ -65,7 +65,7 @@ class SessionRunner:
         self._teacher = teacher
         self._quotas = quotas
         self._publisher = publisher
-        self._rounds = rounds
+        self._round_judge = round_judge
         self._exam = exam
 
     def run(self, work: Work) -> None:
@@ -105,7 +105,7 @@ class SessionRunner:
         if step.stop is None and caller_round is not None:
             step = replace(step, stop="asked")
         if step.action is not None:
-            step = self._rounds.judge_step(scope, state, step)
+            step = self._round_judge.judge_step(scope, state, step)
         if step.stop is None and state.asked.stop == "llm":
             step = _judge_step(state, step, tools)
         if step.stop is not None:

@@ -333,7 +333,7 @@ class StepTools:
             metadata=request.metadata,
             include=frozenset({"sentences"}),
             unit=request.unit or str(self._state.id),
-            says_arm=request.arm is not None,
+            caller_chose_arm=request.arm is not None,
             pool=tuple(pool),
             lacking=lacking,
             walk=None if "walk" in self._state.without else self._state.walk,

@@ -107,7 +107,7 @@ def find(reader: Reader, tenant: str, key: int) -> StoredKey | None:
     return None if row is None else StoredKey(**row._asdict())
 
 
-def judge_taken(reader: Reader, tenant: str, judge: str, name: str) -> bool:
+def is_judge_name_taken(reader: Reader, tenant: str, judge: str, name: str) -> bool:
     """Whether a key of another principal judges under this name."""
     return bool(
         reader.scalar(

@@ -27,7 +27,7 @@ class FactEventFilter:
         return document | {"kinds": list(self.kinds)} | ({} if self.judge is None else {"judge": self.judge})
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the filter, as 'confirm by ada from ...'."""
         parts = {
             "by": self.judge,
             "from": None if self.since is None else self.since.isoformat(),

@@ -185,7 +185,7 @@ def _count_terms(
 
 
 def recount(writer: Writer, collection_id: int, prior: PriorIdentity, days: Collection[tuple[str, str]]) -> None:
-    """Say anew which terms of these (judge, day) count. Its sum is locked."""
+    """Recompute which terms of these (judge, day) count. The caller holds the lock on the prior's sum."""
     for judge, day in sorted(days):
         rows = terms_of_day(writer, collection_id, prior, judge, day)
         counts = caps_of.select_counting([cap for _, cap, _ in rows])

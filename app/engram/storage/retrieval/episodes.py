@@ -106,7 +106,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
     """Write an episode.
 
     Args:
-        durable: whether its transaction ends once it is on disk. Else a crash of the server may lose it, until
+        durable: whether the commit waits for the disk. Else a crash of the server may lose it, until
             something durable was committed after it, as a verdict on it is.
 
     Raises:

@@ -64,7 +64,10 @@ def mention(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
 
 
 def _read_outer_place(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> bool:
-    """ "born in A, B" and "in A of B": A lies in B, and of the subject no more is said, but for its country."""
+    """Read "born in A, B" and "in A of B"; return whether it applied.
+
+    States that A lies in B. Of the subject it states at most that B is its country.
+    """
     item, gap = items[at], clause.gap
     predicate = clause.predicates[0] if clause.predicates else ""
     if item.kind != "N" or len(gap) != 1 or clause.kin is not None or not predicate.endswith(_PLACING):

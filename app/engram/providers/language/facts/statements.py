@@ -68,7 +68,7 @@ class _StatementReader(VerbFrames):
     def _clause(self, at: int) -> int:
         """Read a clause from its subject on; return where the next one begins."""
         self.opening = None
-        at, participle = self._front(at)
+        at, participle = self._skip_opening(at)
         if self.get_word(at) in _LATER_CLAUSES and self.begins_clause(at + 1):
             return self._past_comma_from(at)
         subject = self.noun_phrase(at, subject=True)
@@ -82,7 +82,7 @@ class _StatementReader(VerbFrames):
         end = self.predicates(subject, subject.end)
         return self._find_next_clause(max(end, at + 1))
 
-    def _front(self, at: int) -> tuple[int, int | None]:
+    def _skip_opening(self, at: int) -> tuple[int, int | None]:
         """Pass over "In 1995," and "Born in NAME,"; return the subject's place and that of a participle."""
         start, participle = at, None
         while at < len(self.items) and at < start + 2 * LOOK_AHEAD:
