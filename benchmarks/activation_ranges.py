@@ -60,9 +60,9 @@ def measure(folder: ModelFolder, texts: Sequence[str]) -> NDArray[np.float32]:
     graph.encode(folder.pooling[0])
     options = onnxruntime.SessionOptions()
     options.add_external_initializers(
-        list(graph.given), list(map(onnxruntime.OrtValue.ortvalue_from_numpy, graph.given.values()))
+        list(graph.initializers), list(map(onnxruntime.OrtValue.ortvalue_from_numpy, graph.initializers.values()))
     )
-    written = graph.written(dict.fromkeys(graph.inputs, shape.width))
+    written = graph.serialize(dict.fromkeys(graph.inputs, shape.width))
     session = onnxruntime.InferenceSession(written, options, providers=["CPUExecutionProvider"])
     ranges = np.zeros((len(graph.inputs), shape.width), dtype=np.float32)
 

@@ -18,7 +18,7 @@ from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers, servers
-from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
+from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.services.retrieval.query import Query
 from engram.storage.schema_revision import migrate
 
@@ -121,7 +121,7 @@ def index_all(app: Application) -> None:
     """Give every collection its vector indexes, however small it is."""
     thresholds = Thresholds(dead_share=0.999, dead_rows=2**62)
     memory = app.settings.maintenance_memory_mb
-    if MaintainService(app.database, thresholds, memory_mb=memory, exact_search_limit=0).run() is None:
+    if IndexMaintenanceService(app.database, thresholds, memory_mb=memory, exact_search_limit=0).run() is None:
         raise SystemExit("another process maintains the indexes")
 
 

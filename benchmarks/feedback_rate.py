@@ -6,7 +6,7 @@ The first passages of DATASET_DIR (a BEIR folder) fill a collection that is remo
 episodes, and each post supports the sentences of one of them. For each number of threads, in the same run:
 
 - accept: `FeedbackService.accept` without waiting, one durable commit a post; floor: commits of one small row.
-- apply: `LearnService.apply` in batches of the worker's size; a memory update is one judged (sentence, channel)
+- apply: `LearningService.apply` in batches of the worker's size; a memory update is one judged (sentence, channel)
   state with its audit row. Floor: rows/s of an ordered UPDATE of as many vectors in batches, and nothing else.
   HOT: the share of updates of `sentence_memory` that no index heard of.
 

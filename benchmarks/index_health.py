@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 import common
 from engram.core.passage_keys.evolution import compose
 from engram.runtime.container import Application
-from engram.services.maintenance.index_maintenance import IndexHealth, MaintainService, Thresholds
+from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.dense_search import EXACT
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.passages import PassageRow
@@ -161,7 +161,7 @@ def evolve(app: Application, collection_id: int, ids: Sequence[int], vectors: Ma
 def health(app: Application, collection_id: int, *, force: bool = False) -> IndexHealth:
     """The index of the collection's passages; built anew with ``force``, else only looked at."""
     memory = app.settings.maintenance_memory_mb
-    maintain = MaintainService(app.database, NEVER, memory_mb=memory, exact_search_limit=0)
+    maintain = IndexMaintenanceService(app.database, NEVER, memory_mb=memory, exact_search_limit=0)
     reports = maintain.run(force=force)
     if reports is None:
         raise SystemExit("another process maintains the indexes")

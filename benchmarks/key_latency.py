@@ -34,10 +34,10 @@ import common
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application, Servers
 from engram.services.explanations.verdict_influence import Influences
-from engram.services.queries.query_service import AskService
+from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Memory, Query
-from engram.services.retrieval.retrieval_service import RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.database import Database
 from query_latency import Way, interleaved
 
@@ -95,10 +95,10 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
     return len(rows)
 
 
-def retrieval(app: Application, database: Database, *, exact: bool) -> AskService:
+def retrieval(app: Application, database: Database, *, exact: bool) -> QueryService:
     """The service, with vector indexes or without."""
     limits = replace(app.limits, exact=exact)
-    retrieve = RetrieveService(
+    retrieve = RetrievalService(
         database,
         replace(app.planner, limits=limits),
         app.priors,
@@ -107,16 +107,16 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> AskServic
         classifier=lambda: app.classifier,
     )
     influences = Influences(app.priors, app.settings.question_memory_threshold)
-    return AskService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
+    return QueryService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 
-def asking(app: Application, ask: AskService, collection: str, memory: Memory) -> Way:
+def asking(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:
     return lambda question: ask.query(
         Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, strategy="dense")
     )
 
 
-def expanding(app: Application, service: AskService, collection: str, units: dict[str, list[Expansion]]) -> Way:
+def expanding(app: Application, service: QueryService, collection: str, units: dict[str, list[Expansion]]) -> Way:
     """Ask with expansions on base keys: those of ``units``, or, for a question that has none there, made for it."""
 
     def ask(question: str) -> object:

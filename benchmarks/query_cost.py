@@ -181,8 +181,8 @@ def stages(app: Application, way: Callable[[str], object], asked: Sequence[str])
             patches.enter_context(patch.object(module, name, clock.wrapped(getattr(module, name), stage)))
         for owner, name, stage in (
             (type(app.embedder), "embed", "embed"),
-            (retrieval_service.RetrieveService, "plan", "analyse"),
-            (query_service.AskService, "keep", "keep the episode"),
+            (retrieval_service.RetrievalService, "plan", "analyse"),
+            (query_service.QueryService, "keep", "keep the episode"),
             (type(app.access), "scope", "scope"),
         ):
             patches.enter_context(patch.object(owner, name, clock.wrapped(getattr(owner, name), stage)))

@@ -19,7 +19,7 @@ from tests.api.operations import DIFY, DOCUMENT, OPERATIONS, STORES, WORDED, ass
 from tests.support.statements import watched
 from tests.support.strict_client import TestClient
 
-Keyed = Callable[..., TestClient]
+KeyedClient = Callable[..., TestClient]
 OWN = {"/access/me", "/access/quotas"}
 NEEDED: dict[tuple[str, str], RequiredScope] = {
     (method, route.path_format): need for route, need in list_required_scopes() for method in route.methods or ()
@@ -34,7 +34,7 @@ def guarded(variant: Variant) -> Application:
 
 
 @pytest.fixture
-def keyed(guarded: Application) -> Keyed:
+def keyed(guarded: Application) -> KeyedClient:
     """Clients with keys of their own: ``keyed(name, {"docs": ["read"]}, tenant=...)``."""
     app = create_app(guarded)
 
@@ -71,7 +71,7 @@ def test_every_route_says_what_it_takes_and_so_does_the_document() -> None:
     assert DOCUMENT["components"]["securitySchemes"]["accessKey"]["scheme"] == "bearer"
 
 
-def test_every_route_lets_its_scope_in_and_no_other(guarded: Application, keyed: Keyed, curie: str) -> None:
+def test_every_route_lets_its_scope_in_and_no_other(guarded: Application, keyed: KeyedClient, curie: str) -> None:
     for scope in SCOPES:
         client = keyed(f"{scope}-only", {curie: [scope]})
         for (method, path), need in NEEDED.items():
@@ -88,7 +88,7 @@ def test_every_route_lets_its_scope_in_and_no_other(guarded: Application, keyed:
     assert keyed("owner").delete(f"/collections/{curie}").status_code == 204
 
 
-def test_key_of_another_tenant_sees_no_collection(keyed: Keyed, curie: str) -> None:
+def test_key_of_another_tenant_sees_no_collection(keyed: KeyedClient, curie: str) -> None:
     own = keyed()
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{curie}")
     asked = own.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
@@ -118,7 +118,7 @@ def test_key_of_another_tenant_sees_no_collection(keyed: Keyed, curie: str) -> N
     assert own.get(f"/collections/{curie}").json()["passage_count"] == 5
 
 
-def test_a_collection_without_any_right_is_as_if_it_were_not_there(keyed: Keyed, curie: str) -> None:
+def test_a_collection_without_any_right_is_as_if_it_were_not_there(keyed: KeyedClient, curie: str) -> None:
     client = keyed("bob", {"elsewhere": ["admin"]})
     answer = client.get(f"/collections/{curie}")
     assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no collection {curie!r}.")
@@ -127,7 +127,7 @@ def test_a_collection_without_any_right_is_as_if_it_were_not_there(keyed: Keyed,
     assert curie not in {row["name"] for row in listed}
 
 
-def test_two_tenants_have_collections_of_one_name(keyed: Keyed, curie: str) -> None:
+def test_two_tenants_have_collections_of_one_name(keyed: KeyedClient, curie: str) -> None:
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{curie}")
     body = {"passages": [{"id": "a", "text": "The Thames flows through London."}]}
     assert stranger.post("/passages", params={"collection": curie}, json=body).status_code == 202
@@ -135,7 +135,7 @@ def test_two_tenants_have_collections_of_one_name(keyed: Keyed, curie: str) -> N
     assert keyed().get(f"/collections/{curie}").json()["passage_count"] == 5
 
 
-def test_queries_and_verdicts_are_their_principals_own(keyed: Keyed, curie: str) -> None:
+def test_queries_and_verdicts_are_their_principals_own(keyed: KeyedClient, curie: str) -> None:
     one, two = (keyed(name, {curie: ["query", "judge", "read"]}) for name in ("one", "two"))
     auditor = keyed("auditor", {curie: ["query", "judge", "audit"]})
     asked = one.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
@@ -156,7 +156,7 @@ def test_queries_and_verdicts_are_their_principals_own(keyed: Keyed, curie: str)
     assert [client.delete(path, params=where).status_code for client in (two, auditor, one)] == [404, 403, 200]
 
 
-def test_trace_hides_questions_of_others(keyed: Keyed, curie: str) -> None:
+def test_trace_hides_questions_of_others(keyed: KeyedClient, curie: str) -> None:
     one, auditor = keyed("asker", {curie: ["query", "judge"]}), keyed("judge", {curie: ["query", "judge", "audit"]})
     body = {"query": "Where was Marie Curie born?", "collection": curie, "include": ["trace", "sentences"]}
     asked = auditor.post("/query", json=body).json()
@@ -176,7 +176,7 @@ def test_trace_hides_questions_of_others(keyed: Keyed, curie: str) -> None:
     assert seen == {"one": [None], "auditor": ["Where was Marie Curie born?"]}
 
 
-def test_a_key_judges_under_its_own_name(keyed: Keyed, curie: str) -> None:
+def test_a_key_judges_under_its_own_name(keyed: KeyedClient, curie: str) -> None:
     plain = keyed("plain", {curie: ["query", "judge"]}, judge="Editor")
     moderator = keyed("chief", {curie: ["query", "judge", "moderate", "vouch"]})
     asked = plain.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
@@ -197,7 +197,7 @@ def test_a_key_judges_under_its_own_name(keyed: Keyed, curie: str) -> None:
     assert judged(plain, "i", judge="еditor").status_code == 422
 
 
-def test_keys_that_do_not_count(guarded: Application, keyed: Keyed, curie: str) -> None:
+def test_keys_that_do_not_count(guarded: Application, keyed: KeyedClient, curie: str) -> None:
     anonymous = TestClient(create_app(guarded), raise_server_exceptions=False)
     for header in (None, "Basic YTpi", "Bearer", "Bearer engram_x", f"Bearer {build_key(bytes(32))}"):
         answer = anonymous.get("/collections", headers={} if header is None else {"authorization": header})
@@ -215,7 +215,7 @@ def test_keys_that_do_not_count(guarded: Application, keyed: Keyed, curie: str) 
     assert short.get("/collections").status_code == 401
 
 
-def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: Keyed, guarded: Application) -> None:
+def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: KeyedClient, guarded: Application) -> None:
     owner, client = keyed("owner"), keyed("reader", {"*": ["read"]})
     key_id = client.headers["x-key-id"]
     made = owner.post(f"/access/keys/{key_id}/rotate", json={"grace_seconds": 60}).json()
@@ -231,12 +231,12 @@ def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: Keyed, guard
     assert owner.post(f"/access/keys/{key_id}/rotate", json={}).status_code == 409
 
 
-def test_reserved_name_local_is_refused_for_a_key(keyed: Keyed) -> None:
+def test_reserved_name_local_is_refused_for_a_key(keyed: KeyedClient) -> None:
     answer = keyed("owner").post("/access/keys", json={"name": "Local", "scopes": {"*": ["read"]}})
     assert (answer.status_code, "needs no key" in answer.json()["detail"]) == (422, True)
 
 
-def test_a_key_makes_none_that_allows_more(keyed: Keyed, curie: str) -> None:
+def test_a_key_makes_none_that_allows_more(keyed: KeyedClient, curie: str) -> None:
     owner = keyed("owner")
     assert owner.post("/access/keys", json={"name": "sub", "scopes": {curie: ["query"]}}).status_code == 201
     more = {"name": "more", "scopes": {"*": ["query"]}, "trusted": True}
@@ -247,7 +247,7 @@ def test_a_key_makes_none_that_allows_more(keyed: Keyed, curie: str) -> None:
 
 
 def test_a_key_is_looked_up_once_in_a_while(
-    guarded: Application, keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+    guarded: Application, keyed: KeyedClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [time.monotonic()]
     monkeypatch.setattr(guarded.authentication, "_clock", lambda: now[0])

@@ -18,7 +18,7 @@ MOST = 2
 QUESTION = "Where was Marie Curie born?"
 
 
-class Held:
+class HeldQueries:
     """Questions that are answered once they are let go."""
 
     def __init__(self, answer: Callable[[Query], Any]) -> None:
@@ -54,8 +54,8 @@ def bounded(variant: Variant, bound: int) -> Application:
 
 
 @pytest.fixture
-def held(bounded: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    queries = Held(bounded.serving.query)
+def held(bounded: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldQueries]:
+    queries = HeldQueries(bounded.serving.query)
     monkeypatch.setattr(bounded.serving, "query", queries)
     yield queries
     queries.go.set()
@@ -82,7 +82,7 @@ def asking(base: str, curie: str) -> Iterator[Callable[..., "Future[httpx.Respon
 
 
 def test_no_more_are_answered_at_once_and_the_others_wait(
-    held: Held, asking: Callable[..., "Future[httpx.Response]"]
+    held: HeldQueries, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     answers = [asking(route) for route in ("/query", "/queries:batch") * 3]
     for _ in range(MOST):
@@ -94,7 +94,7 @@ def test_no_more_are_answered_at_once_and_the_others_wait(
 
 
 def test_whatever_else_is_asked_does_not_wait_for_them(
-    held: Held, base: str, curie: str, asking: Callable[..., "Future[httpx.Response]"]
+    held: HeldQueries, base: str, curie: str, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     """More questions wait than there are threads for all else."""
     answers = [asking() for _ in range(MOST + 50)]
@@ -109,7 +109,7 @@ def test_whatever_else_is_asked_does_not_wait_for_them(
 
 @pytest.mark.parametrize("route", ["/query", "/queries:batch"])
 def test_llm_questions_do_not_occupy_query_slots(
-    route: str, held: Held, asking: Callable[..., "Future[httpx.Response]"]
+    route: str, held: HeldQueries, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     """It waits for that most of its time; here none is configured, which it is told after as long."""
     turns = [asking() for _ in range(MOST)]
@@ -128,7 +128,7 @@ def test_llm_questions_do_not_occupy_query_slots(
 
 
 @pytest.mark.parametrize("bound", [0])
-def test_any_number_where_there_is_no_bound(bounded: Application, held: Held, curie: str) -> None:
+def test_any_number_where_there_is_no_bound(bounded: Application, held: HeldQueries, curie: str) -> None:
     body = {"query": QUESTION, "collection": curie}
     with (
         LiveServer(create_app(bounded)) as server,

@@ -13,7 +13,7 @@ import pytest
 from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import ABSENT, well_formed
-from tests.api.test_access import NEEDED, Keyed, keyed
+from tests.api.test_access import NEEDED, KeyedClient, keyed
 from tests.support.statements import watched
 from tests.support.strict_client import TestClient
 
@@ -48,7 +48,7 @@ def guarded(variant: Variant) -> Application:
 
 
 @pytest.fixture
-def owned(keyed: Keyed, curie: str) -> Mapping[str, Any]:
+def owned(keyed: KeyedClient, curie: str) -> Mapping[str, Any]:
     """Something of everything that has an id, of the tenant `local`, by the names of the paths' parameters."""
     owner = keyed("owner")
 
@@ -83,7 +83,7 @@ def owned(keyed: Keyed, curie: str) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("who", ["stranger", "colleague"])
 def test_foreign_resource_is_indistinguishable_from_a_missing_one(
-    who: str, keyed: Keyed, owned: Mapping[str, Any]
+    who: str, keyed: KeyedClient, owned: Mapping[str, Any]
 ) -> None:
     curie = owned["name"]
     asking = (
@@ -101,7 +101,7 @@ def test_foreign_resource_is_indistinguishable_from_a_missing_one(
     assert compared > 40
 
 
-def test_foreign_id_without_collection_looks_missing(keyed: Keyed, owned: Mapping[str, Any]) -> None:
+def test_foreign_id_without_collection_looks_missing(keyed: KeyedClient, owned: Mapping[str, Any]) -> None:
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{owned['name']}")
     stranger.get("/access/me")
     for method, path in BY_ID_ALONE:

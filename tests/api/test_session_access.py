@@ -14,7 +14,7 @@ from tests.support.openai_server import OpenAiServer
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was the mother of Irène Joliot-Curie born?"
-Keyed = Callable[..., TestClient]
+KeyedClient = Callable[..., TestClient]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def guarded(variant: Variant, model: OpenAiServer) -> Application:
 
 
 @pytest.fixture
-def keyed(guarded: Application) -> Keyed:
+def keyed(guarded: Application) -> KeyedClient:
     """Clients with keys of their own."""
 
     def client(name: str, *scopes: str, **more: Any) -> TestClient:
@@ -41,7 +41,7 @@ def keyed(guarded: Application) -> Keyed:
     return client
 
 
-def test_session_plans_by_rules_without_llm_scope(keyed: Keyed, model: OpenAiServer, curie: str) -> None:
+def test_session_plans_by_rules_without_llm_scope(keyed: KeyedClient, model: OpenAiServer, curie: str) -> None:
     client = keyed("asker", "query")
     body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}
     session = client.post("/sessions", json=body).json()
@@ -53,7 +53,7 @@ def test_session_plans_by_rules_without_llm_scope(keyed: Keyed, model: OpenAiSer
 
 
 def test_llm_calls_of_a_worker_use_the_askers_budget(
-    keyed: Keyed, guarded: Application, model: OpenAiServer, curie: str
+    keyed: KeyedClient, guarded: Application, model: OpenAiServer, curie: str
 ) -> None:
     client = keyed("spender", "query", "llm", llm_tokens=1)
     body = {"collection": curie, "question": QUESTION, "planner": "pool"}
@@ -71,7 +71,7 @@ def test_session_without_access_keys_has_no_token_budget(variant: Variant, model
     assert client.post("/sessions", json=body).json()["cost"]["llm_calls"] > 1
 
 
-def test_a_key_lists_its_own_sessions_and_an_auditor_all(keyed: Keyed, curie: str) -> None:
+def test_a_key_lists_its_own_sessions_and_an_auditor_all(keyed: KeyedClient, curie: str) -> None:
     asked = {}
     for name in ("asker", "other"):
         client = keyed(name, "query")

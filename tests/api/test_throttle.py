@@ -125,7 +125,7 @@ def test_processes_count_together(rates: Rates, addresses: Servers) -> None:
 def test_redis_and_local_rate_limits_agree(rates: Rates) -> None:
     name = uuid4().hex
     there = [rates.take(name) for _ in range(4)]
-    here = [rates._take_here(name, 0.0) for _ in range(4)]
+    here = [rates._take_locally(name, 0.0) for _ in range(4)]
     assert [(taken.allowed, taken.left) for taken in there] == [(taken.allowed, taken.left) for taken in here]
     # Meanwhile a little has come back.
     assert here[3].retry_seconds - 1.5 < there[3].retry_seconds <= here[3].retry_seconds + 0.01

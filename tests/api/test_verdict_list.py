@@ -18,7 +18,7 @@ from tests.api.operations import assert_refused
 
 QUESTION = "Where was Marie Curie born?"
 BORN = "Marie Curie was born in Warsaw in 1867."
-Keyed = Callable[..., TestClient]
+KeyedClient = Callable[..., TestClient]
 
 
 def ask(client: TestClient, collection: str, question: str = QUESTION) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def texts(row: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 @pytest.fixture
-def keyed(variant: Variant) -> Keyed:
+def keyed(variant: Variant) -> KeyedClient:
     """Clients with keys of their own."""
     application = variant(access="keys")
     app = create_app(application)
@@ -124,7 +124,7 @@ def test_a_long_verdict_is_cut(http: TestClient, curie: str, ingest: Any) -> Non
     assert [one["sentence_id"] for one in row["sentences"]] == sorted(ids)[:NAMED]
 
 
-def test_who_may_only_judge_reads_no_texts(keyed: Keyed, curie: str) -> None:
+def test_who_may_only_judge_reads_no_texts(keyed: KeyedClient, curie: str) -> None:
     asker, blind = keyed("asker", {curie: ["query"]}), keyed("blind", {curie: ["judge"]})
     sighted, auditor = keyed("sighted", {curie: ["judge", "read"]}), keyed("auditor", {curie: ["judge", "audit"]})
     answer = ask(asker, curie)
@@ -144,7 +144,7 @@ def test_who_may_only_judge_reads_no_texts(keyed: Keyed, curie: str) -> None:
     ] * 3
 
 
-def test_one_s_own_question_is_shown(keyed: Keyed, curie: str) -> None:
+def test_one_s_own_question_is_shown(keyed: KeyedClient, curie: str) -> None:
     client = keyed("one", {curie: ["query", "judge"]})
     judge(client, ask(client, curie), rating="up")
     (row,) = listed(client, curie)

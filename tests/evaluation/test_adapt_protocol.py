@@ -14,7 +14,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram_evaluation import adapt_table
 from engram_evaluation.adapt_protocol import select_expandable, split
 from engram_evaluation.dataset import Dataset, Question
@@ -150,17 +150,17 @@ def test_each_way_credits_its_own_passages(
     application: Application, run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     credited: dict[str, set[str]] = {}
-    evolve = EvolveService.evolve
+    evolve = KeyEvolutionService.evolve
     ways = iter(("supported", "published"))
 
-    def looked_at(self: EvolveService, scope: Scope) -> Any:
+    def looked_at(self: KeyEvolutionService, scope: Scope) -> Any:
         names = {row["id"]: row["external_id"] for row in rows(application, scope.collection.name, "passage")}
         credited[next(ways)] = {
             names[row["passage_id"]] for row in rows(application, scope.collection.name, "key_credit")
         }
         return evolve(self, scope)
 
-    monkeypatch.setattr(EvolveService, "evolve", looked_at)
+    monkeypatch.setattr(KeyEvolutionService, "evolve", looked_at)
     run_protocol("adapt", few, fractions=(1.0,), retrievers=("dense",), ways=("supported", "published"), limit=3)
     supported = set().union(*(q.relevant for q in select_expandable(few, 3)))
     assert credited["supported"] == supported

@@ -13,7 +13,7 @@ from rich.console import Console
 from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.queries.query_service import AskService
+from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import ServingMode
 from engram_evaluation.commands.evaluate_command import build_variation
@@ -269,13 +269,13 @@ def test_an_ungated_run_asks_without_the_gate(
     run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: dict[bool, int] = {True: 0, False: 0}
-    ask = AskService.query
+    ask = QueryService.query
 
-    def counted(self: AskService, query: Query, served: ServingMode, **more: Any) -> Any:
+    def counted(self: QueryService, query: Query, served: ServingMode, **more: Any) -> Any:
         asked[not served.profile.policy.gated] += 1
         return ask(self, query, served, **more)
 
-    monkeypatch.setattr(AskService, "query", counted)
+    monkeypatch.setattr(QueryService, "query", counted)
     report = run_protocol("noise", few, limit=1)
     groups = len({line.group for line in report.lines()})
     ungated = len(FLIPPED)  # of the arms; before any verdict each group is asked once for all of a kind

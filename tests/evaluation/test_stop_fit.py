@@ -11,7 +11,7 @@ from engram.core.planning.feedback_stop import AT_LEAST, Network
 from engram.runtime.container import Application
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import Harness, open_harness
-from engram_evaluation.stop_fit import Telling, Unit, fit_stop, hops, measure_rounds, pools
+from engram_evaluation.stop_fit import FigurePower, Unit, fit_stop, hops, measure_rounds, pools
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +67,10 @@ def test_what_does_not_move_while_the_pool_comes_to_suffice_tells_nothing() -> N
     came = (np.array([[1.0, 0.0, 0.5, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0, 0.0]]), np.array([False, True]))
     never = (np.array([[1.0, 0.5, 0.9, 0.0, 0.0], [1.0, 0.5, 0.9, 0.0, 0.0]]), np.array([False, False]))
     entities, relevance, feedback = measure_rounds(Network(np.array([0.0, 0.0, 4.0])), [came, never])
-    assert entities == Telling("entities (f1)", auc=1.0, changed=1 / 2, rose=1.0)
+    assert entities == FigurePower("entities (f1)", auc=1.0, changed=1 / 2, rose=1.0)
     # Of three pools that do not suffice one is equal, and two are higher: (0 + 0 + 1/2) / 3.
-    assert relevance == Telling("relevance (f2)", auc=pytest.approx(0.5 / 3), changed=0.0, rose=0.0)
+    assert relevance == FigurePower("relevance (f2)", auc=pytest.approx(0.5 / 3), changed=0.0, rose=0.0)
     assert (feedback.auc, feedback.changed, feedback.rose) == (relevance.auc, 0.0, 0.0)
-    assert measure_rounds(Network(np.zeros(3)), [never])[0] == Telling(
+    assert measure_rounds(Network(np.zeros(3)), [never])[0] == FigurePower(
         "entities (f1)", auc=None, changed=0.0, rose=None
     )

@@ -45,7 +45,7 @@ FEEDBACK_STEPS = {
         "pending",
     ),
     "applied and not answered": (
-        ("engram.services.learning.verdict_learning:LearnService.apply", "after"),
+        ("engram.services.learning.verdict_learning:LearningService.apply", "after"),
         True,
         "applied",
     ),

@@ -234,7 +234,7 @@ class Keys:
         }
         return dict(sorted(cosines.items(), key=lambda pair: -pair[1]))
 
-    def named(self, found: Mapping[int, passages_by_key.Keyed]) -> dict[str, float]:
+    def named(self, found: Mapping[int, passages_by_key.KeyMatch]) -> dict[str, float]:
         """External id -> similarity, in the order found."""
         names = {identity: key for key, identity in self.ids.items()}
         assert all(keyed.title == f"Title of {names[identity]}" for identity, keyed in found.items())

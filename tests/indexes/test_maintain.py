@@ -14,7 +14,7 @@ import pytest
 
 from engram.context.errors import NotFoundError
 from engram.runtime.container import Application
-from engram.services.maintenance.index_maintenance import IndexHealth, MaintainService, Thresholds
+from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
@@ -31,11 +31,11 @@ PATIENCE_SECONDS = 120.0
 RANDOM = "l2_normalize((SELECT array_agg(random() - 0.5 + 0 * (i + {row})) FROM generate_series(1, 384) i)::vector)"
 
 
-def service(application: Application, thresholds: Thresholds = NEVER) -> MaintainService:
-    return MaintainService(application.database, thresholds, memory_mb=64, exact_search_limit=0)
+def service(application: Application, thresholds: Thresholds = NEVER) -> IndexMaintenanceService:
+    return IndexMaintenanceService(application.database, thresholds, memory_mb=64, exact_search_limit=0)
 
 
-def run(maintain: MaintainService, *, force: bool = False) -> dict[str, IndexHealth]:
+def run(maintain: IndexMaintenanceService, *, force: bool = False) -> dict[str, IndexHealth]:
     """Index -> what was found and done."""
     reports = maintain.run(force=force)
     assert reports is not None
@@ -363,8 +363,8 @@ def touch(writer: Writer, collection: int) -> None:
 class TestBySize:
     """Which collections have vector indexes."""
 
-    def limited(self, application: Application, limit: int) -> MaintainService:
-        return MaintainService(application.database, NEVER, memory_mb=64, exact_search_limit=limit)
+    def limited(self, application: Application, limit: int) -> IndexMaintenanceService:
+        return IndexMaintenanceService(application.database, NEVER, memory_mb=64, exact_search_limit=limit)
 
     def indexed(self, application: Application, name: str) -> list[str]:
         with application.database.read() as reader:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engram.runtime.container import Application
 from engram.services.maintenance import index_recall_guard
-from engram.services.maintenance.index_maintenance import IndexHealth, MaintainService, Thresholds
+from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.dense_search import EXACT
 from engram.storage.column_parameters import vectors
 from engram.storage.corpus import collections
@@ -35,7 +35,7 @@ def draw(count: int, seed: int) -> NDArray[np.float32]:
 
 def maintained(application: Application, least: float, *, force: bool = False) -> Mapping[str, IndexHealth]:
     """Index -> what a run of maintenance found."""
-    service = MaintainService(
+    service = IndexMaintenanceService(
         application.database, NEVER, memory_mb=64, exact_search_limit=ROWS - 1, least_recall=least
     )
     reports = service.run(force=force)
@@ -124,7 +124,7 @@ class TestMeasuring:
     def test_unreachable_recall_target_is_reported(self, application: Application, poor: str) -> None:
         report = maintained(application, least=0.9999)[of(application, poor)]
         measured = read(application, poor).index_recall["passage"]
-        assert report.breadth == index_recall_guard.MOST
+        assert report.breadth == index_recall_guard.MAX_BREADTH
         with application.database.read() as reader:
             assert [row[:2] for row in index_recall.list_below(reader, 1.0) if row[0] == poor] == [
                 (poor, "passage")

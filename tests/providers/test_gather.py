@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engram.providers.embedder.batch_gathering import FEW_TEXTS, MOST_TEXTS, SHORT_CHARACTERS, Gather
+from engram.providers.embedder.batch_gathering import FEW_TEXTS, MOST_TEXTS, SHORT_CHARACTERS, BatchGatherer
 
 
 class Slow:
@@ -28,7 +28,7 @@ class Slow:
         return np.array([[len(text)] for text in texts], dtype=np.float32)
 
 
-def waits(gather: Gather, count: int) -> Callable[[], bool]:
+def waits(gather: BatchGatherer, count: int) -> Callable[[], bool]:
     return lambda: len(gather._waiting) == count
 
 
@@ -42,7 +42,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_requests_during_encoding_form_one_next_batch() -> None:
     slow = Slow()
-    gather = Gather(slow)
+    gather = BatchGatherer(slow)
     with ThreadPoolExecutor(32) as pool:
         first = pool.submit(gather, ["a"])
         assert slow.called.acquire(timeout=10)
@@ -58,7 +58,7 @@ def test_requests_during_encoding_form_one_next_batch() -> None:
 
 def test_a_long_text_joins_no_batch() -> None:
     slow = Slow()
-    gather = Gather(slow)
+    gather = BatchGatherer(slow)
     slow.go_on.set()
     long = "b" * (SHORT_CHARACTERS + 1)
     with ThreadPoolExecutor(2) as pool:
@@ -74,7 +74,7 @@ def test_a_long_text_joins_no_batch() -> None:
 
 def test_large_batches_are_encoded_without_waiting() -> None:
     slow = Slow()
-    gather = Gather(slow)
+    gather = BatchGatherer(slow)
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(gather, ["a"])
         assert slow.called.acquire(timeout=10)
@@ -86,7 +86,7 @@ def test_large_batches_are_encoded_without_waiting() -> None:
 
 def test_error_reaches_only_its_caller() -> None:
     slow = Slow()
-    gather = Gather(slow)
+    gather = BatchGatherer(slow)
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(gather, ["a"])
         assert slow.called.acquire(timeout=10)

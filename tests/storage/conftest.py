@@ -30,7 +30,7 @@ def empty_database(addresses: Servers) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class TaughtCollection:
     """A collection that verdicts of two judges taught all there is to teach, and one that others taught the same.
 
     Attributes:
@@ -45,7 +45,7 @@ class Taught:
 
 
 @pytest.fixture(scope="session")
-def taught(application: Application) -> Taught:
+def taught(application: Application) -> TaughtCollection:
     """Five passages and sixteen verdicts each; keys evolved half-way."""
     name = f"taught-{uuid4().hex}"
     applied = {}
@@ -55,7 +55,7 @@ def taught(application: Application) -> Taught:
         undo.apply(application, one, applied[one][:8], 8)
         assert application.evolve.evolve(application.access.scope(one)) is not None
         undo.apply(application, one, applied[one][8:], 8)
-    return Taught(
+    return TaughtCollection(
         name,
         state.collection_id(application, name),
         state.collection_id(application, f"{name}-other"),

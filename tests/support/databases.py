@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers
-from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
+from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.storage.schema_revision import migrate
 
 
@@ -61,7 +61,10 @@ def _beside(url: str) -> "psycopg.Connection[tuple[object, ...]]":
 def index_all(application: Application) -> None:
     """Give every collection its vector indexes, however small it is."""
     thresholds = Thresholds(dead_share=0.999, dead_rows=10**9)
-    assert MaintainService(application.database, thresholds, memory_mb=64, exact_search_limit=0).run() is not None
+    assert (
+        IndexMaintenanceService(application.database, thresholds, memory_mb=64, exact_search_limit=0).run()
+        is not None
+    )
 
 
 @contextmanager

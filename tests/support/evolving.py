@@ -11,10 +11,10 @@ import numpy as np
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_learning import LearningService
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from tests.conftest import CURIE
 from tests.support import state
 
@@ -92,7 +92,7 @@ def vector(row: Mapping[str, Any], column: str) -> np.ndarray[Any, np.dtype[np.f
 
 def services(
     application: Application, validation: ExpansionValidation | None = None, **changes: Any
-) -> tuple[LearnService, EvolveService]:
+) -> tuple[LearningService, KeyEvolutionService]:
     """Services with other constants, or another validation."""
     learning = replace(application.key_learning, **changes)
     attribution = Attribution(
@@ -102,8 +102,8 @@ def services(
         learning,
         validation or application.models.expansion_validation,
     )
-    evolve = EvolveService(application.database, learning.rules)
-    learn = LearnService(
+    evolve = KeyEvolutionService(application.database, learning.rules)
+    learn = LearningService(
         application.database,
         application.noise,
         application.models.learning_rule,
@@ -117,7 +117,7 @@ def services(
 
 def with_learning(
     application: Application, validation: ExpansionValidation | None = None, **changes: Any
-) -> LearnService:
+) -> LearningService:
     """The one that learns with other constants, or another validation."""
     return services(application, validation, **changes)[0]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import Said, add_statement, compute_allowed_gain, is_contested
+from engram.core.filter.caps import JudgeStatements, add_statement, compute_allowed_gain, is_contested
 from engram.core.filter.states import (
     CHANNELS,
     RECALL,
@@ -79,7 +79,7 @@ def applied(statements: Sequence[EventStatement], bases: Mapping[tuple[int, str]
 
 
 def move_memory(
-    memory: SentenceMemory, said: Said, observation: SentenceObservation, direction: Vector
+    memory: SentenceMemory, said: JudgeStatements, observation: SentenceObservation, direction: Vector
 ) -> tuple[SentenceMemory, Audit]:
     """Move a memory by one observation.
 
@@ -144,7 +144,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
     return moved, Audit.from_observation(observation, RECALL, gain, residual, support.perplexity, perplexity)
 
 
-def _most(state: SentenceMemory | Support, said: Said, observation: SentenceObservation) -> float:
+def _most(state: SentenceMemory | Support, said: JudgeStatements, observation: SentenceObservation) -> float:
     event: Event = observation.event
     return compute_allowed_gain(
         state.pulled.start_day(event.day),

@@ -65,9 +65,9 @@ class Authenticated:
         authorizations = Headers(scope=scope).getlist("authorization")
         address = client_address(scope) or "unknown"
         try:
-            known = self._find_known_principal(authentication, authorizations, address)
-            if known is not None:
-                return known
+            cached_principal = self._find_known_principal(authentication, authorizations, address)
+            if cached_principal is not None:
+                return cached_principal
             return await _THREADS.do(Holder(address, ""), authentication.find_principal, authorizations[0])
         except UnauthorizedError:
             self._failed.count(address)
@@ -79,13 +79,13 @@ class Authenticated:
         """Return the principal if it is known, unless the address failed too often and brings something new."""
         try:
             header = _read_single_header(authorizations)
-            known = authentication.find_cached_principal(header)
-            if known is None and not authentication.has_accepted(header):
+            cached_principal = authentication.find_cached_principal(header)
+            if cached_principal is None and not authentication.has_accepted(header):
                 self._failed.check(address)
         except UnauthorizedError:
             self._failed.check(address)
             raise
-        return known
+        return cached_principal
 
 
 def _read_single_header(authorizations: Sequence[str]) -> str | None:

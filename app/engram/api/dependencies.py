@@ -23,8 +23,8 @@ from engram.core.auth.access_keys import ANYWHERE
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.runtime.container import Application
-from engram.services.auth.quotas import Taken
-from engram.services.auth.scope import LOCAL, AccessService, ById, CollectionOpening, Principal, Scope
+from engram.services.auth.quotas import QuotaKind
+from engram.services.auth.scope import LOCAL, AccessService, CollectionOpening, Principal, ResourceKind, Scope
 
 
 async def _services(request: Request) -> Application:
@@ -109,7 +109,7 @@ class RequiredScope:
     Routes that name a collection need it there: whatever resolves the collection asks for it.
     """
 
-    def __init__(self, scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> None:
+    def __init__(self, scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None) -> None:
         self.scope = scope
         self.takes = takes
         self.everywhere = everywhere
@@ -132,13 +132,13 @@ class RequiredScope:
                 await run_in_threadpool(app.quotas.take, asker, self.takes)
 
 
-def needs(scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> params.Depends:
+def needs(scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None) -> params.Depends:
     """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections.
 
     ``takes`` is what a request there counts as towards the quotas of its tenant.
     """
-    found: params.Depends = Depends(RequiredScope(scope, everywhere=everywhere, takes=takes))
-    return found
+    dependency: params.Depends = Depends(RequiredScope(scope, everywhere=everywhere, takes=takes))
+    return dependency
 
 
 async def _need(request: Request) -> str:
@@ -178,10 +178,10 @@ class CollectionAccess:
     need: str
     collection: str | None
 
-    def find_resource(self, finder: ById, identity: I) -> ResourceAccess[I]:
+    def find_resource(self, kind: ResourceKind, identity: I) -> ResourceAccess[I]:
         """Find the resource and its collection."""
         if self.collection is None:
-            return ResourceAccess(identity, self.access.find_holding_scope(finder, identity, self.asker, self.need))
+            return ResourceAccess(identity, self.access.find_holding_scope(kind, identity, self.asker, self.need))
         return ResourceAccess(identity, self.access.lazily(self.collection, self.asker, self.need))
 
 

@@ -35,46 +35,58 @@ class Flow:
 
 IN_QUERY = {HERE: "$request.query.collection"}
 IN_PATH = {HERE: "$request.path.name"}
-SAID = {HERE: "/collection"}
-ASKED = ("get_query", "post_feedback")
-JUDGED = ("get_feedback", "get_preview", "delete_feedback", "post_retry_one")
+COLLECTION_LINK = {HERE: "/collection"}
+QUERY_TARGETS = ("get_query", "post_feedback")
+VERDICT_TARGETS = ("get_feedback", "get_preview", "delete_feedback", "post_retry_one")
 WORK = ("get_job", "delete_job")
 SESSION = ("get_session", "get_events", "post_round", "delete_session", "post_feedback")
 PASSAGE = ("get_passage", "get_key", "delete_passage")
 ENTITY = ("get_entity", "post_merge", "post_split")
 
 FLOWS = (
-    Flow(("post_query", "get_query"), {"query_id": "/query_id", **SAID}, ASKED),
-    Flow(("post_query", "get_query"), {"trace_id": "/trace_id", **SAID}, ("get_queries",)),
-    Flow(("get_queries",), {"query_id": "/queries/0/query_id", **SAID}, ASKED),
-    Flow(("post_query", "get_query", "post_compare"), {"passage_id": "/passages/0/passage_id", **SAID}, PASSAGE),
+    Flow(("post_query", "get_query"), {"query_id": "/query_id", **COLLECTION_LINK}, QUERY_TARGETS),
+    Flow(("post_query", "get_query"), {"trace_id": "/trace_id", **COLLECTION_LINK}, ("get_queries",)),
+    Flow(("get_queries",), {"query_id": "/queries/0/query_id", **COLLECTION_LINK}, QUERY_TARGETS),
+    Flow(
+        ("post_query", "get_query", "post_compare"),
+        {"passage_id": "/passages/0/passage_id", **COLLECTION_LINK},
+        PASSAGE,
+    ),
     Flow(
         ("post_query", "get_query"),
-        {"sentence_id": "/passages/0/sentences/0/sentence_id", **SAID},
+        {"sentence_id": "/passages/0/sentences/0/sentence_id", **COLLECTION_LINK},
         ("get_sentence_memory",),
     ),
-    Flow(("post_vector_store_search",), {"query_id": "/query_id"}, ASKED),
-    Flow(("post_rerank", "post_rerank_v2"), {"query_id": "/id"}, ASKED),
-    Flow(("post_retrieval",), {"query_id": "/records/0/metadata/query_id"}, ASKED),
-    Flow(("post_chat",), {"query_id": "/engram/query_id"}, ASKED),
+    Flow(("post_vector_store_search",), {"query_id": "/query_id"}, QUERY_TARGETS),
+    Flow(("post_rerank", "post_rerank_v2"), {"query_id": "/id"}, QUERY_TARGETS),
+    Flow(("post_retrieval",), {"query_id": "/records/0/metadata/query_id"}, QUERY_TARGETS),
+    Flow(("post_chat",), {"query_id": "/engram/query_id"}, QUERY_TARGETS),
     Flow(
-        ("post_queries",), {"query_id": "/answers/0/answer/query_id", HERE: "/answers/0/answer/collection"}, ASKED
+        ("post_queries",),
+        {"query_id": "/answers/0/answer/query_id", HERE: "/answers/0/answer/collection"},
+        QUERY_TARGETS,
     ),
     Flow(
         ("post_feedback", "get_feedback", "delete_feedback", "post_retry_one"),
-        {"feedback_id": "/feedback_id", **SAID},
-        JUDGED,
+        {"feedback_id": "/feedback_id", **COLLECTION_LINK},
+        VERDICT_TARGETS,
     ),
     Flow(
-        ("post_feedback", "get_feedback"), {"judge": "/judge", **SAID}, ("post_revoke", "put_judge", "post_retry")
+        ("post_feedback", "get_feedback"),
+        {"judge": "/judge", **COLLECTION_LINK},
+        ("post_revoke", "put_judge", "post_retry"),
     ),
-    Flow(("list_feedback",), {"feedback_id": "/feedback/0/feedback_id", HERE: "/feedback/0/collection"}, JUDGED),
+    Flow(
+        ("list_feedback",),
+        {"feedback_id": "/feedback/0/feedback_id", HERE: "/feedback/0/collection"},
+        VERDICT_TARGETS,
+    ),
     Flow(
         ("post_documents", "post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
-        {"job_id": "/job_id", **SAID},
+        {"job_id": "/job_id", **COLLECTION_LINK},
         WORK,
     ),
-    Flow(("post_documents", "post_passages"), SAID, SETTINGS),
+    Flow(("post_documents", "post_passages"), COLLECTION_LINK, SETTINGS),
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", HERE: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {HERE: "/collections/0/name"}, SETTINGS),
     Flow(("get_vector_stores",), {HERE: "/data/0/id"}, SETTINGS),
@@ -83,21 +95,29 @@ FLOWS = (
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
     Flow(
         ("get_pulled_scores", "put_pulled_scores"),
-        {"source": "/source", **SAID},
+        {"source": "/source", **COLLECTION_LINK},
         ("get_pulled_scores", "put_pulled_scores"),
     ),
-    Flow(("get_generations",), {"generation": "/generations/0/number", **SAID}, ("post_rollback",)),
-    Flow(("post_session", "get_session", "post_round"), {"session_id": "/session_id", **SAID}, SESSION),
+    Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
+    Flow(("post_session", "get_session", "post_round"), {"session_id": "/session_id", **COLLECTION_LINK}, SESSION),
     Flow(
         ("post_facts", "post_facts_revise", "post_facts_search", "get_entity"),
-        {"fact_id": "/facts/0/fact_id", **SAID},
+        {"fact_id": "/facts/0/fact_id", **COLLECTION_LINK},
         ("get_fact",),
     ),
-    Flow(("post_facts", "post_facts_revise"), {"event_id": "/events/0/event_id", **SAID}, ("delete_fact_event",)),
+    Flow(
+        ("post_facts", "post_facts_revise"),
+        {"event_id": "/events/0/event_id", **COLLECTION_LINK},
+        ("delete_fact_event",),
+    ),
     Flow(("get_fact",), {"event_id": "/history/0/event_id", **IN_QUERY}, ("delete_fact_event",)),
     Flow(("get_fact",), {"entity_id": "/object_entity_id", **IN_QUERY}, ENTITY),
-    Flow(("post_facts_search",), {"entity_id": "/starts/0/entity_id", **SAID}, ENTITY),
-    Flow(("get_predicates", "post_count"), {"predicate": "/predicates/0/predicate", **SAID}, ("put_predicate",)),
+    Flow(("post_facts_search",), {"entity_id": "/starts/0/entity_id", **COLLECTION_LINK}, ENTITY),
+    Flow(
+        ("get_predicates", "post_count"),
+        {"predicate": "/predicates/0/predicate", **COLLECTION_LINK},
+        ("put_predicate",),
+    ),
     Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),
     Flow(("post_rotate_access_key",), {"key_id": "/key_id"}, ("delete_access_key",)),
 )

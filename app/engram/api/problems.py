@@ -166,9 +166,9 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
-    known = _BY_STATUS.get(error.status_code)
-    title = known.title if known else http.HTTPStatus(error.status_code).phrase
-    kind = known.type if known else title.lower().replace(" ", "-")
+    problem_kind = _BY_STATUS.get(error.status_code)
+    title = problem_kind.title if problem_kind else http.HTTPStatus(error.status_code).phrase
+    kind = problem_kind.type if problem_kind else title.lower().replace(" ", "-")
     headers = dict(error.headers or {})
     if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))

@@ -10,8 +10,8 @@ from engram.services.auth.scope import LOCAL, Principal
 
 def asker(scope: Scope) -> Principal:
     """Whoever makes the request; without access control, whoever does."""
-    found: Principal = scope.get(PRINCIPAL, LOCAL)
-    return found
+    principal: Principal = scope.get(PRINCIPAL, LOCAL)
+    return principal
 
 
 def holder(scope: Scope) -> Holder:

@@ -109,28 +109,28 @@ class Throttle:
         if scope["path"] in STREAMED or not self._bounds.working:
             await self._app(scope, receive, send)
             return
-        held, own = False, holder(scope)
+        has_slot, own = False, holder(scope)
 
         async def receive_whole() -> Message:
-            nonlocal held
+            nonlocal has_slot
             message = await receive()
-            if not held and message["type"] == "http.request" and not message.get("more_body", False):
+            if not has_slot and message["type"] == "http.request" and not message.get("more_body", False):
                 if not await self._slots.take(own):
                     raise _build_busy_error()  # which FastAPI lets through its reading of the body
-                held = True
+                has_slot = True
             return message
 
         try:
             if _has_body(scope):
                 await self._app(scope, receive_whole, send)
                 return
-            held = await self._slots.take(own)
-            if held:
+            has_slot = await self._slots.take(own)
+            if has_slot:
                 await self._app(scope, receive, send)
             else:
                 await _refuse(UnavailableError(_BUSY), "queue", {}, scope, receive, send)
         finally:
-            if held:
+            if has_slot:
                 self._slots.release(own)
 
 

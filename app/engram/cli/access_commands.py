@@ -198,13 +198,13 @@ def remove_tenant(
 
 def _scopes(options: Sequence[str]) -> dict[str, list[str]]:
     """Collection, or "*" -> scopes, of ``docs:query`` and ``query``."""
-    found: dict[str, list[str]] = {}
+    scopes: dict[str, list[str]] = {}
     for text in options:
         collection, _, scope = text.rpartition(":")
         if not scope:
             raise ClientError(f"--scope {text!r}: say a scope, or COLLECTION:SCOPE.")
-        found.setdefault(collection or "*", []).append(scope)
-    return found
+        scopes.setdefault(collection or "*", []).append(scope)
+    return scopes
 
 
 def _say_made(key: str, stored: "Key", as_json: bool) -> None:

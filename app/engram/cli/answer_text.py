@@ -68,8 +68,8 @@ def explain_empty_answer(client: Client, answer: Mapping[str, Any], sought: Mapp
     if answer["insufficient"]:
         probability = answer["sufficiency"] or 0
         return f"Nothing is shown, since sufficiency is {probability:.0%} only: see docs/ranking.md."
-    held = client.send("GET", build_path("collections", name))["passage_count"]
-    if not held:
+    passage_count = client.send("GET", build_path("collections", name))["passage_count"]
+    if not passage_count:
         page = client.send("GET", build_path("collections", name, "jobs"), params={"limit": 20})
         busy = [job for job in page["jobs"] if job["status"] in {"receiving", "queued", "running"}]
         return (
@@ -79,12 +79,12 @@ def explain_empty_answer(client: Client, answer: Mapping[str, Any], sought: Mapp
         )
     if sought is not None:
         return (
-            f"None of the {held} passages of {name} that are near the question has metadata with "
+            f"None of the {passage_count} passages of {name} that are near the question has metadata with "
             f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passage list -c {name}."
         )
     return (
-        f"Nothing in the {held} passages of {name} shares a name or a meaning with the question: try other words, "
-        "or --strategy hybrid."
+        f"Nothing in the {passage_count} passages of {name} shares a name or a meaning with the question: try "
+        "other words, or --strategy hybrid."
     )
 
 
@@ -113,10 +113,10 @@ def say_changes(client: Client, receipt: Mapping[str, Any]) -> None:
             remark = " (retrieval missed it)" if sentence in missed else ""
             say(f"     [{sentence}]{remark} {shorten(texts.get(sentence, ''), TEXT)}".rstrip())
             for change in changes.get(sentence, ()):
-                held = ", held back by a cap" if change["capped"] else ""
+                cap_note = ", held back by a cap" if change["capped"] else ""
                 say(
                     f"          [{sentence}] {change['channel']}: gain {change['gain']:.3f}, perplexity "
-                    f"{change['perplexity_before']:.3f} -> {change['perplexity_after']:.3f}{held}"
+                    f"{change['perplexity_before']:.3f} -> {change['perplexity_after']:.3f}{cap_note}"
                 )
 
 

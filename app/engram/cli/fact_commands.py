@@ -83,13 +83,13 @@ def add_fact(
     as_json: JsonOption = False,
 ) -> None:
     """Have a source state a fact; what several sources state is believed the more."""
-    said: dict[str, str | None] = {"subject": subject, "predicate": predicate, "object": object_, "kind": kind}
-    said |= {"valid_from": since, "valid_to": until, "sentence": sentence}
+    statement: dict[str, str | None] = {"subject": subject, "predicate": predicate, "object": object_, "kind": kind}
+    statement |= {"valid_from": since, "valid_to": until, "sentence": sentence}
     body = {
         "collection": collection,
         "source": source,
         "graph": graph,
-        "facts": [{name: value for name, value in said.items() if value is not None}],
+        "facts": [{name: value for name, value in statement.items() if value is not None}],
     }
     _send_statement("/facts", body, key, url, as_json=as_json)
 
@@ -181,8 +181,8 @@ def _send_statement(path: str, body: dict[str, Any], key: str | None, url: str |
         return
     for event in done["events"]:
         say(f"event {event['event_id']}: {event['kind']}, {event['status']}")
-    for found in done["facts"]:
-        say(_line(found))
+    for fact in done["facts"]:
+        say(_line(fact))
 
 
 def _line(fact_out: dict[str, Any]) -> str:

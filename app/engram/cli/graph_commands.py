@@ -86,9 +86,9 @@ def retract(
     as_json: JsonOption = False,
 ) -> None:
     """Revoke what was said of facts, as if it had never come; of a revocation, have what it revoked count again."""
-    said: dict[str, Any] = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
-    said |= {"graph": graph, "kinds": kind}
-    criteria = {name: value for name, value in said.items() if value is not None}
+    conditions: dict[str, Any] = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
+    conditions |= {"graph": graph, "kinds": kind}
+    criteria = {name: value for name, value in conditions.items() if value is not None}
     if (event_id is None) == (not criteria):
         raise ClientError("Say which: an event, or --judge, --from, --to, --graph or --all.")
     with open_client(url) as client:

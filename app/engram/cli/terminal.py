@@ -142,11 +142,11 @@ def base_url(url: str | None) -> str:
 
 def _read_configured_url() -> str:
     """Return the configured address, as `Settings.base_url` does."""
-    known = _variables()
-    host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
+    variables = _variables()
+    host, port = variables.get("ENGRAM_HOST", "127.0.0.1"), variables.get("ENGRAM_PORT", "8000")
     if not port.isdecimal():
         return settings().base_url  # which says what is wrong
-    return known.get("ENGRAM_URL") or f"http://{host}:{port}"
+    return variables.get("ENGRAM_URL") or f"http://{host}:{port}"
 
 
 def _variables() -> dict[str, str]:

@@ -76,24 +76,24 @@ def _find_block_parents(content: Any) -> set[int]:
 
 def _walk(node: Any, outline: Outline, around: set[int]) -> None:
     """Add a node's content: text between the borders of blocks is one piece."""
-    held: list[str] = []
+    pieces: list[str] = []
 
     def flush() -> None:
-        outline.add(flatten_text("".join(held)))
-        held.clear()
+        outline.add(flatten_text("".join(pieces)))
+        pieces.clear()
 
     for child in node.children:
         name = getattr(child, "name", None)
         if name is None:
             if type(child).__name__ == "NavigableString":  # comments and the like are other types
-                held.append(str(child))
+                pieces.append(str(child))
         elif name == "br":
-            held.append("\n")
+            pieces.append("\n")
         elif name in _BLOCKS or name in _HEADINGS or id(child) in around:
             flush()
             _block(child, name, outline, around)
         else:
-            held.append(child.get_text())
+            pieces.append(child.get_text())
     flush()
 
 

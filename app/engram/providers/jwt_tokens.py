@@ -33,7 +33,7 @@ class Tokens:
         """
         try:
             key = self.keys.find(jwt.get_unverified_header(token).get("kid"))
-            found: Mapping[str, Any] = jwt.decode(
+            payload: Mapping[str, Any] = jwt.decode(
                 token,
                 key.key,
                 algorithms=list(ALGORITHMS),
@@ -46,4 +46,4 @@ class Tokens:
             raise UnauthorizedError(f"The token does not hold: {error}.") from error
         except (OverflowError, RecursionError, TypeError, ValueError) as error:  # as of `exp: 1e400`
             raise UnauthorizedError("The token does not hold: a claim is no value that it may have.") from error
-        return found
+        return payload

@@ -30,10 +30,10 @@ def tour(base_url: str) -> str:
         "wait": True,
     }
     evidence = " and ".join(dict.fromkeys(passage for passage, _ in chosen.supporting))
-    judged = _quote_body(verdict).replace("QUERY_ID", "'$ID'")
+    quoted_verdict = _quote_body(verdict).replace("QUERY_ID", "'$ID'")
     judge = (
         f"curl -s {base_url}/feedback -H 'content-type: application/json' -H \"idempotency-key: tour-$ID\" "
-        f"-d {judged}"
+        f"-d {quoted_verdict}"
     )
     return f"""
 Engram is answering at {base_url} (its API is described at {base_url}/docs). Paste these into another terminal.

@@ -95,9 +95,11 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     # Tables that refer to each other are on their way to the nodes one after the other.
     writer.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     policies = _drop_policies(writer)
-    known = {row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")}
-    references = [name for name in REFERENCE if name not in known]
-    tables = [name for name in list_collection_tables() if name not in known]
+    distributed_tables = {
+        row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")
+    }
+    references = [name for name in REFERENCE if name not in distributed_tables]
+    tables = [name for name in list_collection_tables() if name not in distributed_tables]
     keys = _list_foreign_keys(writer, [*references, *tables])
     for key in keys:
         writer.execute(f"ALTER TABLE {key.table} DROP CONSTRAINT {key.name}")
@@ -105,7 +107,7 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
         writer.row("SELECT create_reference_table(%(name)s)", {"name": name})
     first = list_collection_tables()[0]
     for name in tables:
-        beside = "none" if name == first and name not in known else first
+        beside = "none" if name == first and name not in distributed_tables else first
         writer.row(
             "SELECT create_distributed_table(%(name)s, 'collection_id', colocate_with => %(beside)s)",
             {"name": name, "beside": beside},

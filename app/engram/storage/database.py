@@ -297,11 +297,11 @@ class Database:
         with explained(), self._locks.connect() as connection:
             reader = Reader(connection)
             key = {"name": name}
-            held = bool(reader.scalar("SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))", key))
+            is_locked = bool(reader.scalar("SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))", key))
             try:
-                yield held
+                yield is_locked
             finally:
-                if held and not connection.invalidated:
+                if is_locked and not connection.invalidated:
                     reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
 
     @contextmanager

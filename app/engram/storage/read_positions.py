@@ -44,14 +44,14 @@ class Positions:
         try:
             if self._unsaid:
                 self._say(system)
-            found, floor = self._redis.zmscore(key, [str(collection_id), FLOOR])
+            position, floor = self._redis.zmscore(key, [str(collection_id), FLOOR])
             if floor is None:
                 floor = end()
                 self._redis.zadd(key, {FLOOR: floor}, gt=True)
                 self._redis.expire(key, KEPT_SECONDS)
         except redis.RedisError:
             return None
-        return int(max(found or 0, floor, self._unsaid.get(collection_id, 0)))
+        return int(max(position or 0, floor, self._unsaid.get(collection_id, 0)))
 
     def close(self) -> None:
         """Close the connections."""

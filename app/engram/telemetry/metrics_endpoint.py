@@ -46,8 +46,8 @@ class Exposed:
                 if path == PATH:
                     page = metrics.exposition(look)
                 elif checks is not None and path in checks:
-                    status, said = checks[path]()
-                    page, kind = json.dumps(said).encode(), "application/json"
+                    status, check = checks[path]()
+                    page, kind = json.dumps(check).encode(), "application/json"
                 else:
                     self.send_error(404)
                     return

@@ -45,7 +45,7 @@ ASKED = "questions with expansions"
 
 
 @dataclass(frozen=True, slots=True)
-class Widened:
+class ExpandedQuestion:
     """A question's units by one method, and what they took; nothing where they came with the data set."""
 
     units: tuple[Expansion, ...]
@@ -66,7 +66,7 @@ class ArmResult:
         return worded_answers.add_marks(rows, self.marks if answered else {})
 
 
-Units = Mapping[str, Mapping[str, Widened]]
+Units = Mapping[str, Mapping[str, ExpandedQuestion]]
 """Method -> question id -> its units."""
 
 
@@ -134,18 +134,18 @@ def expand(run: Run) -> list[Phase]:
         groups = dict(of_split.groups)
         adapted = {question.id for question in of_split.adapted}
         groups[expand_table.KEPT] = [question for question in pool if question.id not in adapted]
-        found: dict[str, ArmResult] = {
+        results: dict[str, ArmResult] = {
             expand_table.arm(retriever): ArmResult(0, rows, base_answers[expand_table.arm(retriever)])
             for retriever, rows in by_base.items()
         }
         for method in methods:
             learned = _measure_learned(run, method, of_split.adapted, pool, all_questions, units[method], seed)
             for retriever in options.retrievers:
-                found[expand_table.arm(retriever, method, expand_table.WIDENED)] = at_once[retriever, method]
-            found |= learned
+                results[expand_table.arm(retriever, method, expand_table.WIDENED)] = at_once[retriever, method]
+            results |= learned
         phases += [
             Phase(name, group, one.turn, seed, one.select_scores(questions, answered=group in expand_table.SENDING))
-            for name, one in found.items()
+            for name, one in results.items()
             for group, questions in groups.items()
             if group in expand_table.SENDING or not name.endswith(expand_table.SENT)
         ]
@@ -158,7 +158,7 @@ def _measure_learned(
     adapted: Sequence[Question],
     pool: Sequence[Question],
     questions: Sequence[Question],
-    units: Mapping[str, Widened],
+    units: Mapping[str, ExpandedQuestion],
     seed: int,
 ) -> dict[str, ArmResult]:
     """Arms by the keys that the method's units make of verdicts on ``adapted``."""
@@ -203,7 +203,7 @@ def _measure_learned(
 
 
 def _measure_widened(
-    run: Run, retriever: Strategy, method: str, pool: Sequence[Question], units: Mapping[str, Widened]
+    run: Run, retriever: Strategy, method: str, pool: Sequence[Question], units: Mapping[str, ExpandedQuestion]
 ) -> ArmResult:
     """The questions with their units sent along, by base keys: no seed changes these figures."""
     name = expand_table.arm(retriever, method, expand_table.WIDENED)
@@ -224,13 +224,13 @@ def _base_words(run: Run, retriever: Strategy, pool: Sequence[Question]) -> word
 
 
 def _open_wording_store(
-    run: Run, pool: Sequence[Question], units: Mapping[str, Widened], **parameters: Any
+    run: Run, pool: Sequence[Question], units: Mapping[str, ExpandedQuestion], **parameters: Any
 ) -> Phases:
     of_answers = worded_answers.parameters(run.options)
     return store_of(run, pool, units=_digest(units), **of_answers, **parameters)
 
 
-def _find_expansions(units: Mapping[str, Widened], question: Question) -> tuple[Expansion, ...]:
+def _find_expansions(units: Mapping[str, ExpandedQuestion], question: Question) -> tuple[Expansion, ...]:
     """Return the expansions of a question; none where it has no units."""
     return units[question.id].units if question.id in units else ()
 
@@ -240,7 +240,7 @@ def _ask(
     label: str,
     retriever: Strategy,
     questions: Sequence[Question],
-    units: Mapping[str, Widened],
+    units: Mapping[str, ExpandedQuestion],
     memory: Memory,
 ) -> tuple[QuestionScores, ...]:
     """Ask with the units there are; making them counts as part of the query."""
@@ -260,7 +260,7 @@ def _add_costs(row: QuestionScores, spent: Mapping[str, float]) -> QuestionScore
 def _load_units(dataset: Dataset, pool: Sequence[Question], methods: Sequence[str]) -> Units:
     return {
         method: {
-            question.id: Widened(
+            question.id: ExpandedQuestion(
                 tuple(
                     unit for unit in dataset.expansions[question.id] if method in (unit.method, expand_table.ALL)
                 ),
@@ -279,12 +279,12 @@ def _load_or_generate_units(run: Run, pool: Sequence[Question], methods: Sequenc
         LlmError: the endpoint failed; what it gave before is kept for the next run.
     """
     store = run.store(widened=run.options.key_building)
-    made: dict[str, dict[str, Widened]] = {method: {} for method in methods}
+    made: dict[str, dict[str, ExpandedQuestion]] = {method: {} for method in methods}
     for method in methods:
         make = partial(_generate_units, run, cast("Method", method))
         for row in measure_in_parts(run, f"{method}: widen", (store, method, 0, None), pool, make):
             texts = [Expansion(method, text) for text in row.said["units"]]
-            made[method][row.id] = Widened(tuple(texts), row.values)
+            made[method][row.id] = ExpandedQuestion(tuple(texts), row.values)
     return made
 
 
@@ -307,7 +307,7 @@ def _usage(llm: Llm | None) -> Usage:
     return Usage() if llm is None else llm.usage
 
 
-def _digest(units: Mapping[str, Widened]) -> str:
+def _digest(units: Mapping[str, ExpandedQuestion]) -> str:
     """Hash the texts, since other units give other figures."""
     plain = {of: [[unit.method, unit.text] for unit in one.units] for of, one in units.items()}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

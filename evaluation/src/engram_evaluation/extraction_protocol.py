@@ -226,13 +226,13 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
 
 def measure_functional(facts: Facts) -> dict[str, dict[str, Any]]:
     """Return what was learned of predicates with several subjects, the surest first."""
-    said: dict[tuple[str, str], list[ObjectPeriod]] = defaultdict(list)
+    periods_by_pair: dict[tuple[str, str], list[ObjectPeriod]] = defaultdict(list)
     for passage, some in facts.items():
         for fact in some:
-            held = said[normalise_entity(fact.subject), fact.predicate]
-            object_key = _object_key(fact, (holding.object for holding in held))
-            held.append(ObjectPeriod(object_key, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
-    beliefs = learn((predicate, held) for (_, predicate), held in said.items())
+            periods = periods_by_pair[normalise_entity(fact.subject), fact.predicate]
+            object_key = _object_key(fact, (holding.object for holding in periods))
+            periods.append(ObjectPeriod(object_key, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
+    beliefs = learn((predicate, periods) for (_, predicate), periods in periods_by_pair.items())
     rows_shown = [
         (name, belief) for name, belief in beliefs.items() if belief.single + belief.several >= FEWEST_SUBJECTS
     ]

@@ -89,11 +89,12 @@ def features(
     """
     many = max(len(asked_terms), 1)
     speaks = [
-        [sum(not one.isdisjoint(fact.terms) for one in asked_terms) / many for fact in told] for told in candidates
+        [sum(not one.isdisjoint(fact.terms) for one in asked_terms) / many for fact in candidate_facts]
+        for candidate_facts in candidates
     ]
     values = np.zeros((len(candidates), len(FEATURES)))
-    for place, (told, shares) in enumerate(zip(candidates, speaks, strict=True)):
-        for fact, share in zip(told, shares, strict=True):
+    for place, (candidate_facts, shares) in enumerate(zip(candidates, speaks, strict=True)):
+        for fact, share in zip(candidate_facts, shares, strict=True):
             here = {fact.subject, fact.object} & named
             values[place, 0] = max(values[place, 0], float(len(here) == 2))
             values[place, 1] = max(values[place, 1], share if here else 0.0)
@@ -104,9 +105,9 @@ def features(
             for begin, end in ((fact.subject, fact.object), (fact.object, fact.subject)):
                 if begin in named and end and end not in named:
                     leads[end] = max(leads.get(end, 0.0), share)
-        for place, (told, shares) in enumerate(zip(candidates, speaks, strict=True)):
+        for place, (candidate_facts, shares) in enumerate(zip(candidates, speaks, strict=True)):
             if place != member:
-                for fact, share in zip(told, shares, strict=True):
+                for fact, share in zip(candidate_facts, shares, strict=True):
                     for end in {fact.subject, fact.object} & leads.keys():
                         step = likely * np.array([1.0, share, min(1.0, many * share * leads[end])])
                         values[place, 3:] = np.maximum(values[place, 3:], step)

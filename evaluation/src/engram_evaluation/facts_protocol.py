@@ -108,8 +108,8 @@ def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin
     """
     chosen = replace(dataset, questions=dataset.questions[: options.limit])
     gold = any(question.evidences for question in chosen.questions)
-    held = () if gold else revision_measure.series(chosen)
-    if not gold and not held:
+    period_series = () if gold else revision_measure.series(chosen)
+    if not gold and not period_series:
         raise InvalidRequestError(f"{dataset.name} has no gold facts, and no questions with a page and years.")
     name = f"evaluation-facts-{uuid.uuid4().hex[:12]}"
     reception = services.ingest.receive(services.access.prepare_opening(name))

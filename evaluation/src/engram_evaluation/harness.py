@@ -17,7 +17,7 @@ from engram.providers.llm import Llm
 from engram.services.auth.scope import AccessService, Principal, Scope
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_intake import IngestService
-from engram.services.explanations.sentence_explanations import ExplainService
+from engram.services.explanations.sentence_explanations import ExplanationService
 from engram.services.facts.fact_search import FactSearch
 from engram.services.facts.fact_service import FactsService
 from engram.services.facts.predicate_service import PredicatesService
@@ -25,18 +25,18 @@ from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService
 from engram.services.learning.feedback_service import FeedbackService, Receipt
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.learning.verdict_learning import LearnService
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.learning.verdict_learning import LearningService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.passage_keys.rekey import RekeyService
-from engram.services.queries.query_service import AskService
+from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
-from engram.services.retrieval.query_expansion import ExpandService
+from engram.services.retrieval.query_expansion import ExpansionService
 from engram.services.retrieval.query_plan import as_asked
-from engram.services.retrieval.retrieval_service import RetrieveService
-from engram.services.revocation.learning_reset import ForgetService
+from engram.services.retrieval.retrieval_service import RetrievalService
+from engram.services.revocation.learning_reset import LearningResetService
 from engram.services.sessions.session_service import SessionService
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
@@ -67,25 +67,25 @@ class EvaluatedServices(Protocol):
     @property
     def runner(self) -> Runner: ...
     @property
-    def retrieve(self) -> RetrieveService: ...
+    def retrieve(self) -> RetrievalService: ...
     @property
-    def ask(self) -> AskService: ...
+    def ask(self) -> QueryService: ...
     @property
     def feedback(self) -> FeedbackService: ...
     @property
-    def learn(self) -> LearnService: ...
+    def learn(self) -> LearningService: ...
     @property
-    def expand(self) -> ExpandService: ...
+    def expand(self) -> ExpansionService: ...
     @property
-    def evolve(self) -> EvolveService: ...
+    def evolve(self) -> KeyEvolutionService: ...
     @property
-    def forget(self) -> ForgetService: ...
+    def forget(self) -> LearningResetService: ...
     @property
     def kinds(self) -> KindService: ...
     @property
     def dense(self) -> DenseService: ...
     @property
-    def explain(self) -> ExplainService: ...
+    def explain(self) -> ExplanationService: ...
     @property
     def facts(self) -> FactsService: ...
     @property

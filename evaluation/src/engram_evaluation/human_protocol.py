@@ -58,11 +58,11 @@ def split(dataset: Dataset, limit: int | None, seed: int) -> RaterSplit:
         )
     draw = random.Random(f"human/{seed}")  # noqa: S311 - repeatable, not secret
     order = draw.sample(rated, len(rated))[:limit]
-    held = {question.id: draw.randrange(_raters(dataset.ratings[question.id])) for question in order}
+    rater_by_question = {question.id: draw.randrange(_raters(dataset.ratings[question.id])) for question in order}
     half = len(order) // 2
     unrated = [question for question in dataset.questions if question.id not in dataset.ratings]
     return RaterSplit(
-        tuple((question, held[question.id]) for question in order[:half]),
+        tuple((question, rater_by_question[question.id]) for question in order[:half]),
         tuple(order[half:]),
         tuple(unrated if limit is None else draw.sample(unrated, min(limit, len(unrated)))),
     )
@@ -117,10 +117,10 @@ def _teach(run: Run, harness: Harness, parts: RaterSplit, arm: QueryArm, label: 
     passages = {passage["id"]: passage["text"] for passage in run.dataset.passages}
     order = random.Random(f"human/{seed}/order")  # noqa: S311 - repeatable, not secret
     step = run.begin(label, len(parts.taught))
-    for question, held in order.sample(parts.taught, len(parts.taught)):
+    for question, unheard_rater in order.sample(parts.taught, len(parts.taught)):
         answer, _ = harness.ask(question, arm)
         pairs = run.dataset.ratings[question.id]
-        raters = [at for at in range(max(len(pair.words) for pair in pairs)) if at != held]
+        raters = [at for at in range(max(len(pair.words) for pair in pairs)) if at != unheard_rater]
         for rater in order.sample(raters, len(raters)):
             for pair in pairs:
                 if rater < len(pair.words):
@@ -148,12 +148,12 @@ def _judge_rankings(dataset: Dataset, parts: RaterSplit, results: Sequence[Quest
 
     Left out are those of which they found everything bad: no order of these is better than another.
     """
-    held = {question.id: rater for question, rater in parts.taught}
+    rater_by_question = {question.id: rater for question, rater in parts.taught}
     rows = []
     for one in results:
         question = one.question
         gains = {
-            pair.passage_id: mean_value(_select_unheard(pair.words, held.get(question.id)))
+            pair.passage_id: mean_value(_select_unheard(pair.words, rater_by_question.get(question.id)))
             for pair in dataset.ratings[question.id]
         }
         if not any(gains.values()):
@@ -164,8 +164,8 @@ def _judge_rankings(dataset: Dataset, parts: RaterSplit, results: Sequence[Quest
     return rows
 
 
-def _select_unheard(words: Sequence[str], held: int | None) -> Sequence[str]:
-    return words if held is None else words[held : held + 1]
+def _select_unheard(words: Sequence[str], rater: int | None) -> Sequence[str]:
+    return words if rater is None else words[rater : rater + 1]
 
 
 def _raters(pairs: Sequence[Rated]) -> int:
@@ -197,7 +197,7 @@ def _group_rows(
 
 def _store(run: Run, parts: RaterSplit, rule: Variation | None = None) -> Phases:
     """Return the store of phases; phases before any verdict are shared by all rules."""
-    taught = sorted((question.id, held) for question, held in parts.taught)
+    taught = sorted((question.id, rater) for question, rater in parts.taught)
     return run.store(
         profile=run.options.profile,
         frozen=run.options.frozen,

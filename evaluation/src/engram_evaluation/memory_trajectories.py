@@ -151,10 +151,10 @@ class Watch:
         )
 
     def _choose(self) -> list[tuple[Question, dict[int, bool]]]:
-        said: dict[int, set[bool]] = {}
+        judgements: dict[int, set[bool]] = {}
         for targets in self._verdicts.values():
             for sentence, supported in targets.items():
-                said.setdefault(sentence, set()).add(supported)
+                judgements.setdefault(sentence, set()).add(supported)
         taken: set[int] = set()
         chosen: list[tuple[Question, dict[int, bool]]] = []
         for question in self._judged:
@@ -162,7 +162,7 @@ class Watch:
                 kind: [
                     sentence
                     for sentence, supported in sorted(self._verdicts.get(question.id, {}).items())
-                    if supported is kind and said[sentence] == {kind} and sentence not in taken
+                    if supported is kind and judgements[sentence] == {kind} and sentence not in taken
                 ][:EACH]
                 for kind in (True, False)
             }

@@ -44,11 +44,11 @@ class Case:
     def check_hops(self, lines: Iterable[str]) -> list[bool]:
         """Tell for each hop whether these sentences state its answer and those of the hops it starts from."""
         texts = list(lines)
-        told: list[bool] = []
+        is_stated: list[bool] = []
         for hop, gold in zip(self.hops, self.gold, strict=True):
             stated = any(says(line, one) for one in gold for line in texts)
-            told.append(stated and all(told[before] for before in hop.after))
-        return told
+            is_stated.append(stated and all(is_stated[before] for before in hop.after))
+        return is_stated
 
     def answers(self, is_known: Sequence[bool]) -> dict[int, str]:
         """Place of a hop -> its answer, of those that are told."""

@@ -26,12 +26,12 @@ def _check_stated_hops(case: Case, parts: Parts, known: bool = True) -> list[boo
     """Tell for each hop whether the evidence, or a note if ``known``, states its answer and the earlier ones."""
     evidence = list(lines(parts).values())
     notes = _read_list(parts, "notes") if known else []
-    told: list[bool] = []
+    is_stated: list[bool] = []
     for hop, asked, gold in zip(case.hops, case.asked, case.gold, strict=True):
         stated = any(says(line, one) for one in gold for line in evidence)
         noted = any(asked in note and hop.answer in note for note in notes)
-        told.append((stated or noted) and all(told[before] for before in hop.after))
-    return told
+        is_stated.append((stated or noted) and all(is_stated[before] for before in hop.after))
+    return is_stated
 
 
 def _read_list(parts: Parts, tag: str) -> list[str]:

@@ -177,7 +177,7 @@ def measure(
     return observations
 
 
-class Announcing(Protocol):
+class WorkAnnouncer(Protocol):
     """Announces stretches of work, as a run does."""
 
     @property
@@ -185,7 +185,7 @@ class Announcing(Protocol):
 
 
 def measure_in_parts(
-    run: Announcing,
+    run: WorkAnnouncer,
     label: str,
     phase_key: tuple[Phases, str, int, int | None],
     questions: Sequence[Question],

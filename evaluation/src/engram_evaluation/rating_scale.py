@@ -49,7 +49,7 @@ def read_ratings(
     Raises:
         DatasetError: a row names what is not there, says something else than ``SCALE``, or repeats a pair.
     """
-    found: dict[str, list[Rated]] = {}
+    ratings: dict[str, list[Rated]] = {}
     for where, row in lines:
         query, passage, words = (
             read_text(where, row, "query_id"),
@@ -64,8 +64,8 @@ def read_ratings(
             isinstance(words, list) and words and all(isinstance(word, str) and word in SCALE for word in words)
         ):
             raise DatasetError(f"{where}: ratings must be a list of {', '.join(SCALE)}, and not empty.")
-        pairs = found.setdefault(query, [])
+        pairs = ratings.setdefault(query, [])
         if any(pair.passage_id == passage for pair in pairs):
             raise DatasetError(f"{name}: passage {passage!r} is rated twice for query {query!r}.")
         pairs.append(Rated(passage, tuple(words)))
-    return {query: tuple(pairs) for query, pairs in found.items()}
+    return {query: tuple(pairs) for query, pairs in ratings.items()}

@@ -84,15 +84,15 @@ class Revised:
 
 def series(dataset: Dataset) -> list[list[Period]]:
     """Return the successive answers of each page and kind of question, in order of time."""
-    found: dict[tuple[str, str], dict[int, Period]] = defaultdict(dict)
+    periods_by_pair: dict[tuple[str, str], dict[int, Period]] = defaultdict(dict)
     for question in dataset.questions:
         days = time_constraint(question.text)
         if days is None or days.start is None or days.end is None or not question.answers or not question.page:
             continue
         start, end = days.start.toordinal(), days.end.toordinal()
         period = Period(question.page, question.type, question.answers[0], start, end)
-        found[question.page, question.type].setdefault(start, period)
-    ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(found.items()))
+        periods_by_pair[question.page, question.type].setdefault(start, period)
+    ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(periods_by_pair.items()))
     kept_periods = [
         [_end_before(a, b) for a, b in pairwise(p) if not _agree(a.object, b.object)] + p[-1:] for p in ordered
     ]
@@ -104,43 +104,45 @@ def _end_before(period: Period, after: Period) -> Period:
     return replace(period, end=min(period.end, after.start))
 
 
-def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[StreamStatement]:
+def stream(period_series: Sequence[Sequence[Period]], lying: float, seed: int) -> list[StreamStatement]:
     """Generate the statements of sources: each period as it begins, old pages after the next began."""
     draw = random.Random(f"facts/{seed}/{lying}")  # noqa: S311 - repeatable, not secret
-    objects = sorted({period.object for periods in held for period in periods})
-    told: list[tuple[int, float, StreamStatement]] = []
-    for number, periods in enumerate(held):
+    objects = sorted({period.object for periods in period_series for period in periods})
+    dated_statements: list[tuple[int, float, StreamStatement]] = []
+    for number, periods in enumerate(period_series):
         for at, period in enumerate(periods):
             for place in range(SOURCES):
                 stated_object = period.object
                 if draw.random() < lying:
                     stated_object = draw.choice([one for one in objects if not _agree(one, period.object)])
                 source = f"source {number}.{at}.{place}"
-                told.append(
+                dated_statements.append(
                     (period.start, draw.random(), StreamStatement(period, stated_object, period.start, source))
                 )
             if at + 1 < len(periods) and draw.random() < OUTDATED:
                 after = periods[at + 1].start + 30
                 old = StreamStatement(period, period.object, None, f"old page {number}.{at}")
-                told.append((after, draw.random(), old))
-    return [one for _, _, one in sorted(told, key=lambda row: row[:2])]
+                dated_statements.append((after, draw.random(), old))
+    return [one for _, _, one in sorted(dated_statements, key=lambda row: row[:2])]
 
 
 def revision(
     services: EvaluatedServices, scope: Scope, dataset: Dataset, seeds: Sequence[int], step: Callable[[], None]
 ) -> list[Revised]:
     """All ways at all rates; means over the seeds."""
-    held = series(dataset)
-    found: dict[tuple[str, float], list[Revised]] = defaultdict(list)
+    period_series = series(dataset)
+    runs_by_arm: dict[tuple[str, float], list[Revised]] = defaultdict(list)
     for lying in RATES:
         for seed in seeds:
-            statements = stream(held, lying, seed)
+            statements = stream(period_series, lying, seed)
             for way in WAYS:
                 if way == "ours":
-                    result = _measure_engram(services, scope, held, statements, f"stream-{seed}-{int(lying * 100)}")
+                    result = _measure_engram(
+                        services, scope, period_series, statements, f"stream-{seed}-{int(lying * 100)}"
+                    )
                 else:
-                    result = _measure_way(held, _build_stored_edges(statements, way), way)
-                found[way, lying].append(Revised(way, lying, *result))
+                    result = _measure_way(period_series, _build_stored_edges(statements, way), way)
+                runs_by_arm[way, lying].append(Revised(way, lying, *result))
             step()
     return [
         Revised(
@@ -148,7 +150,7 @@ def revision(
             lying,
             *(mean(getattr(one, name) for one in runs) for name in ("current", "as_of", "stale", "bridges")),
         )
-        for (way, lying), runs in found.items()
+        for (way, lying), runs in runs_by_arm.items()
     ]
 
 
@@ -178,7 +180,7 @@ def _build_stored_edges(statements: Sequence[StreamStatement], way: str) -> Mapp
 
 
 def _measure_way(
-    held: Sequence[Sequence[Period]], stored_edges: Mapping[tuple[str, str], Sequence[_Edge]], way: str
+    period_series: Sequence[Sequence[Period]], stored_edges: Mapping[tuple[str, str], Sequence[_Edge]], way: str
 ) -> tuple[float, float, float, float]:
     def find_current(subject: str, predicate: str) -> str | None:
         edges = stored_edges[subject, predicate]
@@ -192,13 +194,13 @@ def _measure_way(
     def is_bridged(period: Period) -> bool:
         return any(_agree(edge.object, period.object) for edge in stored_edges[period.subject, period.predicate])
 
-    return _shares(held, find_current, find_at_day, is_bridged)
+    return _shares(period_series, find_current, find_at_day, is_bridged)
 
 
 def _measure_engram(
     services: EvaluatedServices,
     scope: Scope,
-    held: Sequence[Sequence[Period]],
+    period_series: Sequence[Sequence[Period]],
     statements: Sequence[StreamStatement],
     graph: str,
 ) -> tuple[float, float, float, float]:
@@ -207,7 +209,7 @@ def _measure_engram(
         triple = Triple(period.subject, period.predicate, one.object[:200], 0, "entity", one.start, None, 1.0)
         services.facts.state(scope, [StatedFact(triple)], source=one.source, graph_name=graph)
         if one is statements[0]:
-            for predicate in sorted({p.predicate for periods in held for p in periods}):
+            for predicate in sorted({p.predicate for periods in period_series for p in periods}):
                 services.predicates.declare(scope, predicate, True, graph)
 
     def find_current_holder(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
@@ -228,7 +230,7 @@ def _measure_engram(
         return any(_agree(row.object, period.object) for row in rows)
 
     return _shares(
-        held,
+        period_series,
         lambda subject, predicate: find_current_holder(subject, predicate, None),
         lambda subject, predicate, day: find_current_holder(subject, predicate, (day, day + 1)),
         is_bridged,
@@ -236,13 +238,13 @@ def _measure_engram(
 
 
 def _shares(
-    held: Sequence[Sequence[Period]],
+    period_series: Sequence[Sequence[Period]],
     now: Callable[[str, str], str | None],
     then: Callable[[str, str, int], str | None],
     bridged: Callable[[Period], bool],
 ) -> tuple[float, float, float, float]:
     current, stale, as_of, bridges = [], [], [], []
-    for periods in held:
+    for periods in period_series:
         last = periods[-1]
         answer = now(last.subject, last.predicate)
         right = answer is not None and _agree(answer, last.object)

@@ -84,17 +84,17 @@ def arms(
     Raises:
         LlmNotConfiguredError: a planner needs an endpoint and there is none.
     """
-    found: list[SessionArm] = []
+    session_arms: list[SessionArm] = []
     for planner in planners:
         if planner == "pool":
             named = [(f"pool, {RULES}", False)] + ([("pool", True)] if llm else [])
             for name, with_llm in named:  # where a model says what is missing, fixed rounds are no alternative
                 stop_rules = [stop for stop in stops if not with_llm or stop not in ("rounds", "covered")]
-                found += [
+                session_arms += [
                     SessionArm(_format_stop_name(name, stop, rounds), planner, with_llm, stop)
                     for stop in stop_rules
                 ]
-            found += [
+            session_arms += [
                 SessionArm(
                     f"pool, {RULES} without {part}", planner, False, options=_build_left_out_option(planner, part)
                 )
@@ -102,20 +102,20 @@ def arms(
                 if part in OF_ROUNDS
             ]
         elif planner == RFM_RAG:
-            found += [SessionArm(f"{planner}, {RULES}", planner, False)]
-            found += [SessionArm(planner, planner, True)] if llm else []
+            session_arms += [SessionArm(f"{planner}, {RULES}", planner, False)]
+            session_arms += [SessionArm(planner, planner, True)] if llm else []
         elif not llm:
             raise LlmNotConfiguredError(f"Planner {planner!r} needs ENGRAM_LLM_BASE_URL or --oracle-errors.")
         else:
-            found.append(SessionArm(planner, planner, True))
-            found += [
+            session_arms.append(SessionArm(planner, planner, True))
+            session_arms += [
                 SessionArm(
                     f"{planner} without {part}", planner, True, options=_build_left_out_option(planner, part)
                 )
                 for part in without
                 if part not in OF_ROUNDS and (planner != "agent" or part == "update")
             ]
-    return found
+    return session_arms
 
 
 def _build_left_out_option(planner: PlannerName, part: Part) -> dict[str, Any]:
@@ -220,12 +220,12 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
         include=frozenset({"sentences"}),
     )
     answer = services.ask.query(query, as_asked(query), explained=False)
-    draft, told = None, {}
+    draft, failure = None, {}
     if services.llm is not None:
         try:
             draft = services.llm.answer(question.text, evidence(answer, top_k)).text
         except LlmError as error:  # a session that the model fails ends without an answer as well
-            draft, told = "", {"failed": error.detail}
+            draft, failure = "", {"failed": error.detail}
     ms = (time.perf_counter() - began) * 1000.0
     pool = [
         Gold(passage.passage_id, sentence.text)
@@ -236,7 +236,7 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
     ranking = [passage.passage_id for passage in answer.passages]
     spent = _count_usage(before, _usage(run))
     values = {"rounds": 1.0, "read": float(len(ranking)), **spent}
-    return replace(_score_question(question, ranking, pool, draft, values, ms), said=told)
+    return replace(_score_question(question, ranking, pool, draft, values, ms), said=failure)
 
 
 def _planner_options(arm: SessionArm, options: Options) -> Mapping[str, Any] | None:

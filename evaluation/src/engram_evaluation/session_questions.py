@@ -138,9 +138,9 @@ def corpora(questions: Sequence[CheckedQuestion], sample: Dataset, sets: Path) -
     Raises:
         DatasetError: a corpus is missing or cannot be read.
     """
-    found: dict[CorpusName, Dataset] = {"sample": sample, "manual": manual(questions)}
-    found |= {name: load(sets / name) for name in PARTS["second forty"]}
-    return {name: dataset for name, dataset in found.items() if any(one.corpus == name for one in questions)}
+    datasets: dict[CorpusName, Dataset] = {"sample": sample, "manual": manual(questions)}
+    datasets |= {name: load(sets / name) for name in PARTS["second forty"]}
+    return {name: dataset for name, dataset in datasets.items() if any(one.corpus == name for one in questions)}
 
 
 def check(

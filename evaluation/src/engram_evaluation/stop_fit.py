@@ -100,12 +100,12 @@ def collect_by_session(
         rows: list[Floats] = []
         suffices: list[bool] = []
         for one in view.rounds:
-            held = {sentence.passage_id for sentence in view.evidence if sentence.round <= one.number}
+            found_passages = {sentence.passage_id for sentence in view.evidence if sentence.round <= one.number}
             pool = one.said["published"]
             rows.append(
                 round_sufficiency.features(pool["entities"], pool["relevance"], one.sufficiency, one.covered)
             )
-            suffices.append(question.relevant <= held)
+            suffices.append(question.relevant <= found_passages)
         samples.append(
             (np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool))
         )
@@ -133,7 +133,7 @@ def hops(
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class FigurePower:
     """Power of one figure of R-Feedback to tell pools that suffice from others.
 
     Attributes:
@@ -150,7 +150,7 @@ class Telling:
     rose: float | None
 
 
-def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[Telling]:
+def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[FigurePower]:
     """Measure R-Feedback's features and probability on rounds of sessions, as ``collect_by_session`` gives them.
 
     A figure that does not change while the pool comes to suffice cannot say when to stop.
@@ -167,7 +167,7 @@ def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np
         steps = [(value, suffices, at) for value, suffices in values for at in range(1, len(value))]
         came = [value[at] > value[at - 1] for value, suffices, at in steps if suffices[at] and not suffices[at - 1]]
         tellings.append(
-            Telling(
+            FigurePower(
                 name,
                 auc(
                     [float(one) for value, suffices in values for one in value[suffices]],

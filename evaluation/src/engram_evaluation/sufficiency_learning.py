@@ -117,11 +117,11 @@ def measure_draws(
         step, after = begin(count), []
         for draw in range(draws):
             order = np.random.default_rng(draw).permutation(len(rows))
-            said: WeightEvidence = reduce(
+            evidence: WeightEvidence = reduce(
                 add, (terms[at] for at in order[:count].tolist()), build_empty_evidence(len(prior.mean))
             )
             after.append(
-                _measure_learned(count, posterior(prior, said).mean, rows[order[count:]], held[order[count:]])
+                _measure_learned(count, posterior(prior, evidence).mean, rows[order[count:]], held[order[count:]])
             )
             step()
         measured.append(_mean(after))

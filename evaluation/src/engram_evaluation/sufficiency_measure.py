@@ -63,7 +63,7 @@ def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
     return float(((ones > others) + 0.5 * (ones == others)).mean())
 
 
-class Foretold(Protocol):
+class Prediction(Protocol):
     """Something that was told with a probability, in [0, 1], and whether it held."""
 
     @property
@@ -72,7 +72,7 @@ class Foretold(Protocol):
     def held(self) -> bool: ...
 
 
-def calibration_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
+def calibration_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """Expected calibration error: by how much the share of answers that held differs from what was told, in [0, 1].
 
     Naeini et al., 2015: the mean over bins of equal width of |share that held - mean probability|, by their sizes.
@@ -89,7 +89,7 @@ def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int)
     return float(np.abs(gaps).sum() / len(held)) if len(held) else 0.0
 
 
-def compute_least_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
+def compute_least_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
     It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``DRAWS`` times, always alike.
@@ -126,7 +126,7 @@ def measure(
     stopping = {rule: _predict(harness, questions, "off", begin, f"stop: {rule}", rule) for rule in RULES}
     before = stopping["coverage"]
     own = [one.probability for one in before]
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "dataset": dataset.name,
         "questions": len(questions),
         "before": _quality(before),
@@ -145,10 +145,10 @@ def measure(
         _measure_after_verdicts(harness, questions, judge, begin, verdicts, seed) for seed in seeds if verdicts
     ]
     if after:
-        found["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
+        report["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
     if lacking:
-        found["lacking"] = _measure_missing_evidence(harness, questions, begin, lacking)
-    return found
+        report["lacking"] = _measure_missing_evidence(harness, questions, begin, lacking)
+    return report
 
 
 def _measure_missing_evidence(
@@ -197,7 +197,7 @@ def _predict(
     label: str,
     rule: HopStopRule | None = None,
 ) -> list[SufficiencyPrediction]:
-    step, retrieve, told = begin(label, len(questions)), harness.services.retrieve, []
+    step, retrieve, predictions = begin(label, len(questions)), harness.services.retrieve, []
     for question in questions:
         query = Query(text=question.text, scope=harness.scope, memory=memory, stop_rule=rule)
         began = time.perf_counter()
@@ -205,7 +205,7 @@ def _predict(
         ms = (time.perf_counter() - began) * 1000.0
         first = [name for _, name, _ in retrieved.shown[: sufficiency.FIRST]]
         enough = retrieved.ranking.sufficiency
-        told.append(
+        predictions.append(
             SufficiencyPrediction(
                 probability=0.0 if enough is None else enough.probability,
                 held=holds_all_relevant(question.relevant, first),
@@ -216,7 +216,7 @@ def _predict(
             )
         )
         step()
-    return told
+    return predictions
 
 
 def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:

@@ -56,9 +56,11 @@ def _ask_all(run: Run, label: str, questions: Sequence[Question], arm: QueryArm)
 
 def courses(values: Iterable[tuple[str, float]]) -> dict[str, dict[str, list[tuple[float, float]]]]:
     """Group figures by parameter and profile as (value, figure), values ascending, from (arm, figure)."""
-    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    courses_by_arm: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for arm, figure in values:
         profile, varied = arm.split(", ")
         name, value = varied.split(" ")
-        found.setdefault(name, {}).setdefault(profile, []).append((float(value), figure))
-    return {name: {of: sorted(points) for of, points in courses.items()} for name, courses in found.items()}
+        courses_by_arm.setdefault(name, {}).setdefault(profile, []).append((float(value), figure))
+    return {
+        name: {of: sorted(points) for of, points in courses.items()} for name, courses in courses_by_arm.items()
+    }

@@ -29,7 +29,7 @@ class _RoundResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class TaughtQuality:
     """Quality of round sufficiency after a number of verdicts on other sessions, as means over the draws.
 
     Attributes:
@@ -44,7 +44,7 @@ class Taught:
 
 def measure_taught(
     prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], draws: int = DRAWS
-) -> list[Taught]:
+) -> list[TaughtQuality]:
     """Before any verdict and after each of these numbers, on the same sessions, none of which is judged.
 
     A verdict names all the evidence there is, so that of each round it says whether the pool held it.
@@ -59,17 +59,17 @@ def measure_taught(
     for draw in range(draws):
         order = np.random.default_rng(draw).permutation(len(sessions)).tolist()
         held_out = [sessions[at] for at in order[most:]]
-        for count, found in measured.items():
+        for count, measures in measured.items():
             evidence = (_session_evidence(prior, sessions[at]) for at in order[:count])
             mean = posterior(prior, reduce(add, evidence, build_empty_evidence(len(prior.mean)))).mean
-            found.append(_measure_rounds(mean, held_out))
+            measures.append(_measure_rounds(mean, held_out))
     return [
-        Taught(
+        TaughtQuality(
             count,
-            float(np.mean(areas)) if (areas := [area for area, _ in found if area is not None]) else None,
-            float(np.mean([error for _, error in found])),
+            float(np.mean(areas)) if (areas := [area for area, _ in measures if area is not None]) else None,
+            float(np.mean([error for _, error in measures])),
         )
-        for count, found in measured.items()
+        for count, measures in measured.items()
     ]
 
 

@@ -76,10 +76,12 @@ def is_right(answer: str, question: Question) -> bool:
 def reward_by_gold(trajectory: Trajectory, question: Question) -> Rewards:
     """Rewards without a model: gold sentences in memory after each step, and the answer's words."""
     gold = range(len(question.gold))
-    held = [_match_gold([*step.memory, *step.kept], question.gold) for step in trajectory.steps]
-    share = share_held(gold, held[-1]) if held else 0.0
+    memories = [_match_gold([*step.memory, *step.kept], question.gold) for step in trajectory.steps]
+    share = share_held(gold, memories[-1]) if memories else 0.0
     f1 = answer_marking.token_f1(trajectory.answer, question.answers)
-    return Rewards(tuple(path_reward_by_gold(gold, memory) for memory in held), outcome_reward_by_gold(f1, share))
+    return Rewards(
+        tuple(path_reward_by_gold(gold, memory) for memory in memories), outcome_reward_by_gold(f1, share)
+    )
 
 
 def build_judge_reward(llm: Llm) -> Reward:
@@ -205,8 +207,8 @@ def _format_sifting(
     reward: Mapping[str, float],
 ) -> dict[str, Any]:
     """A step as the prompt that sifts, and the reply: which of what it saw it kept."""
-    held = {line.sentence_id for line in step.memory}
-    fresh = [line for line in step.seen if line.sentence_id not in held]
+    memory_ids = {line.sentence_id for line in step.memory}
+    fresh = [line for line in step.seen if line.sentence_id not in memory_ids]
     lines = [*fresh, *step.memory]
     evidence = prompts.number_sentences((line.sentence_id, line.text) for line in lines)
     numbers = {sentence: number for number, sentence in enumerate(evidence.ids, start=1)}
@@ -234,12 +236,12 @@ def _format_sifting(
 
 def _match_gold(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
     """Lines as the gold sentence that each is, by its place, or as themselves."""
-    found: set[int | tuple[str, int]] = set()
+    matched_gold: set[int | tuple[str, int]] = set()
     for line in lines:
         line_gold = Gold(line.passage_id, line.text)
         matches = [at for at, one in enumerate(gold) if is_match(one, line_gold)]
-        found.update(matches if matches else [("other", line.sentence_id)])
-    return found
+        matched_gold.update(matches if matches else [("other", line.sentence_id)])
+    return matched_gold
 
 
 def _format_line(line: SentenceLine) -> dict[str, Any]:

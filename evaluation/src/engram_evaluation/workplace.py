@@ -128,9 +128,9 @@ def compare(sentence: CheckedSentence, read: Iterable[Triple]) -> Reading:
     missing = list(sentence.facts)
     right, wrong = 0, []
     for fact in read:
-        known = next((one for one in missing if _is_same(fact, one)), None)
-        if known is not None:
-            missing.remove(known)
+        matching_fact = next((one for one in missing if _is_same(fact, one)), None)
+        if matching_fact is not None:
+            missing.remove(matching_fact)
             right += 1
         elif not any(_is_same(fact, one) for one in sentence.facts) and not _is_also(fact, sentence.also):
             wrong.append(fact)

@@ -11,7 +11,7 @@ from engram.core.filter.caps import (
     JUDGES,
     UNTOUCHED,
     GainBudget,
-    Said,
+    JudgeStatements,
     add_statement,
     comparisons,
     compute_allowed_gain,
@@ -72,7 +72,7 @@ class TestAllowedGain:
         ],
     )
     def test_the_contested_share_holds_for_what_goes_against_others(
-        self, said: Said, share: float, contested_share: float, most: float
+        self, said: JudgeStatements, share: float, contested_share: float, most: float
     ) -> None:
         pulled = GainBudget("2026-05-01", (("a", 0.5),))
         allowed = compute_allowed_gain(pulled, said, "a", 1, share=share, contested_share=contested_share)
@@ -114,14 +114,14 @@ class TestContested:
             ((("a", 1), ("c", 1)), 0, True),
         ],
     )
-    def test_it_goes_by_other_judges_last_words(self, said: Said, target: int, against: bool) -> None:
+    def test_it_goes_by_other_judges_last_words(self, said: JudgeStatements, target: int, against: bool) -> None:
         assert is_contested(said, "me", target) is against
 
     @given(words=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 1)), max_size=30))
     def test_of_two_opposite_verdicts_of_a_newcomer_at_most_one_is_contested(
         self, words: list[tuple[str, int]]
     ) -> None:
-        said: Said = ()
+        said: JudgeStatements = ()
         for judge, target in words:
             said = add_statement(said, judge, target)
         assert not (is_contested(said, "newcomer", 0) and is_contested(said, "newcomer", 1))
@@ -131,7 +131,7 @@ class TestContested:
         assert said == (("a", 0), ("b", 0))
 
     def test_words_of_a_bounded_number_of_judges_are_stored(self) -> None:
-        said: Said = ()
+        said: JudgeStatements = ()
         for number in range(JUDGES + 5):
             said = add_statement(said, f"judge {number}", 1)
         assert len(said) == JUDGES

@@ -11,7 +11,7 @@ from engram.core.filter.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_learning import LearningService
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database, Writer
 from engram.storage.learning import sentence_memories
@@ -157,10 +157,10 @@ def test_a_letter_names_no_sentence(application: Application, curie: str) -> Non
 
 
 @pytest.fixture
-def hasty(application: Application, addresses: Servers) -> Iterator[LearnService]:
+def hasty(application: Application, addresses: Servers) -> Iterator[LearningService]:
     """Learning on connections whose statements have little time."""
     database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=1.0)
-    yield LearnService(
+    yield LearningService(
         database,
         application.noise,
         application.models.learning_rule,
@@ -174,7 +174,7 @@ def hasty(application: Application, addresses: Servers) -> Iterator[LearnService
 
 class TestTimeouts:
     def test_waiting_for_somebody_counts_as_no_try(
-        self, application: Application, curie: str, hasty: LearnService
+        self, application: Application, curie: str, hasty: LearningService
     ) -> None:
         query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
         event = state.judge(application, curie, query_id, state.all_sentences(application, curie)[:1]).event.id
@@ -187,7 +187,7 @@ class TestTimeouts:
         assert (row["status"], row["attempts"]) == ("pending", 0)
 
     def test_slow_event_is_parked_and_blocks_no_others(
-        self, application: Application, curie: str, hasty: LearnService, monkeypatch: pytest.MonkeyPatch
+        self, application: Application, curie: str, hasty: LearningService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sentences = state.all_sentences(application, curie)
         events = [

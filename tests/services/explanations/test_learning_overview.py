@@ -7,7 +7,7 @@ import pytest
 from engram.context.errors import NotFoundError
 from engram.runtime.container import Application
 from engram.services.explanations.learning_overview import Preview
-from engram.services.revocation.revocation_service import RevokeService
+from engram.services.revocation.revocation_service import RevocationService
 from tests.support.state import given_episode, judge, sentences
 
 BORN = "Marie Curie was born in Warsaw in 1867."
@@ -84,7 +84,7 @@ def test_a_preview_is_what_the_revocation_leaves(application: Application, curie
             memory = standing[one.sentence_id]["task"]
             assert one.perplexity == memory.perplexity
             assert one.likeness == pytest.approx(float(memory.vector @ towards), abs=1e-6)
-    revoke: RevokeService = application.revoke
+    revoke: RevocationService = application.revoke
     revoke.revoke(scope, events[which])
     left = application.explain.memories(scope, list(ids.values()))
     for (sentence, channel), (perplexity, likeness) in shown(preview).items():

@@ -10,7 +10,7 @@ import pytest
 
 from engram.context.errors import NotFoundError
 from engram.runtime.container import Application
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_learning import LearningService
 from engram.storage.feedback_log import feedback_events
 from engram.storage.learning import sentence_memories
 from tests.conftest import CURIE, Ingest
@@ -141,7 +141,7 @@ class TestOverlappingEvents:
     def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         events = accepted(application, curie, 30, seed=9)
-        other = LearnService(
+        other = LearningService(
             application.database,
             application.noise,
             application.models.learning_rule,

@@ -16,7 +16,7 @@ from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObs
 from engram.providers.ranking_prior import build_general_priors
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
@@ -366,7 +366,7 @@ class TestWhoLearns:
         ours = state.prior_of(application, towns).prior
         turned = Prior(-ours.mean, 2.0 * ours.precision)
         other = build_general_priors(replace(state.prior_of(application, towns), name="another", prior=turned))
-        service = LearnService(
+        service = LearningService(
             application.database,
             application.noise,
             application.models.learning_rule,

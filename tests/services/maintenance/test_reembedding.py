@@ -14,7 +14,7 @@ from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers
 from engram.services.auth.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
-from engram.services.maintenance.reembedding import ReembedService
+from engram.services.maintenance.reembedding import ReembeddingService
 from engram.services.retrieval.query import Query
 from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.jobs.jobs import Job
@@ -217,10 +217,10 @@ def _kind(application: Application) -> Any:
     return next(kind for kind in application.handlers if kind.name == "reembed")
 
 
-def _small(application: Application) -> ReembedService:
+def _small(application: Application) -> ReembeddingService:
     """Change of encoder in batches of four texts."""
     evolve = application.evolve
-    return ReembedService(
+    return ReembeddingService(
         application.database, application.encoder, batch_size=4, memories=replay_memories, keys=evolve.rebase
     )
 

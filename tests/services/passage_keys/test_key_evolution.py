@@ -10,7 +10,7 @@ from engram.context.errors import NotFoundError
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
 from engram.runtime.container import Application
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.storage.corpus import collections
 from engram.storage.passage_keys.evolved_keys import EvolutionProgress
 from tests.conftest import CURIE, Ingest
@@ -81,7 +81,7 @@ class TestEvolution:
     def test_other_rules_make_the_keys_anew(self, application: Application, curie: str) -> None:
         verdict(application, curie)
         application.evolve.evolve(application.access.scope(curie))
-        other = EvolveService(application.database, KeyRules(0.3, 0.25, 4, 16))
+        other = KeyEvolutionService(application.database, KeyRules(0.3, 0.25, 4, 16))
         opened = other.evolve(application.access.scope(curie))
         assert opened is not None
         assert opened.number == 2
@@ -199,7 +199,7 @@ class TestRollback:
     def test_keys_of_other_rules_are_those_of_the_generation_gone_to(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
-        other = EvolveService(application.database, KeyRules(0.2, 0.1, 2, 16))
+        other = KeyEvolutionService(application.database, KeyRules(0.2, 0.1, 2, 16))
         verdict(application, curie, ["warsaw"], [REWORDED])
         assert other.evolve(application.access.scope(curie)) is not None
         fourth = served(application, curie)

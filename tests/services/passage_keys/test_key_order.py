@@ -12,7 +12,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
 from engram.runtime.container import Application
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_learning import LearningService
 from tests.support import state
 from tests.support.evolving import (
     ELEMENT,
@@ -62,7 +62,7 @@ class TestOrder:
         def post(seed: int) -> None:
             posted.extend(stream(application, curie, 15, seed))
 
-        def work(worker: LearnService) -> None:
+        def work(worker: LearningService) -> None:
             for _ in range(200):
                 with application.database.read() as reader:
                     waiting = reader.rows(

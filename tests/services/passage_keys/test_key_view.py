@@ -13,8 +13,8 @@ from engram.core.passage_keys import evolution as core
 from engram.providers.language import terms
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.verdict_learning import LearnService
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.learning.verdict_learning import LearningService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.passage_keys.key_view import EVENTS, TERMS, KeyView
 from tests.support import state
 from tests.support.evolving import QUESTION, RIVER, services, verdict
@@ -40,7 +40,7 @@ def seen(application: Application, name: str, passage: str = "vistula", limit: i
     return application.key_view.view(application.access.scope(name), passage, limit)
 
 
-def with_rules(application: Application, **changes: Any) -> tuple[LearnService, EvolveService]:
+def with_rules(application: Application, **changes: Any) -> tuple[LearningService, KeyEvolutionService]:
     """Services with other rules of composition."""
     return services(application, rules=replace(application.key_learning.rules, **changes))
 

@@ -18,28 +18,28 @@ from engram.runtime.container import Application
 from engram.services.retrieval.graph_walk import load_walk
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 from tests.support import state
 from tests.support.statements import watched
 from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 
-Believing = Callable[[float], RetrieveService]
+Believing = Callable[[float], RetrievalService]
 
 
 @pytest.fixture
 def believing(application: Application) -> Believing:
     """Retrieval by a prior that gives every answer the same probability, and stops at .8."""
 
-    def made(probability: float) -> RetrieveService:
+    def made(probability: float) -> RetrievalService:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
         prior = build_general_priors(
             replace(application.priors.general, sufficiency=enough, sufficiency_name="even")
         )
-        return RetrieveService(
+        return RetrievalService(
             application.database,
             application.planner,
             prior,
@@ -51,7 +51,7 @@ def believing(application: Application) -> Believing:
     return made
 
 
-def found(retrieve: RetrieveService, application: Application, name: str, **more: Any) -> RetrievalResult:
+def found(retrieve: RetrievalService, application: Application, name: str, **more: Any) -> RetrievalResult:
     query = Query(text=CHAIN, scope=application.access.scope(name), memory="off", **more)
     return retrieve.find(retrieve.plan(query))
 
@@ -130,13 +130,13 @@ class Reader:
 
 
 @pytest.fixture
-def classifying(application: Application) -> Callable[..., RetrieveService]:
+def classifying(application: Application) -> Callable[..., RetrievalService]:
     """Retrieval that ends hops by a classifier of these weights."""
 
-    def made(*weights: float, by: Reader | None = None) -> RetrieveService:
+    def made(*weights: float, by: Reader | None = None) -> RetrievalService:
         fitted = StopWeights(Network(np.array(weights)), COSINE if by is None else by.name, ("some",))
         classifier = PoolClassifier(application.language, application.encoder, by, fitted)
-        return RetrieveService(
+        return RetrievalService(
             application.database,
             application.planner,
             application.priors,
@@ -158,7 +158,7 @@ class TestPublished:
         assert "profile 'paper'" in refused.json()["detail"]
 
     def test_hops_end_once_the_classifier_says_so(
-        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
+        self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
     ) -> None:
         profile = "paper"
         yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
@@ -172,7 +172,7 @@ class TestPublished:
         assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
 
     def test_it_goes_by_all_that_is_selected_so_far(
-        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
+        self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
     ) -> None:
         walk = found(classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper").walk
         assert walk.stop_reason == "max_hops"
@@ -187,7 +187,7 @@ class TestPublished:
         assert load_walk(json.loads(json.dumps(walk.to_json()))).hops[0].published == walk.hops[0].published
 
     def test_a_cross_encoder_reads_while_no_connection_is_held(
-        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
+        self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
     ) -> None:
         reader = Reader(application, 0.2, 0.9)
         walk = found(

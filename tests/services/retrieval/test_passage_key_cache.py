@@ -14,7 +14,7 @@ from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_key_cache
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.retrieval_service import RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.corpus import collections, current_vectors
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
@@ -191,7 +191,7 @@ def test_answers_are_the_same_with_and_without(alone: Application, taught: str) 
         for strategy in ("graph", "dense", "hybrid")
     ]
     apart = [
-        RetrieveService(
+        RetrievalService(
             alone.database, alone.planner, alone.priors, kept, threshold=0.8, classifier=lambda: alone.classifier
         )
         for kept in (PassageKeyCache(0), PassageKeyCache(ROOM))

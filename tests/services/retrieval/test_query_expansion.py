@@ -16,7 +16,7 @@ from engram.core.passage_keys.expansion import Method
 from engram.providers.language import terms
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
-from engram.services.retrieval.query_expansion import KEY_TERMS, ExpandService
+from engram.services.retrieval.query_expansion import KEY_TERMS, ExpansionService
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval.query_focus import GraphLimits
 from tests.conftest import CURIE, Ingest, Scoped
@@ -29,9 +29,9 @@ LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 
 
 @pytest.fixture
-def plain(application: Application) -> ExpandService:
+def plain(application: Application) -> ExpansionService:
     """The service without an endpoint."""
-    return ExpandService(application.database, application.encoder, LIMITS, None)
+    return ExpansionService(application.database, application.encoder, LIMITS, None)
 
 
 class Widening:
@@ -43,7 +43,7 @@ class Widening:
         self.held: list[int] = []
         self.server: OpenAiServer
 
-    def __call__(self, handler: Handler) -> ExpandService:
+    def __call__(self, handler: Handler) -> ExpansionService:
         database = self._application.database
 
         def watched(request: dict[str, Any]) -> str | Reply:
@@ -55,7 +55,7 @@ class Widening:
         llm = self._open.enter_context(
             Llm(base_url=self.server.base_url, api_key=None, model="small", max_attempts=1)
         )
-        return ExpandService(database, self._application.encoder, LIMITS, llm)
+        return ExpansionService(database, self._application.encoder, LIMITS, llm)
 
     def close(self) -> None:
         self._open.close()
@@ -94,7 +94,7 @@ def key_terms(units: list[Expansion]) -> list[str]:
 
 class TestPseudoRelevanceFeedback:
     def test_the_unit_is_words_of_the_passages_found_first(
-        self, plain: ExpandService, curie: str, scoped: Scoped
+        self, plain: ExpansionService, curie: str, scoped: Scoped
     ) -> None:
         words = key_terms(plain.expand(scoped(curie), QUESTION, ["prf"], 1))
         first = CURIE[0]["text"] + CURIE[0]["title"]
@@ -103,7 +103,7 @@ class TestPseudoRelevanceFeedback:
         assert len(set(words)) == len(words) <= KEY_TERMS
 
     def test_weights_come_from_the_index(
-        self, plain: ExpandService, application: Application, ingest: Ingest, collection: str, scoped: Scoped
+        self, plain: ExpansionService, application: Application, ingest: Ingest, collection: str, scoped: Scoped
     ) -> None:
         """Of two words that a passage has once each, the one that no other passage has stands first."""
         ingest(
@@ -119,7 +119,7 @@ class TestPseudoRelevanceFeedback:
         assert weights["zebu"] == weights["owl"] > weights["aardvark"]
 
     def test_words_and_meaning_both_find_passages(
-        self, plain: ExpandService, ingest: Ingest, collection: str, scoped: Scoped
+        self, plain: ExpansionService, ingest: Ingest, collection: str, scoped: Scoped
     ) -> None:
         """One passage shares a rare word with the question, the other only its meaning."""
         ingest(
@@ -133,26 +133,26 @@ class TestPseudoRelevanceFeedback:
         assert "weevil" in words
         assert "Physicians" in words
 
-    def test_more_passages_give_other_terms(self, plain: ExpandService, curie: str, scoped: Scoped) -> None:
+    def test_more_passages_give_other_terms(self, plain: ExpansionService, curie: str, scoped: Scoped) -> None:
         one = set(key_terms(plain.expand(scoped(curie), QUESTION, ["prf"], 1)))
         all_of_them = set(key_terms(plain.expand(scoped(curie), QUESTION, ["prf"], 5)))
         assert one != all_of_them
 
     def test_question_terms_alone_give_no_unit(
-        self, plain: ExpandService, ingest: Ingest, collection: str, scoped: Scoped
+        self, plain: ExpansionService, ingest: Ingest, collection: str, scoped: Scoped
     ) -> None:
         ingest({"id": "echo", "text": "Marie Curie, born."})
         assert plain.expand(scoped(collection), QUESTION, ["prf"]) == []
         assert key_terms(plain.expand(scoped(collection), "Who was Marie?", ["prf"])) == ["born", "Curie", "Marie"]
 
     def test_an_empty_collection_gives_none(
-        self, plain: ExpandService, application: Application, collection: str, scoped: Scoped
+        self, plain: ExpansionService, application: Application, collection: str, scoped: Scoped
     ) -> None:
         application.ingest.receive(application.access.prepare_opening(collection)).finish()
         assert plain.expand(scoped(collection), QUESTION, ["prf"]) == []
 
     def test_a_question_without_terms_goes_by_its_meaning(
-        self, plain: ExpandService, curie: str, scoped: Scoped
+        self, plain: ExpansionService, curie: str, scoped: Scoped
     ) -> None:
         assert key_terms(plain.expand(scoped(curie), "Who was it?!", ["prf"]))
 
@@ -248,13 +248,13 @@ class TestWithAModel:
     ],
 )
 def test_without_an_endpoint_the_method_is_named(
-    method: Method, plain: ExpandService, curie: str, scoped: Scoped
+    method: Method, plain: ExpansionService, curie: str, scoped: Scoped
 ) -> None:
     with pytest.raises(LlmNotConfiguredError, match=f"'{method}' needs ENGRAM_LLM_BASE_URL"):
         plain.expand(scoped(curie), QUESTION, ["prf", method])
 
 
-def test_all_methods_that_need_an_endpoint_are_named(plain: ExpandService, curie: str, scoped: Scoped) -> None:
+def test_all_methods_that_need_an_endpoint_are_named(plain: ExpansionService, curie: str, scoped: Scoped) -> None:
     with pytest.raises(LlmNotConfiguredError, match="with 'hyde', 'diver' needs"):
         plain.expand(scoped(curie), QUESTION, ["hyde", "prf", "diver"])
 

@@ -56,7 +56,9 @@ def test_it_rises_on_the_tour(application: Application, corpus: str, partial: bo
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_never_falls_for_success(application: Application, corpus: str, seed: int) -> None:
+def test_sufficiency_never_falls_after_a_supporting_verdict(
+    application: Application, corpus: str, seed: int
+) -> None:
     draw = random.Random(seed)
     chosen = draw.choice(sample.questions())
     evidence = [state.sentences(application, corpus, passage)[text] for passage, text in chosen.supporting]

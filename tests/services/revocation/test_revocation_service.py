@@ -12,7 +12,7 @@ import pytest
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from engram.runtime.container import Application
 from engram.services.jobs.job_runner import Runner
-from engram.services.revocation.revocation_service import RevokeService
+from engram.services.revocation.revocation_service import RevocationService
 from engram.storage.feedback_log import feedback_events, logged_verdicts
 from tests.conftest import CURIE, Ingest
 from tests.support import state, threads, undo
@@ -285,8 +285,8 @@ class TestBesideWorkers:
 
 
 class TestJobs:
-    def service(self, application: Application, batch_size: int) -> RevokeService:
-        return RevokeService(
+    def service(self, application: Application, batch_size: int) -> RevocationService:
+        return RevocationService(
             application.database, application.attribution, application.evolve, batch_size=batch_size
         )
 

@@ -8,7 +8,7 @@ from engram.config.settings import Settings
 from engram.core.knowledge.triples import Triple
 from engram.runtime.container import Application, Servers
 from engram.services.facts.fact_service import StatedFact
-from engram.services.revocation.verification import VerifyService
+from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport
 from engram.storage.corpus import collections
 from tests.support import state, twins, undo
@@ -247,7 +247,7 @@ class TestDifferences:
         assert found(application, taught) == {"ranking_belief"}
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
-        narrow = VerifyService(application.database, application.priors, application.evolve, capacity=1)
+        narrow = VerificationService(application.database, application.priors, application.evolve, capacity=1)
         assert {d.table for d in narrow.verify(application.access.scope(taught)).differences} == {
             "expansion_memory"
         }

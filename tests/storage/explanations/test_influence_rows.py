@@ -12,24 +12,24 @@ from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows
 from engram.storage.explanations.influence_rows import MemoryCause, MovedSentence
 from engram.storage.retrieval.query_focus import Focus
-from tests.storage.conftest import Taught
+from tests.storage.conftest import TaughtCollection
 from tests.support import state
 
 CHANNELS = ("task", "time")
 
 
 @pytest.fixture
-def audit(application: Application, taught: Taught) -> list[dict[str, Any]]:
+def audit(application: Application, taught: TaughtCollection) -> list[dict[str, Any]]:
     return state.rows(application, taught.name, "memory_audit")
 
 
-def focus(application: Application, reader: Reader, taught: Taught, question: str, **more: Any) -> Focus:
+def focus(application: Application, reader: Reader, taught: TaughtCollection, question: str, **more: Any) -> Focus:
     found = collections.load_by_id(reader, taught.id)
     return Focus(found, application.embedder.embed([question])[0], use_memory=True, **more)
 
 
 def test_movers_are_the_strongest_of_each_sentence(
-    application: Application, taught: Taught, audit: list[dict[str, Any]]
+    application: Application, taught: TaughtCollection, audit: list[dict[str, Any]]
 ) -> None:
     strength: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for row in audit:
@@ -49,7 +49,7 @@ def test_movers_are_the_strongest_of_each_sentence(
 
 
 def test_neither_no_sentences_nor_those_of_another_collection_have_movers(
-    application: Application, taught: Taught, audit: list[dict[str, Any]]
+    application: Application, taught: TaughtCollection, audit: list[dict[str, Any]]
 ) -> None:
     sentences = [row["sentence_id"] for row in audit]
     with application.database.read() as reader:
@@ -61,7 +61,7 @@ def test_neither_no_sentences_nor_those_of_another_collection_have_movers(
 
 
 def test_touched_are_sentences_with_all_their_steps_and_those_of_the_events(
-    application: Application, taught: Taught, audit: list[dict[str, Any]]
+    application: Application, taught: TaughtCollection, audit: list[dict[str, Any]]
 ) -> None:
     some = taught.events[:2]
     moved = [row for row in audit if row["channel"] in CHANNELS]
@@ -104,7 +104,9 @@ def vector_of(application: Application, question: str = "Who?") -> Any:
     return application.embedder.embed([question])[0]
 
 
-def test_near_questions_pass_the_gate_and_come_nearest_first(application: Application, taught: Taught) -> None:
+def test_near_questions_pass_the_gate_and_come_nearest_first(
+    application: Application, taught: TaughtCollection
+) -> None:
     with application.database.read() as reader:
         asked = focus(application, reader, taught, "Who was born in Warsaw?")
         every = influence_rows.list_near_questions(reader, asked, -1.0, 10)
@@ -118,7 +120,7 @@ def test_near_questions_pass_the_gate_and_come_nearest_first(application: Applic
 
 
 def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
-    application: Application, taught: Taught
+    application: Application, taught: TaughtCollection
 ) -> None:
     links = state.rows(application, taught.name, "entity_sentence")
     sentences = state.rows(application, taught.name, "sentence")
@@ -137,7 +139,9 @@ def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
         assert influence_rows.find_places(reader, asked, [entity], []) == {}
 
 
-def test_the_latest_terms_come_in_the_order_of_application(application: Application, taught: Taught) -> None:
+def test_the_latest_terms_come_in_the_order_of_application(
+    application: Application, taught: TaughtCollection
+) -> None:
     order = state.applied_order(application, taught.name)
     believed = state.prior_of(application, taught.name).of_ranking
     terms = state.rows(application, taught.name, "ranking_audit")
@@ -156,7 +160,7 @@ def test_the_latest_terms_come_in_the_order_of_application(application: Applicat
         assert (term.counted, term.contested) == (row["counted"], row["contested"])
 
 
-def test_unit_sources_are_read_with_their_credit(application: Application, taught: Taught) -> None:
+def test_unit_sources_are_read_with_their_credit(application: Application, taught: TaughtCollection) -> None:
     active = {row["event_id"] for row in state.rows(application, taught.name, "key_evidence") if row["generation"]}
     credits: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
     for row in state.rows(application, taught.name, "key_credit"):
@@ -177,7 +181,7 @@ def test_unit_sources_are_read_with_their_credit(application: Application, taugh
     assert texts == {unit: stored[unit] for unit in units}
 
 
-def test_served_keys_are_compared_by_both_vectors(application: Application, taught: Taught) -> None:
+def test_served_keys_are_compared_by_both_vectors(application: Application, taught: TaughtCollection) -> None:
     passages = list(state.passages(application, taught.name).values())
     keyed = {row["passage_id"]: row for row in state.rows(application, taught.name, "passage_key")}
     with application.database.read() as reader:

@@ -6,18 +6,18 @@ import pytest
 
 from engram.runtime.container import Application
 from engram.storage.explanations import sentence_history
-from tests.storage.conftest import Taught
+from tests.storage.conftest import TaughtCollection
 from tests.support import state
 
 
 @pytest.fixture
-def judged(application: Application, taught: Taught) -> int:
+def judged(application: Application, taught: TaughtCollection) -> int:
     """The sentence with most audit rows."""
     ids = [row["sentence_id"] for row in state.rows(application, taught.name, "memory_audit")]
     return max(set(ids), key=ids.count)
 
 
-def all_moves(application: Application, taught: Taught, sentence: int, limit: int) -> list[Any]:
+def all_moves(application: Application, taught: TaughtCollection, sentence: int, limit: int) -> list[Any]:
     """Page after page."""
     found: list[Any] = []
     with application.database.read() as reader:
@@ -29,7 +29,7 @@ def all_moves(application: Application, taught: Taught, sentence: int, limit: in
     return found
 
 
-def test_sentence_is_read_with_its_passage(application: Application, taught: Taught) -> None:
+def test_sentence_is_read_with_its_passage(application: Application, taught: TaughtCollection) -> None:
     (text, sentence), *_ = state.sentences(application, taught.name, "vistula").items()
     with application.database.read() as reader:
         found = sentence_history.sentence(reader, taught.id, sentence)
@@ -40,7 +40,7 @@ def test_sentence_is_read_with_its_passage(application: Application, taught: Tau
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_pages_of_moves_are_the_audit_in_the_order_of_application(
-    application: Application, taught: Taught, judged: int, limit: int
+    application: Application, taught: TaughtCollection, judged: int, limit: int
 ) -> None:
     place = {event: n for n, event in enumerate(state.applied_order(application, taught.name))}
     audit = [row for row in state.rows(application, taught.name, "memory_audit") if row["sentence_id"] == judged]
@@ -53,14 +53,16 @@ def test_pages_of_moves_are_the_audit_in_the_order_of_application(
     assert all((move.similarity_now is None) == (move.channel == "recall") for move in moves)
 
 
-def test_another_collection_has_no_moves_of_it(application: Application, taught: Taught, judged: int) -> None:
+def test_another_collection_has_no_moves_of_it(
+    application: Application, taught: TaughtCollection, judged: int
+) -> None:
     with application.database.read() as reader:
         assert sentence_history.moves(reader, taught.other, judged, 0, 10) == []
         assert sentence_history.supports(reader, taught.other, judged, 10) == ([], 0)
 
 
 def test_supports_come_surest_first_beside_how_many_there_are(
-    application: Application, taught: Taught, judged: int
+    application: Application, taught: TaughtCollection, judged: int
 ) -> None:
     stored = [
         row for row in state.rows(application, taught.name, "question_support") if row["sentence_id"] == judged

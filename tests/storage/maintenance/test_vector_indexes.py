@@ -6,11 +6,13 @@ from engram.runtime.container import Application
 from engram.storage.corpus import collections
 from engram.storage.maintenance import vector_indexes
 from engram.storage.maintenance.vector_indexes import TableRows
-from tests.storage.conftest import Taught
+from tests.storage.conftest import TaughtCollection
 from tests.support import state
 
 
-def test_each_collection_says_what_it_holds_of_each_table(application: Application, taught: Taught) -> None:
+def test_each_collection_says_what_it_holds_of_each_table(
+    application: Application, taught: TaughtCollection
+) -> None:
     with application.database.read() as reader:
         held = [one for one in vector_indexes.count_searched_rows(reader) if one.collection_id == taught.id]
     assert held == [

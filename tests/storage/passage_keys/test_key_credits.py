@@ -17,7 +17,7 @@ from engram.storage.passage_keys import (
 )
 from engram.storage.passage_keys.evolved_keys import Base, EvolvedKey
 from engram.storage.passage_keys.key_credits import Unit
-from tests.storage.conftest import Taught
+from tests.storage.conftest import TaughtCollection
 from tests.support import state
 
 
@@ -62,7 +62,7 @@ class TestUnits:
         assert (kept.method, kept.frequencies) == ("facet", UNITS[0].frequencies)
 
     def test_none_are_none_and_those_of_another_collection_are_not_found(
-        self, application: Application, curie: str, taught: Taught
+        self, application: Application, curie: str, taught: TaughtCollection
     ) -> None:
         target = state.collection_id(application, curie)
         with application.database.write() as writer:
@@ -74,7 +74,7 @@ class TestUnits:
 
 
 class TestMemories:
-    def test_they_are_the_best_of_what_counts(self, application: Application, taught: Taught) -> None:
+    def test_they_are_the_best_of_what_counts(self, application: Application, taught: TaughtCollection) -> None:
         passages = list(state.passages(application, taught.name).values())
         scores: dict[tuple[int, int], float] = defaultdict(float)
         credits = sorted(state.rows(application, taught.name, "key_credit"), key=lambda row: row["event_id"])
@@ -100,7 +100,9 @@ class TestMemories:
             if score == max(other for (passage, _), other in scores.items() if passage == pair[0])
         }
 
-    def test_standing_is_what_an_evolution_took_in(self, application: Application, taught: Taught) -> None:
+    def test_standing_is_what_an_evolution_took_in(
+        self, application: Application, taught: TaughtCollection
+    ) -> None:
         evidence = {row["event_id"]: row for row in state.rows(application, taught.name, "key_evidence")}
         taken = {
             (row["passage_id"], row["unit_id"])
@@ -191,7 +193,7 @@ class TestReplacedKeys:
         )
 
     def test_keys_of_another_collection_stay(
-        self, application: Application, curie: str, passages: list[int], taught: Taught
+        self, application: Application, curie: str, passages: list[int], taught: TaughtCollection
     ) -> None:
         before = state.rows(application, taught.name, "passage_key")
         theirs = [row["passage_id"] for row in before]
@@ -215,7 +217,7 @@ class TestGenerations:
             assert key_generations.get_serving_number(writer, target) == 3
 
     def test_going_back_and_forth_tells_which_passages_it_concerns(
-        self, application: Application, taught: Taught
+        self, application: Application, taught: TaughtCollection
     ) -> None:
         evidence = {
             row["event_id"]: row["generation"] for row in state.rows(application, taught.name, "key_evidence")
@@ -241,7 +243,7 @@ class UndoneError(Exception):
 
 
 def test_withdrawn_evidence_takes_its_own_credits_along_and_says_whose_they_were(
-    application: Application, taught: Taught
+    application: Application, taught: TaughtCollection
 ) -> None:
     evidence, credits = (state.rows(application, taught.name, table) for table in ("key_evidence", "key_credit"))
     first = min(row["event_id"] for row in evidence if row["generation"] == 1)
@@ -261,7 +263,7 @@ def test_withdrawn_evidence_takes_its_own_credits_along_and_says_whose_they_were
 
 
 def test_evidence_of_another_collection_is_not_withdrawn(
-    application: Application, curie: str, taught: Taught
+    application: Application, curie: str, taught: TaughtCollection
 ) -> None:
     before = {table: state.rows(application, taught.name, table) for table in ("key_evidence", "key_credit")}
     carried = [row["event_id"] for row in before["key_evidence"]]

@@ -10,7 +10,7 @@ from engram.runtime.container import Application
 from engram.storage.revocation import collection_copies, copied_log
 from engram.storage.revocation.collection_copies import Copy, Corpus
 from tests.conftest import Ingest
-from tests.storage.conftest import Taught
+from tests.storage.conftest import TaughtCollection
 from tests.support import past, state
 
 LATER = {"id": "oslo", "title": "Oslo", "text": "Oslo is the capital of Norway."}
@@ -56,7 +56,7 @@ def test_copy_at_the_creation_time_is_empty(application: Application, curie: str
     ],
 )
 def test_ids_come_page_by_page_in_their_order(
-    application: Application, taught: Taught, table: str, following: Callable[..., list[int]]
+    application: Application, taught: TaughtCollection, table: str, following: Callable[..., list[int]]
 ) -> None:
     copy = Copy(taught.id, taught.other, past.now(application))
     found: list[int] = []
@@ -67,7 +67,7 @@ def test_ids_come_page_by_page_in_their_order(
     assert found == sorted(row["id"] for row in state.rows(application, taught.name, table)) != []
 
 
-def test_verdicts_come_in_the_order_of_acceptance(application: Application, taught: Taught) -> None:
+def test_verdicts_come_in_the_order_of_acceptance(application: Application, taught: TaughtCollection) -> None:
     copy = Copy(taught.id, taught.other, past.now(application))
     with application.database.read() as reader:
         assert copied_log.events(reader, copy, 0, 100) == taught.events
@@ -75,7 +75,7 @@ def test_verdicts_come_in_the_order_of_acceptance(application: Application, taug
         assert copied_log.list_revoked_since(reader, taught.id, copy.until) == []
 
 
-def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, taught: Taught) -> None:
+def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, taught: TaughtCollection) -> None:
     name, job, until = f"copy-{uuid4().hex}", uuid4(), past.now(application)
     with application.database.write() as writer:
         assert not collection_copies.is_taken(writer, taught.id, name)

@@ -9,7 +9,7 @@ from engram.context.errors import NotFoundError
 from engram.runtime.container import Application
 from engram.storage.revocation import learned_state, revocations
 from engram.storage.revocation.revocations import StartedRevocation, VerdictFilter
-from tests.storage.conftest import Taught
+from tests.storage.conftest import TaughtCollection
 from tests.support import state
 
 DAYS = ("2026-05-01", "2026-05-02", "2026-05-03")
@@ -84,14 +84,14 @@ def test_revocation_excludes_later_verdicts(application: Application, curie: str
 
 
 def test_a_collection_without_verdicts_and_others_are_left_alone(
-    application: Application, curie: str, taught: Taught
+    application: Application, curie: str, taught: TaughtCollection
 ) -> None:
     assert begun(application, curie, VerdictFilter()) == StartedRevocation(0, 0, 0)
     assert with_status(application, taught.name, "applied") == taught.events
 
 
 def test_forgetting_counts_what_goes_and_takes_it_from_one_collection_only(
-    application: Application, curie: str, events: list[int], taught: Taught
+    application: Application, curie: str, events: list[int], taught: TaughtCollection
 ) -> None:
     target = state.collection_id(application, curie)
     held = {table: len(state.rows(application, curie, table)) for table in learned_state.TABLES}

@@ -195,7 +195,9 @@ def _content(answer: WordedAnswer) -> str:
         return _add_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
     if any(warning.type == "not-answered" for warning in answer.warnings):
         texts = [
-            (passage.passage_id, said.text) for passage in answer.retrieval.passages for said in passage.sentences
+            (passage.passage_id, sentence.text)
+            for passage in answer.retrieval.passages
+            for sentence in passage.sentences
         ]
         return _add_sources(UNWORDED, texts) if texts else NOTHING
     return NOTHING

@@ -9,7 +9,7 @@ from engram.api.facts.schemas import GraphName
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, Moment, ResponseModel
 from engram.services.facts.entity_alignment import ProposedJoin
 from engram.services.facts.fact_retraction import FactEventFilter, FactRetraction
-from engram.services.facts.graph_merge import Adopted
+from engram.services.facts.graph_merge import GraphMergeResult
 
 Kind = Literal["confirm", "contradict", "supersede", "close", "merge"]
 SHOWN = 1_000
@@ -39,7 +39,7 @@ class GraphMergeOut(BaseModel):
     joins: int = Field(description="Entities that are one there, and now here.")
 
     @classmethod
-    def from_service(cls, collection: str, adopted: Adopted) -> "GraphMergeOut":
+    def from_service(cls, collection: str, adopted: GraphMergeResult) -> "GraphMergeOut":
         """Build the response from the service's result."""
         return cls(
             collection=collection,
@@ -78,7 +78,9 @@ class FactRevokeIn(Model):
     @model_validator(mode="after")
     def _say_which(self) -> Self:
         """An empty request is more likely a slip than a wish to revoke everything."""
-        if self.all == any(said is not None for said in (self.judge, self.since, self.before, self.graph)):
+        if self.all == any(
+            condition is not None for condition in (self.judge, self.since, self.before, self.graph)
+        ):
             raise ValueError("say which by judge, graph, from or to, or else all")
         return self
 

@@ -105,11 +105,13 @@ def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -
         return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts))
     if body.extraction == BY_LLM:
         scope.need(LLM, "A language model that reads facts")
-    known = app.facts.find_earlier_statement(
+    earlier_statement = app.facts.find_earlier_statement(
         scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.request_values()
     )
-    if known is not None:  # the model is not asked twice for what counts once
-        return FactsOut.from_service(body.collection, [known], app.show.facts(scope, known.facts))
+    if earlier_statement is not None:  # the model is not asked twice for what counts once
+        return FactsOut.from_service(
+            body.collection, [earlier_statement], app.show.facts(scope, earlier_statement.facts)
+        )
     by = app.texts.choose_extraction(body.extraction, allowed=scope.is_allowed(LLM))
     read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
     _take_facts(app, scope, len(read.stated))

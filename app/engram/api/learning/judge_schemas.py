@@ -91,14 +91,14 @@ class JudgeOut(BaseModel):
     @classmethod
     def from_service(cls, view: JudgeView) -> "JudgeOut":
         """Convert a judge."""
-        known = view.known
+        judge_state = view.known
         return cls(
-            judge=known.name,
-            pending=known.pending,
-            applied=known.applied,
-            parked=known.parked,
-            revoked=known.revoked,
-            set=[NAMES[name] for name in known.settings.overrides()],
+            judge=judge_state.name,
+            pending=judge_state.pending,
+            applied=judge_state.applied,
+            parked=judge_state.parked,
+            revoked=judge_state.revoked,
+            set=[NAMES[name] for name in judge_state.settings.overrides()],
             constants=view.constants,
             standing=view.standing,
         )

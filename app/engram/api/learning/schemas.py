@@ -256,7 +256,7 @@ class RevokeIn(Model):
     @model_validator(mode="after")
     def _say_which(self) -> Self:
         """An empty request is more likely a slip than a wish to revoke everything."""
-        if self.all == any(said is not None for said in (self.judge, self.since, self.before)):
+        if self.all == any(condition is not None for condition in (self.judge, self.since, self.before)):
             raise ValueError("say which verdicts by judge, from or to, or else all")
         return self
 

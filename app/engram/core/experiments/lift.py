@@ -45,8 +45,8 @@ class Sums:
 
 def sums(values: NDArray[np.float64]) -> Sums:
     """Sum the values (n,), leaving out nan, which stands for unknown."""
-    known = values[~np.isnan(values)]
-    return Sums(len(known), float(known.sum()), float(known @ known))
+    known_values = values[~np.isnan(values)]
+    return Sums(len(known_values), float(known_values.sum()), float(known_values @ known_values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ LEAST_GAIN = 1e-9
 JUDGES = 64
 """Whose last word on one sentence for one question is kept: those who spoke first."""
 
-Said = tuple[tuple[str, int], ...]
+JudgeStatements = tuple[tuple[str, int], ...]
 """Judge and its last word (1 supported, 0 rejected), in the order in which they first spoke."""
 
 
@@ -51,7 +51,7 @@ class GainBudget:
     def spend(self, judge: str, gain: float) -> "GainBudget":
         """With one more verdict of the judge."""
         share = self.find_remaining_share(judge) * (1.0 - gain)
-        remaining = [of for of in self.kept if of[0] != judge]
+        remaining = [entry for entry in self.kept if entry[0] != judge]
         return GainBudget(self.day, tuple(sorted([*remaining, (judge, share)])) if remaining else ((judge, share),))
 
 
@@ -87,7 +87,7 @@ def compute_largest_gains(remaining_shares: Floats, shares: Floats) -> Floats:
     return np.where(gains > LEAST_GAIN, gains, 0.0)
 
 
-def is_contested(statements: Said, judge: str, target: int) -> bool:
+def is_contested(statements: JudgeStatements, judge: str, target: int) -> bool:
     """Whether a verdict goes against what other judges said of the same sentence for the same question.
 
     It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
@@ -95,18 +95,24 @@ def is_contested(statements: Said, judge: str, target: int) -> bool:
     """
     if not statements:
         return False
-    against = sum(word != target for name, word in statements if name != judge)
-    if not against:
+    opposing = sum(word != target for name, word in statements if name != judge)
+    if not opposing:
         return False
-    beside = (judge != NEWCOMERS) + sum(word == target for name, word in statements if name != judge)
-    if beside != against:
-        return beside < against
+    agreeing = (judge != NEWCOMERS) + sum(word == target for name, word in statements if name != judge)
+    if agreeing != opposing:
+        return agreeing < opposing
     first, word = statements[0]
     return first != judge and word != target
 
 
 def compute_allowed_gain(
-    budget: GainBudget, statements: Said, judge: str, target: int, *, share: float, contested_share: float
+    budget: GainBudget,
+    statements: JudgeStatements,
+    judge: str,
+    target: int,
+    *,
+    share: float,
+    contested_share: float,
 ) -> float:
     """The largest gain that a judge's caps leave a verdict.
 
@@ -120,7 +126,7 @@ def compute_allowed_gain(
     return compute_largest_gain(budget.find_remaining_share(judge), cap)
 
 
-def add_statement(statements: Said, judge: str, target: int) -> Said:
+def add_statement(statements: JudgeStatements, judge: str, target: int) -> JudgeStatements:
     """Return the statements with this judge's latest one; a new judge's is left out."""
     if judge == NEWCOMERS or (len(statements) == 1 and statements[0] == (judge, target)):
         return statements

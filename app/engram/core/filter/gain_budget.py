@@ -43,26 +43,28 @@ class GainBudgets:
         self._days = np.array([day_of[day] for day in days], dtype=np.int64)
         self._caps = verdicts.caps
         self._verdict_days = np.array([day_of[day] for day in verdicts.days], dtype=np.int64)
-        known = [(at, judge_of[judge], left) for at, own in enumerate(budgets) for judge, left in own.items()]
-        states = np.array([at for at, _, _ in known], dtype=np.int64)
+        stored_shares = [
+            (at, judge_of[judge], left) for at, own in enumerate(budgets) for judge, left in own.items()
+        ]
+        states = np.array([at for at, _, _ in stored_shares], dtype=np.int64)
         slots = np.concatenate([states, verdicts.states]) * len(judge_of)
         slots += np.array(
-            [*(judge for _, judge, _ in known), *map(judge_of.__getitem__, verdicts.judges)], dtype=np.int64
+            [*(judge for _, judge, _ in stored_shares), *map(judge_of.__getitem__, verdicts.judges)], dtype=np.int64
         )
-        found, at = np.unique(slots, return_inverse=True)
-        self._slot_states, self._slot_judges = np.divmod(found, max(len(judge_of), 1))
-        self._left = np.ones(len(found))
-        self._slot_days = np.full(len(found), NEVER)
-        self._left[at[: len(known)]] = [left for _, _, left in known]
-        self._slot_days[at[: len(known)]] = self._days[states]
-        self._verdict_slots = at[len(known) :]
+        unique_slots, at = np.unique(slots, return_inverse=True)
+        self._slot_states, self._slot_judges = np.divmod(unique_slots, max(len(judge_of), 1))
+        self._left = np.ones(len(unique_slots))
+        self._slot_days = np.full(len(unique_slots), NEVER)
+        self._left[at[: len(stored_shares)]] = [left for _, _, left in stored_shares]
+        self._slot_days[at[: len(stored_shares)]] = self._days[states]
+        self._verdict_slots = at[len(stored_shares) :]
         self._states = verdicts.states
 
     def compute_largest_gains(self, wave: Ids) -> Floats:
         """The largest gains that caps leave these verdicts, each of another state."""
         return compute_largest_gains(self._find_remaining_shares(wave), self._caps[wave])
 
-    def pull(self, wave: Ids, gains: Floats) -> None:
+    def spend(self, wave: Ids, gains: Floats) -> None:
         """Have these verdicts, each of another state, pull by these gains."""
         slots, days = self._verdict_slots[wave], self._find_days(wave)
         self._left[slots] = self._find_remaining_shares(wave) * (1.0 - gains)
@@ -84,12 +86,12 @@ class GainBudgets:
     def list_remaining_shares(self, states: Ids) -> list[dict[str, float]]:
         """Return for each state the share that each judge left on its day."""
         counts = self._slot_days == self._days[self._slot_states]
-        found: list[dict[str, float]] = [{} for _ in range(len(self._days))]
+        shares_by_state: list[dict[str, float]] = [{} for _ in range(len(self._days))]
         for state, judge, left in zip(
             self._slot_states[counts].tolist(),
             self._slot_judges[counts].tolist(),
             self._left[counts].tolist(),
             strict=True,
         ):
-            found[state][self._judge_names[judge]] = left
-        return [found[state] for state in states.tolist()]
+            shares_by_state[state][self._judge_names[judge]] = left
+        return [shares_by_state[state] for state in states.tolist()]

@@ -154,7 +154,7 @@ class LoggedVerdict:
         examined = self.examinations
         if not examined:
             return {}
-        found: dict[int, float] = {}
+        share_by_passage: dict[int, float] = {}
         for sentence, passage in holders.items():
-            found[passage] = max(examined.get(sentence, 1.0), found.get(passage, 0.0))
-        return found
+            share_by_passage[passage] = max(examined.get(sentence, 1.0), share_by_passage.get(passage, 0.0))
+        return share_by_passage

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import Said, add_statement, is_contested
+from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
 from engram.core.filter.gain_budget import GainBudgets, Ids, Verdicts
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 from engram.core.filter.state_rows import MemoryRows, SupportRows
@@ -95,8 +95,8 @@ class Directions(NamedTuple):
     rows: Ids
 
 
-def hear(
-    statements: list[Said], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
+def add_judgements(
+    statements: list[JudgeStatements], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Add judgements to what was said, and return which of them contradict other judges, (n,).
 
@@ -160,7 +160,7 @@ def move_memories(
 
 
 def move_supports(
-    supports: SupportRows, observations: Observations, statements: Sequence[Said]
+    supports: SupportRows, observations: Observations, statements: Sequence[JudgeStatements]
 ) -> tuple[SupportRows, AuditRows]:
     """Move supports by observations: see ``move_memories``.
 
@@ -252,7 +252,7 @@ def _move(
                 budgets.compute_largest_gains(wave),
             ),
         )
-        budgets.pull(wave, effect.gains)
+        budgets.spend(wave, effect.gains)
         perplexities[states] = after[wave] = effect.perplexities
         gains[wave], residuals[wave] = effect.gains, effect.residuals
     return AuditRows(

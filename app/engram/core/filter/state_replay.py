@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import Said, add_statement, is_contested
-from engram.core.filter.observations import Directions, Observations, hear, move_memories, move_supports
+from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
+from engram.core.filter.observations import Directions, Observations, add_judgements, move_memories, move_supports
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
     AUDITED,
@@ -119,7 +119,7 @@ class _SentencePaths:
     """
 
     memories: dict[tuple[Way, str], SentenceMemory]
-    statements: dict[tuple[Way, int], Said]
+    statements: dict[tuple[Way, int], JudgeStatements]
     ways: list[Way]
     corrected: dict[str, list[Audit]]
 
@@ -186,7 +186,7 @@ def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> 
         judged_paths[key] = path
         own.append(places.setdefault(key, len(places)))
     statements = [path.statements.get((way, question), ()) for (_, way, question), path in judged_paths.items()]
-    opposed = hear(
+    opposed = add_judgements(
         statements, own, [step.event.judge for step, _, _ in moves], [step.recorded.target for step, _, _ in moves]
     )
     for ((_, way, question), path), words in zip(judged_paths.items(), statements, strict=True):
@@ -226,7 +226,7 @@ def _move_supports(
     states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
     before = SupportRows.from_rows([paths[key][way] for key, way in places])
     statements = [*before.said]
-    opposed = hear(
+    opposed = add_judgements(
         statements, states, [step.event.judge for step, _ in moves], [step.recorded.target for step, _ in moves]
     )
     observations = _observations([step for step, _ in moves], states, opposed)
@@ -243,14 +243,14 @@ def _support_key(step: ReplayStep) -> tuple[int, int]:
 
 def find_opposing_events(words: Iterable[SentenceJudgement]) -> set[int]:
     """The events that go against what other judges said, by words in order of question, sentence and sequence."""
-    found: set[int] = set()
+    opposing_events: set[int] = set()
     for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
-        statements: Said = ()
+        statements: JudgeStatements = ()
         for word in of_state:
             if is_contested(statements, word.judge, word.target):
-                found.add(word.event_id)
+                opposing_events.add(word.event_id)
             statements = add_statement(statements, word.judge, word.target)
-    return found
+    return opposing_events
 
 
 def _batches(

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget, Said
+from engram.core.filter.caps import UNTOUCHED, GainBudget, JudgeStatements
 from engram.core.filter.kalman import Floats
 from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 
 Ids = NDArray[np.int64]
-Kept = Mapping[str, float]
+RemainingShares = Mapping[str, float]
 """Judge -> the share that it left of a state, see ``caps.GainBudget``."""
-_NOTHING: Kept = {}
+_NOTHING: RemainingShares = {}
 _SUPPORT_ARRAYS = (
     "question_ids",
     "sentence_ids",
@@ -43,7 +43,7 @@ class MemoryRows:
     perplexities: Floats
     update_counts: Ids
     days: Sequence[str]
-    kept: Sequence[Kept]
+    kept: Sequence[RemainingShares]
 
     @classmethod
     def from_rows(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
@@ -84,8 +84,8 @@ class SupportRows:
     update_counts: Ids
     complete: NDArray[np.bool_]
     days: Sequence[str]
-    kept: Sequence[Kept]
-    said: Sequence[Said]
+    kept: Sequence[RemainingShares]
+    said: Sequence[JudgeStatements]
     answered: Floats
     sufficiency: Floats
 
@@ -153,5 +153,5 @@ class SupportRows:
         )
 
 
-def _gain_budget(day: str, stored: Kept) -> GainBudget:
+def _gain_budget(day: str, stored: RemainingShares) -> GainBudget:
     return GainBudget(day, tuple(sorted(stored.items())))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import kalman
-from engram.core.filter.caps import UNTOUCHED, GainBudget, Said
+from engram.core.filter.caps import UNTOUCHED, GainBudget, JudgeStatements
 from engram.core.filter.kalman import Floats
 
 Vector = NDArray[np.float32]
@@ -60,7 +60,7 @@ class Support:
     update_count: int = 0
     complete: bool = False
     pulled: GainBudget = UNTOUCHED
-    said: Said = ()
+    said: JudgeStatements = ()
     answered: float = 0.0
     sufficiency: float = 0.0
 

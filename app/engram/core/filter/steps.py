@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engram.core.filter.caps import Said
+from engram.core.filter.caps import JudgeStatements
 from engram.core.filter.gain_budget import Ids
-from engram.core.filter.observations import Directions, Observations, hear, move_memories, move_supports
+from engram.core.filter.observations import Directions, Observations, add_judgements, move_memories, move_supports
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import AUDITED, CHANNELS, RECALL, TASK, AuditRows, Event, Vector
 
@@ -54,7 +54,7 @@ class BatchObservations:
     directions: Directions
     supports: SupportRows
     recalled: Observations
-    statements: Sequence[Said]
+    statements: Sequence[JudgeStatements]
     contested: frozenset[int]
 
 
@@ -150,7 +150,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
         channels=np.full(len(sentences), AUDITED.index(RECALL)),
         targets=_ids(targets),
         noise=noise / examined,
-        opposed=hear(spoken_statements, states, judges, targets),
+        opposed=add_judgements(spoken_statements, states, judges, targets),
     )
     contested = {events[at].id for at in at_event[recalled.opposed].tolist()}
     return BatchObservations(

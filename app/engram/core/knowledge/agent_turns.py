@@ -94,16 +94,16 @@ def read_turn(text: str, offered: Collection[Act] = ACTS) -> AgentTurn:
     matched = _TURN.fullmatch(text)
     if matched is None or len(tags) != 4:
         raise FormatError(_describe_mistake(text, tags))
-    act, said = _ACT_OF[matched["tag"]], " ".join(matched["said"].split())
+    act, content = _ACT_OF[matched["tag"]], " ".join(matched["said"].split())
     if act not in offered:
         offered_tags = ", ".join(f"<{TAGS[one]}>" for one in offered)
         raise FormatError(f"<{matched['tag']}> cannot be chosen now; one of {offered_tags} can")
-    if not said:
+    if not content:
         raise FormatError(f"<{matched['tag']}> is empty")
     cites: tuple[int, ...] = ()
-    if act == "answer" and (cited := _CITED.search(said)) is not None and cited.start():
-        said, cites = said[: cited.start()], tuple(int(number) for number in cited[1].split(","))
-    return AgentTurn(act, said, " ".join(matched["thought"].split()), cites)
+    if act == "answer" and (cited := _CITED.search(content)) is not None and cited.start():
+        content, cites = content[: cited.start()], tuple(int(number) for number in cited[1].split(","))
+    return AgentTurn(act, content, " ".join(matched["thought"].split()), cites)
 
 
 def format_turn(turn: AgentTurn) -> str:

@@ -141,13 +141,15 @@ def find_kind(predicates: Iterable[str]) -> str | None:
     """Return the kind of a thing by the predicates of its facts; None if they give none or several."""
     known_predicates = set(predicates)
     kinds = {"person": _PERSONS, "work": _WORKS, "place": _PLACES}
-    matching_kinds = [kind for kind, said in kinds.items() if said & known_predicates]
+    matching_kinds = [kind for kind, kind_predicates in kinds.items() if kind_predicates & known_predicates]
     return matching_kinds[0] if len(matching_kinds) == 1 else None
 
 
 def differ(one: Mapping[str, Collection[Hashable]], other: Mapping[str, Collection[Hashable]]) -> bool:
     """Whether what is told of two, predicate -> objects, cannot be told of one: two births, two fathers."""
-    return any(set(one[said]).isdisjoint(other[said]) for said in _ONE_EACH & one.keys() & other.keys())
+    return any(
+        set(one[predicate]).isdisjoint(other[predicate]) for predicate in _ONE_EACH & one.keys() & other.keys()
+    )
 
 
 def aggregate(vectors: Sequence[Vector]) -> Vector:

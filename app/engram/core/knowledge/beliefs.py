@@ -21,8 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget, add_statement, compute_allowed_gain
-from engram.core.filter.caps import Said as Words
+from engram.core.filter.caps import UNTOUCHED, GainBudget, JudgeStatements, add_statement, compute_allowed_gain
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.kalman import update_supports
 from engram.core.knowledge.claims import ALWAYS, NEVER, Claim
@@ -130,7 +129,7 @@ class _Standing:
 
     fact: Fact
     pulled: GainBudget = UNTOUCHED
-    words: Words = ()
+    words: JudgeStatements = ()
     sources: set[tuple[str, int]] = field(default_factory=set)
 
 
@@ -143,13 +142,13 @@ def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[BeliefMove]]:
     Raises:
         ValueError: a noise is out of its range.
     """
-    held = [(group, _periods(group)) for group in groups]
-    flat = [period for _, periods in held for period in periods]
-    known, moved = _observe([period.group for period in flat])
-    ended = iter(zip(flat, known, moved, strict=True))
+    periods_by_group = [(group, _periods(group)) for group in groups]
+    flat = [period for _, periods in periods_by_group for period in periods]
+    standings_by_period, moved = _observe([period.group for period in flat])
+    ended = iter(zip(flat, standings_by_period, moved, strict=True))
     facts: dict[int, Fact] = {}
     moves: list[BeliefMove] = []
-    for group, periods in held:
+    for group, periods in periods_by_group:
         before: Mapping[int, _Standing] = {}
         for period, standings, steps in (next(ended) for _ in periods):
             if period.begins:
@@ -218,19 +217,19 @@ def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
             fact.closed_at, fact.closed_reason = moment, UNSAID
 
 
-def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[BeliefMove]]]:
+def _observe(groups: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[BeliefMove]]]:
     """Return each group's facts after all its observations, and their moves, by group.
 
     All first words are applied together, then all second ones: no row of the arithmetic depends on another.
     """
-    known = [
+    standings_by_group = [
         {claim.fact_id: _Standing(Fact(claim.fact_id, held_until=claim.valid_to)) for claim in group.claims}
-        for group in held
+        for group in groups
     ]
-    moves: list[list[BeliefMove]] = [[] for _ in held]
-    for at in range(max((len(group.words) for group in held), default=0)):
+    moves: list[list[BeliefMove]] = [[] for _ in groups]
+    for at in range(max((len(group.words) for group in groups), default=0)):
         rounds: dict[float, list[tuple[int, _Standing, FactStatement, int]]] = {}
-        for place, (group, facts) in enumerate(zip(held, known, strict=True)):
+        for place, (group, facts) in enumerate(zip(groups, standings_by_group, strict=True)):
             if at < len(group.words):
                 word = group.words[at]
                 rows = [(place, facts[fact], word, y) for fact, y in _targets(group, word).items()]
@@ -238,7 +237,7 @@ def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[
         for process_noise, rows in rounds.items():
             for (place, *_), move in zip(rows, _step([row[1:] for row in rows], process_noise), strict=True):
                 moves[place].append(move)
-    return known, moves
+    return standings_by_group, moves
 
 
 def _targets(group: Group, word: FactStatement) -> dict[int, int]:
@@ -341,11 +340,11 @@ def _end(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int,
         fact = facts[claim.fact_id]
         if fact.closed_at is not None or claim.valid_to != NEVER:
             continue
-        known = [other for other in ends if other.agrees(claim) and other.valid_to > claim.valid_from]
-        if not known:
+        agreeing_ends = [other for other in ends if other.agrees(claim) and other.valid_to > claim.valid_from]
+        if not agreeing_ends:
             continue
         choose = max if claim.timeless else min
-        end = choose(known, key=lambda other: (other.valid_to, other.fact_id))
+        end = choose(agreeing_ends, key=lambda other: (other.valid_to, other.fact_id))
         again = any(other.valid_from >= end.valid_to and other.agrees(claim) for other in claims)
         if claim.timeless and again:
             continue

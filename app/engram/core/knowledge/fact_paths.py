@@ -97,16 +97,16 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
     Args:
         starts: all that the question names.
     """
-    found: dict[int, list[_Longer]] = {}
+    extensions: dict[int, list[_Longer]] = {}
     for path in paths:
-        of_start = found.setdefault(path.start, [])
+        of_start = extensions.setdefault(path.start, [])
         if not path.end:
             continue
         nodes, before = path.nodes, path.edges
         crowd = 1.0 if path.end in starts else min(1.0, (CROWD / max(1, web.crowd(path.end))) ** 0.5)
         worth = path.worth * STEP * crowd
-        for said, links in web.find_edges(path.end).items():
-            answered = path.asked | said if said else path.asked
+        for edge_terms, links in web.find_edges(path.end).items():
+            answered = path.asked | edge_terms if edge_terms else path.asked
             plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
             of_start += [
                 (
@@ -135,7 +135,7 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
             closed,
             -score,
         )
-        for of_start in found.values()
+        for of_start in extensions.values()
         for score, before, number, end, share, closed, worth, answered, path in sorted(of_start)[:most]
     ]
 

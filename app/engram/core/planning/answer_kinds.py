@@ -31,6 +31,6 @@ def has_answer_kind(question: str, text: str) -> bool:
     if _NUMBER_QUESTION.match(lowered):
         return _NUMBER.search(text) is not None
     if _PERSON_QUESTION.match(lowered):
-        known = set(re.findall(r"\w+", question))
-        return any(not set(re.findall(r"\w+", name[0])) <= known for name in _PERSON.finditer(text))
+        question_words = set(re.findall(r"\w+", question))
+        return any(not set(re.findall(r"\w+", name[0])) <= question_words for name in _PERSON.finditer(text))
     return True

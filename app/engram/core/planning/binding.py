@@ -119,7 +119,7 @@ def binds(
     relation_stems = {_stem(word) for word in content_words(triple.relation)}
     about = [{_stem(word) for word in words(one.text)} for one in sentences if is_about(one, known)]
     return (
-        max((len(relation_stems & said) / len(relation_stems) for said in about), default=0.0)
+        max((len(relation_stems & stems) / len(relation_stems) for stems in about), default=0.0)
         if relation_stems
         else 0.0
     )

@@ -36,15 +36,15 @@ def curate(candidates: Sequence[str], known_texts: Iterable[str] = ()) -> Curati
 
     A text without words says nothing and counts as exact.
     """
-    known = [_CuratedText(text) for text in known_texts]
+    seen_texts = [_CuratedText(text) for text in known_texts]
     kept: list[int] = []
     dropped: dict[int, Repeats] = {}
     for at, text in enumerate(candidates):
         curated = _CuratedText(text)
-        how = _repeats(curated, known)
+        how = _repeats(curated, seen_texts)
         if how is None:
             kept.append(at)
-            known.append(curated)
+            seen_texts.append(curated)
         else:
             dropped[at] = how
     return CurationResult(kept, dropped)
@@ -66,11 +66,11 @@ class _CuratedText:
         )
 
 
-def _repeats(candidate: _CuratedText, known: Iterable[_CuratedText]) -> Repeats | None:
+def _repeats(candidate: _CuratedText, known_texts: Iterable[_CuratedText]) -> Repeats | None:
     if not candidate.words:
         return "exact"
     repeat: Repeats | None = None
-    for other in known:
+    for other in known_texts:
         if candidate.run == other.run:
             return "exact"
         if repeat is None and _overlap(candidate, other) >= NEAR:

@@ -32,11 +32,11 @@ def order(
             takes a place whatever its score, before those that are only alike.
     """
     first = list(own[:FIRST])
-    held = {passage for passage, _ in first}
+    first_passages = {passage for passage, _ in first}
     tops: dict[int, float] = {}
-    for found in later:
-        for passage, score in found[:1]:
-            if passage not in held:
+    for ranking in later:
+        for passage, score in ranking[:1]:
+            if passage not in first_passages:
                 tops[passage] = max(score, tops.get(passage, score))
     taken: list[int] = []
     for passage in sorted(tops, key=lambda one: (one not in telling, -tops[one], one)):
@@ -49,8 +49,8 @@ def order(
                 taken.append(passage)
     best = [*(passage for passage, _ in first), *taken]
     rest: dict[int, float] = {}
-    for found in (own, *later):
-        for passage, score in found:
+    for ranking in (own, *later):
+        for passage, score in ranking:
             rest[passage] = max(score, rest.get(passage, score))
     beyond = sorted((passage for passage in rest if passage not in best), key=lambda one: (-rest[one], one))
     return [*best, *beyond]

@@ -114,30 +114,30 @@ def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
         names: in the question, as it writes them, longest first where one holds another.
     """
     text, spelled = _mask_names(question, names)
-    found: list[QuestionTriple] = []
+    question_triples: list[QuestionTriple] = []
 
     def spell(part: str) -> str:
         return " ".join(_REFERENCE.sub(lambda one: spelled[one[0]], part).split())
 
     def put(kind: str, match: re.Match[str]) -> str:
         body = match.string
-        unknown = f"⟨{len(found) + 1}⟩"
-        spelled[unknown] = f"?{len(found) + 1}"
+        unknown = f"⟨{len(question_triples) + 1}⟩"
+        spelled[unknown] = f"?{len(question_triples) + 1}"
         groups = match.groupdict()
         relation = spell(groups["relation"].strip())
         ends = (spell(groups["term"]), relation, spelled[unknown])
         if kind in ("who", "by"):
             ends = (spelled[unknown], relation, spell(groups["term"]))
-        found.append(QuestionTriple(*ends, phrase=spell(match[0]), kind=groups.get("kind")))
+        question_triples.append(QuestionTriple(*ends, phrase=spell(match[0]), kind=groups.get("kind")))
         return " ".join(f"{body[: match.start()]} {unknown} {body[match.end() :]}".split())
 
-    while len(found) < MOST_TRIPLES:
+    while len(question_triples) < MOST_TRIPLES:
         hit = _find_innermost(text)
         if hit is None or _is_whole(text, hit[1]):
             break
         text = put(*hit)
-    found += _read_triples(text, len(found), spell)
-    return found[:MOST_TRIPLES]
+    question_triples += _read_triples(text, len(question_triples), spell)
+    return question_triples[:MOST_TRIPLES]
 
 
 def _read_triples(text: str, triple_count: int, spell: Callable[[str], str]) -> list[QuestionTriple]:

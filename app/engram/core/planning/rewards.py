@@ -90,8 +90,8 @@ def share_held(gold: Collection[Hashable], memory: Collection[Hashable]) -> floa
     """
     if not gold:
         raise ValueError("there is no gold sentence")
-    held = set(memory)
-    return sum(one in held for one in set(gold)) / len(set(gold))
+    memory_set = set(memory)
+    return sum(one in memory_set for one in set(gold)) / len(set(gold))
 
 
 def precision(gold: Collection[Hashable], memory: Collection[Hashable]) -> float:
@@ -111,20 +111,20 @@ def path_reward_by_gold(gold: Collection[Hashable], memory: Collection[Hashable]
     return (share_held(gold, memory) + precision(gold, memory)) / 2
 
 
-def outcome_reward_by_gold(answer_f1: float, held: float, weight: float = 0.5) -> float:
+def outcome_reward_by_gold(answer_f1: float, gold_share: float, weight: float = 0.5) -> float:
     """R_o without a model, in [0, 1]: the answer's token F1, and how much of the gold evidence was found.
 
     Args:
         answer_f1: with the accepted answer that it is best by: agreement.
-        held: ``share_held`` at the end: completeness.
+        gold_share: ``share_held`` at the end: completeness.
         weight: of the first, in [0, 1].
 
     Raises:
         ValueError: an argument is not in [0, 1].
     """
-    if not all(0.0 <= value <= 1.0 for value in (answer_f1, held, weight)):
+    if not all(0.0 <= value <= 1.0 for value in (answer_f1, gold_share, weight)):
         raise ValueError("F1, share and weight lie in [0, 1]")
-    return weight * answer_f1 + (1.0 - weight) * held
+    return weight * answer_f1 + (1.0 - weight) * gold_share
 
 
 def _mean(grades: Mapping[str, str], criteria: Sequence[str]) -> float:

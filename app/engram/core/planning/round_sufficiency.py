@@ -58,15 +58,15 @@ def observe_verdict(
         noise: R of the verdict.
         known: whether it is known of every sentence that it speaks of in which passage it is.
     """
-    targets, held, said = list(named), set[int](), list[WeightObservation]()
+    targets, found_passages, observations = list(named), set[int](), list[WeightObservation]()
     for judged in verdict.rounds:
-        held |= set(judged.found)
+        found_passages |= set(judged.found)
         if len(judged.features) != len(prior.mean):
             continue  # one that teaches nothing, or of a version with other features
-        enough = verdict_outcome(verdict, targets, held, known=known)
+        enough = verdict_outcome(verdict, targets, found_passages, known=known)
         if enough is not None:
-            said.append(observe(np.array(judged.features), enough, prior, noise))
-    return _mean(said) if said else None
+            observations.append(observe(np.array(judged.features), enough, prior, noise))
+    return _mean(observations) if observations else None
 
 
 def _mean(observations: Sequence[WeightObservation]) -> WeightObservation:

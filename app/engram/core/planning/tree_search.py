@@ -302,11 +302,11 @@ def from_data(data: Mapping[str, Any], state: Callable[[Any], StateT]) -> Tree[S
 
 def _open(tree: Tree[StateT]) -> frozenset[int]:
     """Nodes at or below which an action is untried. A child's id is above its parent's, so one pass is enough."""
-    found: set[int] = set()
+    open_nodes: set[int] = set()
     for node in reversed(tree.nodes):
-        if node.untried or any(child in found for child in node.children):
-            found.add(node.id)
-    return frozenset(found)
+        if node.untried or any(child in open_nodes for child in node.children):
+            open_nodes.add(node.id)
+    return frozenset(open_nodes)
 
 
 def _descend(

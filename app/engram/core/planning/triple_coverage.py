@@ -51,11 +51,11 @@ def triple_coverage(
     parts: dict[tuple[str, ...], bool] = {}
     missing = []
     for triple in triples:
-        known = fill_unknowns(triple.known, values)
-        is_known = not open_unknowns(known)
-        named = is_known and any(f" {' '.join(words(known))} " in run for run in runs)
+        known_end = fill_unknowns(triple.known, values)
+        is_known = not open_unknowns(known_end)
+        named = is_known and any(f" {' '.join(words(known_end))} " in run for run in runs)
         if triple.unknown == ANSWER:
-            is_covered = answered or (is_known and binds(triple, known, pool) >= ANSWERED)
+            is_covered = answered or (is_known and binds(triple, known_end, pool) >= ANSWERED)
             parts["answer", *triple.ends] = is_covered
         else:
             is_covered = triple.unknown in values

@@ -125,8 +125,8 @@ def gaps(question: Floats, sentences: Floats) -> Floats:
     residual = question - (sentences @ question)[:, None] * sentences
     size = np.linalg.norm(residual, axis=1)
     has_gap = size > NO_GAP
-    found: Floats = residual[has_gap] / size[has_gap, None]
-    return found
+    directions: Floats = residual[has_gap] / size[has_gap, None]
+    return directions
 
 
 def compute_evidence_probabilities(scores: Floats) -> Floats:
@@ -160,15 +160,16 @@ def _links(
 ) -> Floats:
     """Return the link features of one member, (n, len(LINKS))."""
     own, title, words = named.named[place], named.titled[place], shared_words.said[place]
-    held = np.flatnonzero(own)  # of all entities a passage names few, and only those can be shared with it
-    both = np.where(named.named[:, held], named.rarity[held], 0.0)
+    # Of all entities a passage names few, and only those can be shared with it.
+    named_entities = np.flatnonzero(own)
+    both = np.where(named.named[:, named_entities], named.rarity[named_entities], 0.0)
     along, across = float(pointed.sentences[at]), pointed.across[at]
     return np.column_stack(
         [
-            named.titled[:, held].any(axis=1),
+            named.titled[:, named_entities].any(axis=1),
             named.named[:, title].any(axis=1),
             both.max(axis=1, initial=0.0),
-            both[:, ~named.asked[held]].max(axis=1, initial=0.0),
+            both[:, ~named.asked[named_entities]].max(axis=1, initial=0.0),
             _share(named.named & ~own & named.asked, np.where(named.asked, named.rarity, 0.0)),
             _share(shared_words.said & ~words, shared_words.weight),
             (pointed.keys - along * across) / np.sqrt(max(1.0 - along * along, 1e-6)),
@@ -177,10 +178,10 @@ def _links(
     )
 
 
-def _share(held: Flags, weight: Floats) -> Floats:
+def _share(flags: Flags, weight: Floats) -> Floats:
     """Return the share of the whole weight that each row holds, (n,); 0 where there is none."""
     total = weight.sum()
-    return np.asarray(held @ weight / total if total > 0 else np.zeros(len(held)))
+    return np.asarray(flags @ weight / total if total > 0 else np.zeros(len(flags)))
 
 
 def look(pool: CandidatePool, standing: Floats) -> Floats:

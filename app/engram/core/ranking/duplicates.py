@@ -118,9 +118,9 @@ def find_similar_pairs(passages: NDArray[np.int64], terms: NDArray[np.int64]) ->
         passages, terms: a row for each term of each passage, (n,).
     """
     ids = np.unique(passages)
-    held = np.zeros((len(ids), BUCKETS), dtype=bool)
-    held[np.searchsorted(ids, passages), terms % BUCKETS] = True
-    bits = np.packbits(held, axis=1).view(np.uint64)
+    has_bucket = np.zeros((len(ids), BUCKETS), dtype=bool)
+    has_bucket[np.searchsorted(ids, passages), terms % BUCKETS] = True
+    bits = np.packbits(has_bucket, axis=1).view(np.uint64)
     sizes = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
     shared = np.zeros((len(ids), len(ids)), dtype=np.int64)
     for column in bits.T:  # one by one: together they would take 256 bytes for each pair
@@ -144,13 +144,13 @@ def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: M
         if all(passage in place and passage in texts for passage in pair):
             first, second = sorted(pair, key=place.__getitem__)
             better.setdefault(second, []).append(first)
-    found: dict[int, int] = {}
+    stand_in_by_passage: dict[int, int] = {}
     for passage in sorted(better, key=place.__getitem__):
-        standing = (one for one in sorted(better[passage], key=place.__getitem__) if one not in found)
+        standing = (one for one in sorted(better[passage], key=place.__getitem__) if one not in stand_in_by_passage)
         match = next((one for one in standing if is_duplicate(texts[one], texts[passage])), None)
         if match is not None:
-            found[passage] = match
-    return found
+            stand_in_by_passage[passage] = match
+    return stand_in_by_passage
 
 
 def merge_duplicates(reach: HopReach, standing: Mapping[int, int]) -> HopReach:

@@ -178,7 +178,7 @@ def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> lis
     Args:
         prior: where the likelihood is linearised.
     """
-    found: list[WeightObservation | None] = [None] * len(comparisons)
+    observations: list[WeightObservation | None] = [None] * len(comparisons)
     alike: dict[int, list[int]] = {}
     for at, one in enumerate(comparisons):
         chosen = int(one.supported.sum())
@@ -188,8 +188,8 @@ def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> lis
         for start in range(0, len(places), TOGETHER):
             some = places[start : start + TOGETHER]
             for at, observation in zip(some, _observe([comparisons[at] for at in some], size, prior), strict=True):
-                found[at] = observation
-    return found
+                observations[at] = observation
+    return observations
 
 
 def _observe(comparisons: Sequence[CandidateComparison], size: int, prior: Prior) -> Iterator[WeightObservation]:

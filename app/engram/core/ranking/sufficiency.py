@@ -160,8 +160,8 @@ def compute_word_coverage(
         absent: weight of the words that no candidate has.
     """
     total = math.fsum(every.values()) + absent
-    held = {word for of_passage in words for word in of_passage}
-    return math.fsum(every[word] for word in held) / total if total > 0 else 1.0
+    passage_words = {word for of_passage in words for word in of_passage}
+    return math.fsum(every[word] for word in passage_words) / total if total > 0 else 1.0
 
 
 def probability(features: Floats, weights: Floats) -> float:

@@ -48,10 +48,10 @@ def fit(corpora: Sequence[Sequence[JudgedQuestion]], ridge: float, verdicts: flo
         if float(gradient @ step) < TOLERANCE:
             return Prior(mean, verdicts * curvature)
         scale = 1.0
-        while (found := _objective(stacks, mean + scale * step, ridge))[0] < objective and scale > TOLERANCE:
+        while (trial := _objective(stacks, mean + scale * step, ridge))[0] < objective and scale > TOLERANCE:
             scale /= 2.0
         mean = mean + scale * step
-        objective, gradient, curvature = found
+        objective, gradient, curvature = trial
     raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
 
 

@@ -122,7 +122,7 @@ def find_time_expressions(text: str) -> tuple[TimeExpression, ...]:
     if hint is None:
         return ()
     points = list(_points(text, max(0, hint.start() - 40)))
-    found: list[TimeExpression] = []
+    expressions: list[TimeExpression] = []
     index = 0
     while index < len(points):
         point = points[index]
@@ -133,11 +133,11 @@ def find_time_expressions(text: str) -> tuple[TimeExpression, ...]:
             between = text[point.last : last.first]
             framed = prefix is not None and prefix.group("frame") is not None
             if _RANGE.fullmatch(between) or (framed and _AND.fullmatch(between)):
-                found.append(TimeExpression(text[first : last.last], point.start, last.end))
+                expressions.append(TimeExpression(text[first : last.last], point.start, last.end))
                 index += 1
                 continue
-        found.append(_direct_point(text, point, prefix))
-    return tuple(found)
+        expressions.append(_direct_point(text, point, prefix))
+    return tuple(expressions)
 
 
 def time_constraint(text: str) -> TimeExpression | None:

@@ -16,11 +16,11 @@ LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.
 
 def machine_bytes(limits: Sequence[Path] = LIMITS) -> int:
     """Memory that this process may use: the machine's, or its container's if that is less."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    byte_limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for limit in limits:
         with contextlib.suppress(OSError, ValueError):
-            found.append(int(limit.read_text().strip()))
-    return min(found)
+            byte_limits.append(int(limit.read_text().strip()))
+    return min(byte_limits)
 
 
 def compute_cache_mb(machine: int) -> int:

@@ -27,7 +27,7 @@ class _Call:
         self.vectors: Vectors | None = None
 
 
-class Gather:
+class BatchGatherer:
     """Calls of ``encode`` from several threads, gathered."""
 
     def __init__(self, encode: Callable[[Sequence[str]], Vectors]) -> None:

@@ -16,7 +16,7 @@ from engram.providers.embedder.int8_weights import BLOCK, round_weights
 from engram.providers.embedder.onnx_messages import FLOAT, INT8, INT64, UINT8, OnnxNode, Tensor, model
 from engram.providers.embedder.precisions import Precision
 
-Given = NDArray[Any]
+WeightArray = NDArray[Any]
 """Weights in single precision or in whole numbers of eight bits."""
 Array = NDArray[np.float32] | NDArray[np.int64]
 
@@ -78,7 +78,7 @@ def can_write(shape: Shape, names: frozenset[str]) -> bool:
 
 def write(
     shape: Shape, weights: Mapping[str, NDArray[np.float32]], pooling: str, precision: Precision = "float32"
-) -> tuple[bytes, dict[str, Given]]:
+) -> tuple[bytes, dict[str, WeightArray]]:
     """The graph from token ids and mask (b, t), int64, to unit vectors (b, d), and the weights to give it by name.
 
     ``pooling`` is "mean" over the tokens of the mask, or "cls", the first token. Every row of the mask must have a
@@ -86,7 +86,7 @@ def write(
     """
     graph = BertGraph(shape, weights, precision)
     graph.encode(pooling)
-    return graph.written(), graph.given
+    return graph.serialize(), graph.initializers
 
 
 class BertGraph:
@@ -107,7 +107,7 @@ class BertGraph:
         self._weights = weights
         self._precision = precision
         self.nodes: list[OnnxNode] = []
-        self.given: dict[str, Given] = {}
+        self.initializers: dict[str, WeightArray] = {}
         self.constants: dict[str, Array] = {}
 
     def encode(self, pooling: str) -> None:
@@ -118,7 +118,7 @@ class BertGraph:
             tokens = self.layer(f"encoder.layer.{layer}", tokens, bias)
         self.pooled(tokens, pooling)
 
-    def written(self, more: Mapping[str, int] = MappingProxyType({})) -> bytes:
+    def serialize(self, more: Mapping[str, int] = MappingProxyType({})) -> bytes:
         """The graph as an ONNX model.
 
         Args:
@@ -131,7 +131,9 @@ class BertGraph:
                 Tensor("embedding", FLOAT, ("batch", self._shape.width)),
                 *(Tensor(name, FLOAT, ("batch", "tokens", width)) for name, width in more.items()),
             ],
-            initializers=[Tensor(name, _KINDS[array.dtype], array.shape) for name, array in self.given.items()],
+            initializers=[
+                Tensor(name, _KINDS[array.dtype], array.shape) for name, array in self.initializers.items()
+            ],
             constants=self.constants,
         )
 
@@ -218,10 +220,10 @@ class BertGraph:
         """x Wᵀ of weights in eight bits, (n, k), and of inputs that are rounded alike (accuracy level 4)."""
         numbers, scales = round_weights(weights)
         outputs, inputs = weights.shape
-        given = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
+        tensors = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
         attributes = {"N": outputs, "K": inputs, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
         result = f"MatMulNBits.{len(self.nodes)}"
-        self.nodes.append(OnnxNode("MatMulNBits", given, [result], attributes, domain="com.microsoft"))
+        self.nodes.append(OnnxNode("MatMulNBits", tensors, [result], attributes, domain="com.microsoft"))
         return result
 
     def _norm(self, name: str, values: str) -> str:
@@ -243,8 +245,8 @@ class BertGraph:
         self.nodes.append(OnnxNode(operator, inputs, [result], attributes))
         return result
 
-    def _give(self, name: str, array: Given) -> str:
-        self.given[name] = np.ascontiguousarray(array)
+    def _give(self, name: str, array: WeightArray) -> str:
+        self.initializers[name] = np.ascontiguousarray(array)
         return name
 
     def _whole(self, *values: int) -> str:

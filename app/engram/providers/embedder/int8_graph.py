@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.providers.embedder.activation_ranges import ActivationRanges
-from engram.providers.embedder.bert_graph import EMBEDDINGS, BertGraph, Given, Shape
+from engram.providers.embedder.bert_graph import EMBEDDINGS, BertGraph, Shape, WeightArray
 from engram.providers.embedder.onnx_messages import OnnxNode
 from engram.providers.embedder.row_quantisation import quantised_weights, smoothing_factors
 
@@ -41,7 +41,7 @@ def write(
     ranges: ActivationRanges,
     *,
     signed_weights: bool,
-) -> tuple[bytes, dict[str, Given]]:
+) -> tuple[bytes, dict[str, WeightArray]]:
     """Write the graph from token ids and mask (b, t), int64, to unit vectors (b, d), and the weights to give it.
 
     Args:
@@ -56,7 +56,7 @@ def write(
     """
     graph = Int8Graph(shape, weights, ranges, signed_weights=signed_weights)
     graph.encode(pooling)
-    return graph.written(), graph.given
+    return graph.serialize(), graph.initializers
 
 
 class Int8Graph(BertGraph):

@@ -101,12 +101,12 @@ def _open_written_session(
     weights = {name: array.astype(np.float32, copy=False) for name, array in load_file(file).items()}
     options = _options(threads)
     try:
-        graph, given = _written_graph(folder, shape, weights, precision)
+        graph, initializers = _build_graph(folder, shape, weights, precision)
     except ValueError as error:
         raise ConfigurationError(f"{file} does not fit the configuration beside it: {error}.") from error
     # Copied when the session is made, so the arrays can go.
     options.add_external_initializers(
-        list(given), list(map(onnxruntime.OrtValue.ortvalue_from_numpy, given.values()))
+        list(initializers), list(map(onnxruntime.OrtValue.ortvalue_from_numpy, initializers.values()))
     )
     try:
         return onnxruntime.InferenceSession(graph, options, providers=PROVIDERS)
@@ -114,9 +114,9 @@ def _open_written_session(
         raise ConfigurationError(f"{file} does not fit the configuration beside it: {error}") from error
 
 
-def _written_graph(
+def _build_graph(
     folder: ModelFolder, shape: bert_graph.Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision
-) -> tuple[bytes, dict[str, bert_graph.Given]]:
+) -> tuple[bytes, dict[str, bert_graph.WeightArray]]:
     if precision != "dynamic-int8":
         return bert_graph.write(shape, weights, folder.pooling[0], precision)
     ranges = known_ranges(folder.fingerprint)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engram.context import deadline
-from engram.providers.embedder.batch_gathering import Gather
+from engram.providers.embedder.batch_gathering import BatchGatherer
 from engram.providers.embedder.model_folder import ModelFolder
 
 Encoder = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
@@ -111,7 +111,7 @@ class WindowedEmbedder:
         self._size = folder.window - len(self._prefix) - len(self._suffix)
         self._tokens_read = 0
         self._lock = threading.Lock()
-        self._gather = Gather(self._embed)
+        self._gather = BatchGatherer(self._embed)
         self.dimension = int(self._encode_batch([np.array([self._pad_token])]).shape[1])
 
     @property

@@ -67,15 +67,15 @@ def facts_by_model(
 
 def pieces(sentences: Sequence[SentenceAnalysis]) -> list[tuple[int, Sequence[SentenceAnalysis]]]:
     """A long passage in pieces that one request holds, each with the place of its first sentence."""
-    found: list[tuple[int, Sequence[SentenceAnalysis]]] = []
+    finished: list[tuple[int, Sequence[SentenceAnalysis]]] = []
     first = room = 0
     for at, sentence in enumerate(sentences):
         room -= len(quote(sentence.text)) + _NUMBERED
         if room < 0:
             if at > first:
-                found.append((first, sentences[first:at]))
+                finished.append((first, sentences[first:at]))
             first, room = at, MAX_EVIDENCE_CHARACTERS - len(quote(sentence.text)) - _NUMBERED
-    return [*found, (first, sentences[first:])] if sentences else []
+    return [*finished, (first, sentences[first:])] if sentences else []
 
 
 def convert_relation(relation: Relation, sentence: str, ordinal: int) -> Triple:
@@ -94,18 +94,18 @@ def _is_borne(relation: Relation, title: str | None, texts: Sequence[str], place
 
 def _kind(thing: str) -> Kind:
     """Classify an object: a date or a number if it has nothing else."""
-    found = find_time_expressions(thing)
-    if found and found[0].text == thing:
+    expressions = find_time_expressions(thing)
+    if expressions and expressions[0].text == thing:
         return "date"
     return "number" if thing[:1].isdigit() and thing.replace(",", "").replace(".", "").isdigit() else "entity"
 
 
 def _days(sentence: str, thing: str) -> tuple[int | None, int | None]:
     """The days that the sentence speaks of, where it names one time: of more nobody knows which is this fact's."""
-    found = [expression for expression in find_time_expressions(sentence) if expression.text not in thing]
-    if len(found) != 1:
+    expressions = [expression for expression in find_time_expressions(sentence) if expression.text not in thing]
+    if len(expressions) != 1:
         return None, None
-    start, end = found[0].start, found[0].end
+    start, end = expressions[0].start, expressions[0].end
     return (
         start.toordinal() if start is not None else None,
         end.toordinal() if end is not None else None,

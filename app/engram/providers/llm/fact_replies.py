@@ -87,17 +87,17 @@ def read_relations(text: str, entities: Sequence[str], ids: Sequence[int]) -> li
     Raises:
         UnusableReplyError: a fact names what is not in the list, or a sentence that there is not.
     """
-    known = {entity.casefold(): entity for entity in entities}
+    entity_by_name = {entity.casefold(): entity for entity in entities}
     facts: dict[Relation, None] = {}
     for fact in read(RelationsReply, text).facts[:MOST_RELATIONS]:
         for part, name in (("subject", fact.subject), ("object", fact.object)):
-            if name.casefold() not in known:
+            if name.casefold() not in entity_by_name:
                 raise UnusableReplyError(f"facts: a {part} is not in the list of names")
         if not 1 <= fact.sentence <= len(ids):
             raise UnusableReplyError(
                 f"facts: {fact.sentence} is not a sentence number, they run from 1 to {len(ids)}"
             )
-        subject, thing = known[fact.subject.casefold()], known[fact.object.casefold()]
+        subject, thing = entity_by_name[fact.subject.casefold()], entity_by_name[fact.object.casefold()]
         if subject != thing:
             facts[Relation(subject, _predicate(fact.relation), thing, ids[fact.sentence - 1])] = None
     return list(facts)
@@ -119,12 +119,12 @@ def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correctio
             f"remove: {unknown[0]} is not the number of a fact, they run from 1 to {len(facts)}"
         )
     correction_words = set(words(correction))
-    known = correction_words.union(*(words(f"{subject} {thing}") for subject, _, thing in facts))
+    known_words = correction_words.union(*(words(f"{subject} {thing}") for subject, _, thing in facts))
     added = [
         Relation(fact.subject, _predicate(fact.relation), fact.object, None)
         for fact in reply.add[:MOST_RELATIONS]
         if _contains_end(fact.subject, fact.object, correction_words)
-        and {*words(fact.subject), *words(fact.object)} <= known
+        and {*words(fact.subject), *words(fact.object)} <= known_words
     ]
     removed = [
         number - 1

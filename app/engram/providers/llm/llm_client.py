@@ -239,13 +239,13 @@ class Llm:
         evidence = prompts.number_sentences(enumerate(sentences))
         messages = prompts.entities(title, evidence)
         source = " ".join([title or "", *sentences])
-        found = self.ask(
+        entities = self.ask(
             "entities",
             messages,
             lambda reply: fact_replies.read_entities(reply, source),
             fact_replies.EntitiesReply,
         )
-        return replies.select_distinct([*([title.strip()] if title else []), *found])
+        return replies.select_distinct([*([title.strip()] if title else []), *entities])
 
     def extract_relations(
         self, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]
@@ -387,8 +387,8 @@ class Llm:
         status = received.status_code
         if status == 429 or status >= 500:
             wait = replies.retry_after_seconds(received.headers)
-            told = "" if wait is None else f", to be tried again in {wait:.0f} s"
-            raise _TransientError(replies.describe_failure(status, bytes(body), self._api_key) + told, wait)
+            wait_note = "" if wait is None else f", to be tried again in {wait:.0f} s"
+            raise _TransientError(replies.describe_failure(status, bytes(body), self._api_key) + wait_note, wait)
         return status, bytes(body)
 
     def _may_retry(self, error: BaseException) -> bool:

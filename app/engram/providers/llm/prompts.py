@@ -211,12 +211,12 @@ def _format_title(title: str | None) -> dict[str, str]:
 
 def ask_again(messages: Sequence[Message], reply: str, problem: str, form: str = JSON_FORM) -> list[Message]:
     """Extend the conversation by the unusable ``reply``, what is wrong with it and what was to be replied."""
-    said = [{"role": "assistant", "content": reply[:MAX_QUOTE_CHARACTERS]}] if reply.strip() else []
+    earlier_reply = [{"role": "assistant", "content": reply[:MAX_QUOTE_CHARACTERS]}] if reply.strip() else []
     request = (
         f"That reply cannot be used ({problem}). "
         f"Reply again with only {form} described at the beginning, in that exact form."
     )
-    return [*messages, *said, {"role": "user", "content": request}]
+    return [*messages, *earlier_reply, {"role": "user", "content": request}]
 
 
 def conversation(system: str, parts: Mapping[str, str]) -> list[Message]:

@@ -155,12 +155,12 @@ def read_split(text: str) -> list[QuestionTriple]:
         UnusableReplyError: one has none, or none asks for the answer.
     """
     facts = read(SplitReply, text).triples[:MOST_TRIPLES]
-    found = [QuestionTriple(one.subject, one.relation, one.object, one.question) for one in facts]
-    if not all(_MARK.fullmatch(triple.unknown) for triple in found):
+    triples = [QuestionTriple(one.subject, one.relation, one.object, one.question) for one in facts]
+    if not all(_MARK.fullmatch(triple.unknown) for triple in triples):
         raise UnusableReplyError("triples: each has a subject or an object that is a mark such as ?1")
-    if not any(ANSWER in (triple.subject, triple.object) for triple in found):
+    if not any(ANSWER in (triple.subject, triple.object) for triple in triples):
         raise UnusableReplyError("triples: one of them has ? for what the question asks for")
-    return found
+    return triples
 
 
 def read_gaps(text: str, ids: Sequence[int]) -> Gaps:
@@ -179,14 +179,14 @@ def read_gaps(text: str, ids: Sequence[int]) -> Gaps:
 def read_kept(text: str, ids: Sequence[int]) -> SelectedSentences:
     """Read what to keep; sentences of a contradiction are kept as well."""
     reply = read(SelectionReply, text)
-    found = []
+    contradictions = []
     for one in reply.contradictions:
         cites, borne_by = to_ids("cited", one.cited, ids), to_ids("borne_by", one.borne_by, ids)
         if not set(borne_by) <= set(cites):
             raise UnusableReplyError("borne_by: names sentences that are not among those cited")
-        found.append(Contradiction(cites, one.about, borne_by))
-    kept = [*to_ids("kept", reply.kept, ids), *(sentence for one in found for sentence in one.cites)]
-    return SelectedSentences(tuple(dict.fromkeys(kept)), tuple(found))
+        contradictions.append(Contradiction(cites, one.about, borne_by))
+    kept = [*to_ids("kept", reply.kept, ids), *(sentence for one in contradictions for sentence in one.cites)]
+    return SelectedSentences(tuple(dict.fromkeys(kept)), tuple(contradictions))
 
 
 def read_notes(text: str, ids: Sequence[int]) -> list[NotedFinding]:
@@ -212,7 +212,7 @@ def read_step(text: str) -> NextStep:
 
 def read_queries(text: str) -> list[str]:
     """Read the queries, one at least."""
-    found = select_distinct(read(QueriesReply, text).queries)
-    if not found:
+    queries = select_distinct(read(QueriesReply, text).queries)
+    if not queries:
         raise UnusableReplyError("queries: at least one is needed")
-    return found[:MOST_QUERIES]
+    return queries[:MOST_QUERIES]

@@ -19,7 +19,7 @@ from engram.providers.llm.replies import (
     to_ids,
 )
 
-Checked = Literal["correct", "partial", "incorrect", "unsupported"]
+RefinementVerdict = Literal["correct", "partial", "incorrect", "unsupported"]
 _Graded = Annotated[Grade, BeforeValidator(convert_to_lower_case)]
 
 
@@ -35,7 +35,7 @@ class DerivedFinding:
 class Refined:
     """An answer that was checked, as it should be; ``verdict`` is on the one before."""
 
-    verdict: Checked
+    verdict: RefinementVerdict
     text: str
     cited: tuple[int, ...]
 
@@ -57,7 +57,7 @@ class RefinedReply(Reply):
     """An answer that was checked."""
 
     reasoned: ClassVar[bool] = True
-    verdict: Annotated[Checked, BeforeValidator(convert_to_lower_case)]
+    verdict: Annotated[RefinementVerdict, BeforeValidator(convert_to_lower_case)]
     answer: Annotated[Line, Field(max_length=2_000)]
     cited: list[Number]
 

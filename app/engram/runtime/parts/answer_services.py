@@ -7,13 +7,13 @@ from engram.config.settings import Settings
 from engram.runtime.models import Models
 from engram.runtime.parts.auth_services import AuthServices
 from engram.runtime.parts.retrieval_services import RetrievalServices
-from engram.services.answers.reranking import RerankService
+from engram.services.answers.reranking import RerankingService
 from engram.services.answers.worded_answer import AnswerService
-from engram.services.experiments.arm_comparison import CompareService
+from engram.services.experiments.arm_comparison import ComparisonService
 from engram.services.experiments.experiment_arms import ServingService
 from engram.services.experiments.measured_lift import LiftService
 from engram.services.explanations.verdict_influence import Influences
-from engram.services.queries.query_service import AskService
+from engram.services.queries.query_service import QueryService
 from engram.storage.database import Database
 
 
@@ -28,11 +28,11 @@ class AnswerServices:
     retrieval: RetrievalServices
 
     @cached_property
-    def ask(self) -> AskService:
+    def ask(self) -> QueryService:
         """Answers to queries under given arms."""
         settings = self.settings
         influences = Influences(self.models.priors, settings.question_memory_threshold)
-        return AskService(
+        return QueryService(
             self.database,
             self.auth.reads,
             self.retrieval.retrieve,
@@ -51,9 +51,9 @@ class AnswerServices:
         return LiftService(self.database, generation_threshold=self.settings.passage_key_generation_threshold)
 
     @cached_property
-    def compare(self) -> CompareService:
+    def compare(self) -> ComparisonService:
         """Comparison of one query under two arms."""
-        return CompareService(self.auth.reads, self.retrieval.retrieve)
+        return ComparisonService(self.auth.reads, self.retrieval.retrieve)
 
     @cached_property
     def answer(self) -> AnswerService:
@@ -61,6 +61,6 @@ class AnswerServices:
         return AnswerService(self.serving, self.models.llm, threshold=self.settings.sufficiency_threshold)
 
     @cached_property
-    def rerank(self) -> RerankService:
+    def rerank(self) -> RerankingService:
         """Ranking of texts that callers bring."""
-        return RerankService(self.database, self.models.encoder, self.serving)
+        return RerankingService(self.database, self.models.encoder, self.serving)

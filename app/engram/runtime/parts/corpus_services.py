@@ -12,7 +12,7 @@ from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_intake import IngestService
-from engram.services.maintenance.reembedding import ReembedService
+from engram.services.maintenance.reembedding import ReembeddingService
 from engram.services.passage_keys.rekey import RekeyService
 from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.database import Database
@@ -77,9 +77,9 @@ class CorpusServices:
         )
 
     @cached_property
-    def reembed(self) -> ReembedService:
+    def reembed(self) -> ReembeddingService:
         """Change of encoder."""
-        return ReembedService(
+        return ReembeddingService(
             self.database,
             self.models.encoder,
             batch_size=self.settings.ingest_batch_size,

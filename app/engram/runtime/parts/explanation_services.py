@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engram.runtime.models import Models
-from engram.services.explanations.learning_overview import LearnedService
-from engram.services.explanations.sentence_explanations import ExplainService
+from engram.services.explanations.learning_overview import LearningOverviewService
+from engram.services.explanations.sentence_explanations import ExplanationService
 from engram.storage.database import Database
 
 
@@ -17,11 +17,11 @@ class ExplanationServices:
     models: Models
 
     @cached_property
-    def explain(self) -> ExplainService:
+    def explain(self) -> ExplanationService:
         """Explanations of sentences."""
-        return ExplainService(self.database, self.models.encoder)
+        return ExplanationService(self.database, self.models.encoder)
 
     @cached_property
-    def learned(self) -> LearnedService:
+    def learned(self) -> LearningOverviewService:
         """Overview of learned state."""
-        return LearnedService(self.database)
+        return LearningOverviewService(self.database)

@@ -5,14 +5,14 @@ from functools import cached_property
 
 from engram.config.settings import Settings
 from engram.runtime.models import Models
-from engram.services.facts.entity_alignment import AlignService
-from engram.services.facts.entity_merge import JoinService
-from engram.services.facts.fact_instructions import InstructService
-from engram.services.facts.fact_retraction import WithdrawService
+from engram.services.facts.entity_alignment import AlignmentService
+from engram.services.facts.entity_merge import EntityMergeService
+from engram.services.facts.fact_instructions import InstructionService
+from engram.services.facts.fact_retraction import RetractionService
 from engram.services.facts.fact_search import FactSearch
 from engram.services.facts.fact_service import FactsService
-from engram.services.facts.fact_views import ShowService
-from engram.services.facts.graph_merge import AdoptService
+from engram.services.facts.fact_views import FactViewService
+from engram.services.facts.graph_merge import GraphMergeService
 from engram.services.facts.predicate_service import PredicatesService
 from engram.services.facts.text_facts import TextService
 from engram.storage.database import Database
@@ -42,29 +42,29 @@ class FactServices:
         return FactSearch(self.database)
 
     @cached_property
-    def show(self) -> ShowService:
+    def show(self) -> FactViewService:
         """Views of facts and their entities."""
-        return ShowService(self.database)
+        return FactViewService(self.database)
 
     @cached_property
-    def join(self) -> JoinService:
+    def join(self) -> EntityMergeService:
         """Merges and splits of fact entities."""
-        return JoinService(self.database, self.models.noise)
+        return EntityMergeService(self.database, self.models.noise)
 
     @cached_property
-    def align(self) -> AlignService:
+    def align(self) -> AlignmentService:
         """Alignment of entity and predicate names."""
-        return AlignService(self.database, self.models.encoder)
+        return AlignmentService(self.database, self.models.encoder)
 
     @cached_property
-    def adopt(self) -> AdoptService:
+    def adopt(self) -> GraphMergeService:
         """Merges of fact graphs."""
-        return AdoptService(self.database, self.models.noise, self.align)
+        return GraphMergeService(self.database, self.models.noise, self.align)
 
     @cached_property
-    def withdraw(self) -> WithdrawService:
+    def withdraw(self) -> RetractionService:
         """Retraction of statements."""
-        return WithdrawService(self.database, self.models.noise)
+        return RetractionService(self.database, self.models.noise)
 
     @cached_property
     def predicates(self) -> PredicatesService:
@@ -72,6 +72,6 @@ class FactServices:
         return PredicatesService(self.database)
 
     @cached_property
-    def instruct(self) -> InstructService:
+    def instruct(self) -> InstructionService:
         """Instructions on facts in words."""
-        return InstructService(self.facts, self.fact_search, self.models.llm)
+        return InstructionService(self.facts, self.fact_search, self.models.llm)

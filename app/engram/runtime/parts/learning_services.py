@@ -13,7 +13,7 @@ from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.verdict_listing import VerdictListing
 from engram.storage.database import Database
 from engram.storage.wake_stream import WakeStream
@@ -35,9 +35,9 @@ class LearningServices:
     closing: ExitStack
 
     @cached_property
-    def learn(self) -> LearnService:
+    def learn(self) -> LearningService:
         """Application of verdicts."""
-        return LearnService(
+        return LearningService(
             self.database,
             self.models.noise,
             self.models.learning_rule,

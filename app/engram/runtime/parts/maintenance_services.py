@@ -14,7 +14,7 @@ from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.backup_service import BackupService
 from engram.services.maintenance.doctor_checks import DoctorService
 from engram.services.maintenance.health_checks import HealthService
-from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
+from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.services.maintenance.planner_statistics import StatisticsService
 from engram.services.maintenance.retention import RetentionDays, RetentionService
 from engram.services.maintenance.service_gauges import StateService
@@ -36,11 +36,11 @@ class MaintenanceServices:
     announce_access_change: Callable[[], None]
 
     @cached_property
-    def indexes(self) -> MaintainService:
+    def indexes(self) -> IndexMaintenanceService:
         """Maintenance of the vector indexes."""
         settings = self.settings
         thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(
+        return IndexMaintenanceService(
             self.connections.database,
             thresholds,
             memory_mb=settings.maintenance_memory_mb,

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from engram.runtime.models import Models
 from engram.services.passage_keys.attribution import Attribution
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.passage_keys.key_view import KeyViewService
 from engram.storage.database import Database
 
@@ -26,9 +26,9 @@ class PassageKeyServices:
         )
 
     @cached_property
-    def evolve(self) -> EvolveService:
+    def evolve(self) -> KeyEvolutionService:
         """Evolution of passage keys."""
-        return EvolveService(self.database, self.models.key_learning.rules)
+        return KeyEvolutionService(self.database, self.models.key_learning.rules)
 
     @cached_property
     def key_view(self) -> KeyViewService:

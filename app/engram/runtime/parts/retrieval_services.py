@@ -9,9 +9,9 @@ from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.pool_classifier import PoolClassifier
-from engram.services.retrieval.query_expansion import ExpandService
+from engram.services.retrieval.query_expansion import ExpansionService
 from engram.services.retrieval.query_plan import QueryPlanner
-from engram.services.retrieval.retrieval_service import RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.database import Database
 
 
@@ -43,9 +43,9 @@ class RetrievalServices:
         return PassageKeyCache(self.settings.passage_key_cache_mb * 2**20)
 
     @cached_property
-    def retrieve(self) -> RetrieveService:
+    def retrieve(self) -> RetrievalService:
         """Retrieval of evidence."""
-        return RetrieveService(
+        return RetrievalService(
             self.database,
             self.planner,
             self.models.priors,
@@ -75,7 +75,7 @@ class RetrievalServices:
         return DenseService(self.database, self.models.encoder)
 
     @cached_property
-    def expand(self) -> ExpandService:
+    def expand(self) -> ExpansionService:
         """Expansion of questions."""
         models = self.models
-        return ExpandService(self.database, models.encoder, models.limits, models.llm)
+        return ExpansionService(self.database, models.encoder, models.limits, models.llm)

@@ -6,12 +6,12 @@ from functools import cached_property
 from engram.runtime.models import Models
 from engram.runtime.parts.learning_services import LearningServices
 from engram.runtime.parts.passage_key_services import PassageKeyServices
-from engram.services.revocation.learning_reset import ForgetService
+from engram.services.revocation.learning_reset import LearningResetService
 from engram.services.revocation.past_state import PastService
 from engram.services.revocation.rating_service import RatingService
-from engram.services.revocation.restored_verdicts import Restore
-from engram.services.revocation.revocation_service import RevokeService
-from engram.services.revocation.verification import VerifyService
+from engram.services.revocation.restored_verdicts import VerdictRestorer
+from engram.services.revocation.revocation_service import RevocationService
+from engram.services.revocation.verification import VerificationService
 from engram.storage.database import Database
 
 
@@ -25,9 +25,9 @@ class RevocationServices:
     passage_keys: PassageKeyServices
 
     @cached_property
-    def revoke(self) -> RevokeService:
+    def revoke(self) -> RevocationService:
         """Revocation of verdicts."""
-        return RevokeService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
+        return RevocationService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
 
     @cached_property
     def ratings(self) -> RatingService:
@@ -35,19 +35,19 @@ class RevocationServices:
         return RatingService(self.learning.feedback, self.revoke)
 
     @cached_property
-    def verify(self) -> VerifyService:
+    def verify(self) -> VerificationService:
         """Verification that learned state follows from the log."""
         capacity = self.models.key_learning.rules.capacity
-        return VerifyService(self.database, self.models.priors, self.passage_keys.evolve, capacity=capacity)
+        return VerificationService(self.database, self.models.priors, self.passage_keys.evolve, capacity=capacity)
 
     @cached_property
     def past(self) -> PastService:
         """Reconstruction of past states."""
         attribution = self.passage_keys.attribution
-        restore = Restore(self.models.weight_teaching, attribution)
+        restore = VerdictRestorer(self.models.weight_teaching, attribution)
         return PastService(self.database, attribution, self.passage_keys.evolve, restore)
 
     @cached_property
-    def forget(self) -> ForgetService:
+    def forget(self) -> LearningResetService:
         """Reset of learned state."""
-        return ForgetService(self.database)
+        return LearningResetService(self.database)

@@ -37,7 +37,7 @@ class Reranking:
     texts: list[RankedText]
 
 
-class RerankService:
+class RerankingService:
     """Ranks texts for a question."""
 
     def __init__(self, database: Database, encoder: Encoder, serving: ServingService) -> None:
@@ -62,15 +62,17 @@ class RerankService:
         encoded = self._similarities(query, texts)  # first: what fails here leaves no episode
         with self._database.snapshot() as reader:
             stored = passages.find_by_text(reader, collection.id, {*texts, *(text.strip() for text in texts)})
-        known = {text: holders for text in texts if (holders := stored.get(text) or stored.get(text.strip()))}
-        among = sorted({passage for holders in known.values() for passage in holders})
+        holders_by_text = {
+            text: holders for text in texts if (holders := stored.get(text) or stored.get(text.strip()))
+        }
+        among = sorted({passage for holders in holders_by_text.values() for passage in holders})
         answer = self._serving.query(
             replace(query, among=among, top_k=max(len(among), 1), collapse_duplicates=False, min_sufficiency=None)
         )
         ranks = {passage.passage_id: rank for rank, passage in enumerate(answer.passages)}
         best = {
             text: min(shown, key=ranks.__getitem__)
-            for text, holders in known.items()
+            for text, holders in holders_by_text.items()
             if (shown := [name for name in holders.values() if name in ranks])
         }
         ranked = [place for place, text in enumerate(texts) if text in best]

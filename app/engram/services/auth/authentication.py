@@ -30,7 +30,7 @@ CLAIM = "engram"
 OIDC = "oidc:"
 """Begins the names of an identity provider's principals and judges, which no key has."""
 SUBJECT_CHARACTERS = 32
-Found = tuple[Principal | None, float | None]
+PrincipalUntil = tuple[Principal | None, float | None]
 """Whose it is, and until when (seconds since 1970)."""
 
 
@@ -82,10 +82,10 @@ class Authentication:
         key = self._read_key(authorization)
         if key is None:
             return LOCAL
-        known = self._known.get(access_keys.digest(key))
-        if known is None or self._clock() >= known.until:
+        cached = self._known.get(access_keys.digest(key))
+        if cached is None or self._clock() >= cached.until:
             return None
-        return _require_principal(known.principal)
+        return _require_principal(cached.principal)
 
     def find_principal(self, authorization: str | None) -> Principal:
         """Return the principal of a request with this header.
@@ -94,9 +94,9 @@ class Authentication:
             UnauthorizedError: it has no key where one is needed, or one that does not count.
             UnavailableError: Postgres is out of reach.
         """
-        known = self.find_cached_principal(authorization)
-        if known is not None:
-            return known
+        cached = self.find_cached_principal(authorization)
+        if cached is not None:
+            return cached
         key = self._read_key(authorization)
         digest = access_keys.digest(key or "")
         until, before = self._clock() + self._remember_seconds, self._forgotten
@@ -128,7 +128,7 @@ class Authentication:
         key = self._read_key(authorization)
         return key is None or access_keys.digest(key) in self._accepted
 
-    def _find_key_principal(self, digest: bytes) -> Found:
+    def _find_key_principal(self, digest: bytes) -> PrincipalUntil:
         with tenancy.unrestricted(), self._database.read() as reader:
             stored = access_key_rows.find_counting(reader, digest)
         if stored is None:
@@ -139,7 +139,7 @@ class Authentication:
         """Whether it has the form of a JWT, and these are taken."""
         return self._tokens is not None and text.count(".") == JWT_DOTS
 
-    def _find_token_principal(self, token: str) -> Found:
+    def _find_token_principal(self, token: str) -> PrincipalUntil:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = build_claimed_principal(claims)

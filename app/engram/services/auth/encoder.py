@@ -222,8 +222,8 @@ class Encoder:
             InvalidRequestError: this process runs no such one, or several.
         """
         self.identify()
-        known = [one for one in self._list_known().values() if one not in self._serving_only]
-        named = [one for one in known if model in {None, one.model}]
+        selectable = [one for one in self._list_known().values() if one not in self._serving_only]
+        named = [one for one in selectable if model in {None, one.model}]
         candidates = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
         if len(candidates) == 1:
             return _id(candidates[0])
@@ -280,8 +280,8 @@ def _probe_encoder(embedder: Embedder) -> EncoderProbe:
             embedder.embed(["probe"])
             seconds = time.perf_counter() - began
     except (EmbeddingUnavailableError, EmbeddingError, EmbeddingSpaceMismatchError, ConfigurationError) as error:
-        known = _id(embedder) if _is_known(embedder) else None
-        return EncoderProbe(embedder.model, url, None, known, error.detail)
+        encoder_id = _id(embedder) if _is_known(embedder) else None
+        return EncoderProbe(embedder.model, url, None, encoder_id, error.detail)
     return EncoderProbe(embedder.model, url, seconds, _id(embedder))
 
 

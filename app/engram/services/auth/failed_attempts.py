@@ -30,10 +30,10 @@ class FailedAttempts:
             TooManyRequestsError: it failed too often.
         """
         with self._lock:
-            held = self._buckets.get(address)
-            if held is None:
+            bucket = self._buckets.get(address)
+            if bucket is None:
                 return
-            tokens = min(BURST, held.tokens + max(0.0, self._clock() - held.at) * RATE)
+            tokens = min(BURST, bucket.tokens + max(0.0, self._clock() - bucket.at) * RATE)
         if tokens < 1:
             raise TooManyRequestsError(
                 "Too many failed authentications came from this address.", max(1.0, (1 - tokens) / RATE)

@@ -15,7 +15,7 @@ from engram.storage.auth import tenants
 from engram.storage.auth.tenants import Quotas
 from engram.storage.database import Database
 
-Taken = Literal["queries", "verdicts", "jobs", "sessions", "facts"]
+QuotaKind = Literal["queries", "verdicts", "jobs", "sessions", "facts"]
 TOKENS = "llm_tokens"
 DAILY = ("queries", "verdicts", TOKENS, "sessions", "facts")
 """What is counted by the day."""
@@ -62,8 +62,8 @@ class QuotaService:
         """The quotas of the principal's tenant as this process knows them; None if it has to look them up."""
         if principal is LOCAL:
             return Quotas()
-        known = self._known.get(principal.tenant)
-        return None if known is None or known[1] <= time.monotonic() else known[0]
+        cached = self._known.get(principal.tenant)
+        return None if cached is None or cached[1] <= time.monotonic() else cached[0]
 
     def quotas(self, principal: Principal) -> Quotas:
         """Return the quotas that bound a principal, looked up where needed."""
@@ -78,7 +78,7 @@ class QuotaService:
     def _add_defaults(self, quotas: Quotas, principal: Principal) -> Quotas:
         return quotas if principal.tenant == LOCAL.tenant else quotas.fill_missing(self._defaults)
 
-    def take(self, principal: Principal, kind: Taken, amount: int = 1) -> None:
+    def take(self, principal: Principal, kind: QuotaKind, amount: int = 1) -> None:
         """Count some of what a tenant may have so many of a day; of jobs, see that it may have one more.
 
         Raises:
@@ -179,15 +179,15 @@ class QuotaService:
         if quota is None or at in self._admitted:
             return
         with tenancy.unrestricted(), self._database.read() as reader:
-            known = tenants.judges(reader, principal.tenant)
-        if judge not in known and len(known) >= quota:
+            judge_names = tenants.judges(reader, principal.tenant)
+        if judge not in judge_names and len(judge_names) >= quota:
             raise QuotaExceededError(
-                f"Tenant {principal.tenant!r} has {len(known)} judges, of {quota} that it may.",
+                f"Tenant {principal.tenant!r} has {len(judge_names)} judges, of {quota} that it may.",
                 None,
                 quota="judges",
                 limit=quota,
             )
-        if judge in known:
+        if judge in judge_names:
             with self._lock:
                 self._admitted.add(at)
 

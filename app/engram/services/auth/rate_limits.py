@@ -27,7 +27,7 @@ class Rates:
         self.burst = burst
         self._buckets = buckets
         self._lock = Lock()
-        self._here: OrderedDict[str, Bucket] = OrderedDict()
+        self._local_buckets: OrderedDict[str, Bucket] = OrderedDict()
         self._away_until = 0.0
 
     def take(self, who: str) -> TokenGrant:
@@ -39,12 +39,12 @@ class Rates:
                 return token_bucket.token_grant(grant[0], self.rate, self.burst, allowed=grant[1])
             self._away_until = now + AWAY_SECONDS
             log.warning("Redis out of reach, rates are counted by each process alone")
-        return self._take_here(who, now)
+        return self._take_locally(who, now)
 
-    def _take_here(self, who: str, now: float) -> TokenGrant:
+    def _take_locally(self, who: str, now: float) -> TokenGrant:
         with self._lock:
-            held, allowed = token_bucket.take(self._here.pop(who, None), now, self.rate, self.burst)
-            self._here[who] = held
-            if len(self._here) > REMEMBERED:
-                self._here.popitem(last=False)
-        return token_bucket.token_grant(held.tokens, self.rate, self.burst, allowed=allowed)
+            bucket, allowed = token_bucket.take(self._local_buckets.pop(who, None), now, self.rate, self.burst)
+            self._local_buckets[who] = bucket
+            if len(self._local_buckets) > REMEMBERED:
+                self._local_buckets.popitem(last=False)
+        return token_bucket.token_grant(bucket.tokens, self.rate, self.burst, allowed=allowed)

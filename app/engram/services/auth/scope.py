@@ -14,11 +14,21 @@ from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
 from engram.core.filter.judge_names import normalise_name
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
-from engram.storage.corpus.collections import LOCAL_TENANT, Collection, EncoderId, Held, OpenedCollection
+from engram.storage.corpus.collections import LOCAL_TENANT, Collection, EncoderId, OpenedCollection, ResourceKind
 from engram.storage.database import Database, Writer
 
-ById = Held
-"""What is found by its id alone: a job, an answered query, a verdict."""
+__all__ = [
+    "LOCAL",
+    "AccessService",
+    "CollectionOpening",
+    "Missing",
+    "Principal",
+    "ResourceKind",
+    "Scope",
+    "build_forbidden_error",
+    "is_keyless",
+]
+
 REMEMBERED = 1_000
 """Scopes that a process remembers."""
 ANONYMOUS = "anonymous"
@@ -208,7 +218,7 @@ class AccessService:
             return Missing(principal, error)
 
     def find_holding_scope(
-        self, finder: ById, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
+        self, kind: ResourceKind, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
     ) -> Scope:
         """The principal at the collection that holds a job, an answered query, a session or a verdict of this id.
 
@@ -220,14 +230,14 @@ class AccessService:
             ForbiddenError: the principal may do other things with the collection, but not this.
         """
         with self._database.read() as reader:
-            held = collections.list_holding(reader, finder, identity, principal.tenant)
-        reached = [collection for collection in held if principal.grants.list_scopes(collection.name)]
+            holding = collections.list_holding(reader, kind, identity, principal.tenant)
+        reached = [collection for collection in holding if principal.grants.list_scopes(collection.name)]
         holders = [collection for collection in reached if collection.past is None] or reached
         if not holders:
-            return Missing(principal, NotFoundError(f"There is no {finder} {identity} in any collection."))
+            return Missing(principal, NotFoundError(f"There is no {kind} {identity} in any collection."))
         if len(holders) > 1:
             names = ", ".join(collection.name for collection in holders)
-            raise InvalidRequestError(f"There is a {finder} {identity} in each of {names}: say which collection.")
+            raise InvalidRequestError(f"There is a {kind} {identity} in each of {names}: say which collection.")
         scope = Scope(principal, holders[0])
         _check(scope, need)
         return scope

@@ -54,8 +54,8 @@ class NamesService:
             return 0
         if not one_thread:
             return sum(self._name(collection, should_stop, one_thread=False) for collection in waiting)
-        with self._database.hold_lock("names") as held:
-            if not held:
+        with self._database.hold_lock("names") as is_locked:
+            if not is_locked:
                 return 0
             return sum(self._name(collection, should_stop, one_thread=True) for collection in waiting)
 

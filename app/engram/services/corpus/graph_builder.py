@@ -32,7 +32,7 @@ from engram.services.corpus.passage_drafts import (
 from engram.services.corpus.passage_removal import remove_passage
 from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
 from engram.services.facts import fact_learning
-from engram.services.facts.entity_alignment import AlignService
+from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.rekey import Rebase
 from engram.storage.corpus import collections, graph_writer, lexical_index, passages, staged_lines
@@ -86,7 +86,7 @@ class IndexService:
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
         facts: FilterConstants | None = None,
-        align: AlignService | None = None,
+        align: AlignmentService | None = None,
     ) -> None:
         """Passages give no facts unless ``facts`` says by which noises; ``align`` joins names of theirs."""
         self._database = database
@@ -352,9 +352,9 @@ class IndexService:
             entities=entities - removed_count,
             lexical_length=length,
         )
-        known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
-        if known:
-            self._rekey_passages(writer, collection_id, known)
+        known_passages = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
+        if known_passages:
+            self._rekey_passages(writer, collection_id, known_passages)
         return new
 
     def _rekey_passages(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -390,11 +390,14 @@ def _changes(
     plan: _Plan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
 ) -> dict[int, fact_learning.PassageChange]:
     """Return the sentences of these passages before and after."""
-    said: dict[int, list[str]] = defaultdict(list)
+    texts_before: dict[int, list[str]] = defaultdict(list)
     for sentence in before:
-        said[sentence.passage_id].append(sentence.text)
-    says = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
-    return {passage: fact_learning.PassageChange(" ".join(said[passage]), says[passage]) for passage in changed}
+        texts_before[sentence.passage_id].append(sentence.text)
+    text_after = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
+    return {
+        passage: fact_learning.PassageChange(" ".join(texts_before[passage]), text_after[passage])
+        for passage in changed
+    }
 
 
 def _cut_before_repeat(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

@@ -13,7 +13,7 @@ from engram.core.ranking.passage_scores import FEATURES, names_title
 from engram.providers.language import title_entities
 from engram.providers.ranking_prior import RankingPriors
 from engram.storage.corpus import kinds, passages
-from engram.storage.corpus.kinds import Measured, Unmeasured
+from engram.storage.corpus.kinds import KindMeasures, UnmeasuredCollection
 from engram.storage.database import Database
 
 log = structlog.get_logger(__name__)
@@ -50,8 +50,8 @@ class KindService:
         collections cost nothing. One process does so at a time.
         """
         changed = 0
-        with self._database.hold_lock("kinds") as held:
-            if not held:
+        with self._database.hold_lock("kinds") as is_locked:
+            if not is_locked:
                 return 0
             with self._database.read() as reader:
                 waiting = kinds.list_unmeasured(reader, self._taught, SETTLED)
@@ -68,7 +68,7 @@ class KindService:
         """Fingerprints of the priors that verdicts teach from."""
         return sorted({believed.prior for believed in self._priors().priors})
 
-    def _has_new_questions(self, collection: Unmeasured) -> bool:
+    def _has_new_questions(self, collection: UnmeasuredCollection) -> bool:
         least = max(LEAST_QUESTIONS, 2 * collection.question_count)
         with self._database.read() as reader:
             return least <= QUERIES and kinds.count_queries(reader, collection.id, least) == least
@@ -78,7 +78,7 @@ class KindService:
             sample = passages.sample(reader, collection_id, SAMPLE) if titles else []
             best = kinds.load_best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []
         share = question_share([names_title(features) for features in best])
-        measured = Measured(
+        measured = KindMeasures(
             title_share=title_share((_name(title), text) for title, text in sample),
             question_share=share,
             question_count=None if share is None else len(best),

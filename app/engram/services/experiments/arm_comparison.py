@@ -11,7 +11,7 @@ from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason
 from engram.services.retrieval.query import Memory, Query, Strategy
 from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,10 @@ class ArmComparison:
     passages: Sequence[ComparedPassage]
 
 
-class CompareService:
+class ComparisonService:
     """Asks a question twice and keeps nothing of it, whatever the collection is set to serve."""
 
-    def __init__(self, reads: Reads, retrieve: RetrieveService) -> None:
+    def __init__(self, reads: Reads, retrieve: RetrievalService) -> None:
         self._reads = reads
         self._retrieve = retrieve
 
@@ -81,14 +81,14 @@ class CompareService:
         """Ask one question under two arms.
 
         Raises:
-            InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrieveService``.
+            InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrievalService``.
         """
         both = [self._find(self._retrieve.plan(query)) for query in (a, b)]
         places = [
-            {passage: rank for rank, (passage, _) in enumerate(found.ranking.ordered, start=1)} for found in both
+            {passage: rank for rank, (passage, _) in enumerate(result.ranking.ordered, start=1)} for result in both
         ]
-        scores = [dict(found.ranking.ordered) for found in both]
-        stored = {passage: held for found in both for passage, held in found.passages.items()}
+        scores = [dict(result.ranking.ordered) for result in both]
+        stored = {passage: held for result in both for passage, held in result.passages.items()}
         ranks = {passage: [place[passage] for place in places if passage in place] for passage in stored}
         first = {passage: min(held) for passage, held in ranks.items() if held}  # a duplicate has no rank
         return ArmComparison(

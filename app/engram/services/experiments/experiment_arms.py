@@ -1,6 +1,6 @@
 """Serving modes of a collection: live or shadow, arms of an experiment, exploration.
 
-The rule stands between those who ask and ``AskService``; whoever has to see what memory does, whatever the
+The rule stands between those who ask and ``QueryService``; whoever has to see what memory does, whatever the
 collection is set to, asks that service directly.
 """
 
@@ -16,10 +16,10 @@ from engram.core.experiments import assignment
 from engram.core.experiments import exploration as core
 from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.services.auth.scope import Scope
-from engram.services.queries.query_service import AskService
+from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Memory, Query, Strategy
-from engram.services.retrieval.query_plan import Exploring, ServingMode, as_asked
+from engram.services.retrieval.query_plan import ExplorationSettings, ServingMode, as_asked
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
@@ -59,7 +59,7 @@ class Exploration:
 class ServingService:
     """Serves queries by their collection's settings, and changes those."""
 
-    def __init__(self, database: Database, ask: AskService) -> None:
+    def __init__(self, database: Database, ask: QueryService) -> None:
         self._database = database
         self._ask = ask
 
@@ -67,7 +67,7 @@ class ServingService:
         """Answer a question as the collection's settings have it.
 
         Raises:
-            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``AskService.query``.
+            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``QueryService.query``.
         """
         return self._ask.query(query, choose_serving_mode(query))
 
@@ -83,25 +83,25 @@ class ServingService:
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
-            held = collections.load_by_id(writer, target.id)
+            collection = collections.load_by_id(writer, target.id)
             before = {
-                "serving": held.serving,
-                "experiment": held.experiment,
-                "exploration": held.exploration,
-                "corpus_kind": held.fixed_kind,
-                "passage_facts": held.passage_facts,
+                "serving": collection.serving,
+                "experiment": collection.experiment,
+                "exploration": collection.exploration,
+                "corpus_kind": collection.fixed_kind,
+                "passage_facts": collection.passage_facts,
             }
             after = merge_patch({key: value for key, value in before.items() if value is not None}, patch)
             collections.configure(
                 writer,
-                held.id,
+                collection.id,
                 serving=after.get("serving", "live"),
                 experiment=_experiment(after.get("experiment")),
                 exploration=_exploration(after.get("exploration")),
                 fixed_kind=after.get("corpus_kind"),
                 passage_facts=after.get("passage_facts", "auto"),
             )
-            changed = collections.load_by_id(writer, held.id)
+            changed = collections.load_by_id(writer, collection.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})
         return changed
 
@@ -154,7 +154,7 @@ def load_arms(collection: Collection) -> list[ExperimentArm]:
     return [] if collection.experiment is None else [ExperimentArm(**arm) for arm in collection.experiment["arms"]]
 
 
-def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> Exploring | None:
+def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> ExplorationSettings | None:
     """Whether and how the query explores."""
     if collection.exploration is None:
         return None
@@ -164,7 +164,7 @@ def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> 
     else:
         unit = str(query_id) if query.unit is None else query.unit
         entropy = core.entropy(setting.seed, collection.id, unit, query.text)
-    return Exploring(setting.slots, entropy) if core.explores(setting.share, entropy) else None
+    return ExplorationSettings(setting.slots, entropy) if core.explores(setting.share, entropy) else None
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

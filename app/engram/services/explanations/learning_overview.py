@@ -94,7 +94,7 @@ class Preview:
     models: Sequence[str]
 
 
-class LearnedService:
+class LearningOverviewService:
     """Reads the log as a whole."""
 
     def __init__(self, database: Database) -> None:
@@ -161,23 +161,23 @@ def _compute_states_without(
         for channel, direction in directions.items()
         if direction is not None and (sentence, channel) in bases
     }
-    found: dict[tuple[int, str], dict[int | None, tuple[float, float]]] = {}
+    states_without: dict[tuple[int, str], dict[int | None, tuple[float, float]]] = {}
     for done in core.memories(bases, moves, {event_id}):
         memory, direction = done.state, directions.get(done.state.channel)
         if direction is not None:
-            ways = found.setdefault((memory.sentence_id, memory.channel), {})
+            ways = states_without.setdefault((memory.sentence_id, memory.channel), {})
             ways[done.without] = (memory.perplexity, float(memory.vector @ direction))
     questions = sorted({step.event.question_id for step in own})
     words, further = _read(log_replay.support_steps(reader, collection_id, questions, alive) if questions else ())
     for support in core.supports(words, {event_id}):
         state = support.state
-        ways = found.setdefault((state.sentence_id, RECALL), {})
+        ways = states_without.setdefault((state.sentence_id, RECALL), {})
         ways[support.without] = (state.perplexity, state.support)
     touched = {(step.recorded.sentence_id, step.recorded.channel) for step in [*moves, *words]
                if step.event.id == event_id}  # fmt: skip
     states = []
-    for sentence, channel in sorted(found.keys() & touched):
-        ways = found[sentence, channel]
+    for sentence, channel in sorted(states_without.keys() & touched):
+        ways = states_without[sentence, channel]
         now = ways[None]
         without = ways.get(event_id, begun.get((sentence, channel), (1.0, 0.0)))
         name = names[sentence]

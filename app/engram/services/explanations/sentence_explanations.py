@@ -91,7 +91,7 @@ class SentenceView:
     next_after: int | None
 
 
-class ExplainService:
+class ExplanationService:
     """Reads learned state and changes none of it."""
 
     def __init__(self, database: Database, encoder: Encoder) -> None:

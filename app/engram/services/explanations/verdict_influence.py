@@ -177,26 +177,26 @@ class _Versions:
         """Passage shown -> event -> by how much it moved the score: in all, by memories, recall, and weights."""
         scoring, whole = self._scoring, self._whole
         features = scoring.passage_features(whole.scores, whole.priors)
-        as_it_is = scoring.compute_scores(features, whole.mean, whole.priors)
+        current_scores = scoring.compute_scores(features, whole.mean, whole.priors)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.shown}
         for event, version in self.without.items():
-            moved, unheard = version.scores is not whole.scores, version.priors is not whole.priors
-            less = scoring.passage_features(version.scores, whole.priors) if moved else features
-            fewer = scoring.passage_features(whole.scores, version.priors) if unheard else features
-            neither = (
+            moved, recall_changed = version.scores is not whole.scores, version.priors is not whole.priors
+            without_memories = scoring.passage_features(version.scores, whole.priors) if moved else features
+            without_recall = scoring.passage_features(whole.scores, version.priors) if recall_changed else features
+            without_both = (
                 scoring.passage_features(version.scores, version.priors)
-                if moved and unheard
-                else less
+                if moved and recall_changed
+                else without_memories
                 if moved
-                else fewer
+                else without_recall
             )
-            lefts = (
-                scoring.compute_scores(neither, version.mean, version.priors),
-                scoring.compute_scores(less, whole.mean, whole.priors),
-                scoring.compute_scores(fewer, whole.mean, version.priors),
+            scores_without = (
+                scoring.compute_scores(without_both, version.mean, version.priors),
+                scoring.compute_scores(without_memories, whole.mean, whole.priors),
+                scoring.compute_scores(without_recall, whole.mean, version.priors),
                 scoring.compute_scores(features, version.mean, whole.priors),
             )
-            effects = np.stack([as_it_is - left for left in lefts], axis=1)
+            effects = np.stack([current_scores - left for left in scores_without], axis=1)
             for passage, effect in zip(scoring.shown, effects.tolist(), strict=True):
                 ranked[passage][event] = tuple(effect)
         return ranked

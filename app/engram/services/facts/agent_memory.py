@@ -95,7 +95,7 @@ class AgentMemory:
         sources, facts, remarks = list(self.sources), list(self.facts), list(self.remarks)
         at = {fact.identity: place for place, fact in enumerate(facts)}
         numbers = {source.key: number for number, source in enumerate(sources, start=1)}
-        found: list[int] = []
+        places: list[int] = []
         for triple, source in triples:
             row = fact_learning.build_sourced_fact(triple, Origin(), NOISE)
             if row is None:
@@ -113,14 +113,14 @@ class AgentMemory:
             if place == len(facts):
                 facts.append(fact)
             elif number in facts[place].sources:
-                found.append(place)
+                places.append(place)
                 continue
             else:
                 facts[place] = replace(facts[place], sources=(*facts[place].sources, number))
             remarks.append(Remark(turn, "source", place, source=number))
-            found.append(place)
+            places.append(place)
         changed = replace(self, sources=tuple(sources), facts=tuple(facts), remarks=tuple(remarks))
-        return changed, list(dict.fromkeys(found))
+        return changed, list(dict.fromkeys(places))
 
     def contradict(self, facts: Iterable[int], turn: int) -> "AgentMemory":
         """With these facts spoken against; they are believed less, and stay.

@@ -10,7 +10,7 @@ from engram.core.knowledge.claims import ALWAYS, NEVER, Claim, Days
 from engram.core.knowledge.triples import Kind
 from engram.providers.language import normalise_entity
 from engram.services.facts.fact_walk import SAME_NAMES
-from engram.storage.facts.fact_edges import Edge, Near, Start
+from engram.storage.facts.fact_edges import Edge, NearbyEdges, Start
 from engram.storage.facts.fact_graph import drop_brackets
 
 
@@ -53,29 +53,29 @@ class Index:
     @cached_property
     def entities(self) -> dict[str, int]:
         """Normalised name -> entity, from 1, in the order in which they came."""
-        found: dict[str, int] = {}
+        entity_by_name: dict[str, int] = {}
         for fact in self.facts:
-            found.setdefault(normalise_entity(fact.subject), len(found) + 1)
+            entity_by_name.setdefault(normalise_entity(fact.subject), len(entity_by_name) + 1)
             if fact.kind == "entity":
-                found.setdefault(fact.object_key, len(found) + 1)
-        return found
+                entity_by_name.setdefault(fact.object_key, len(entity_by_name) + 1)
+        return entity_by_name
 
     @cached_property
     def surfaces(self) -> dict[int, str]:
-        found: dict[int, str] = {}
+        surface_by_entity: dict[int, str] = {}
         for fact in self.facts:
-            found.setdefault(self.entities[normalise_entity(fact.subject)], fact.subject)
+            surface_by_entity.setdefault(self.entities[normalise_entity(fact.subject)], fact.subject)
             if fact.kind == "entity":
-                found.setdefault(self.entities[fact.object_key], fact.object)
-        return found
+                surface_by_entity.setdefault(self.entities[fact.object_key], fact.object)
+        return surface_by_entity
 
     @cached_property
     def called(self) -> dict[str, list[int]]:
         """Name without what is added in brackets -> entities that are called so."""
-        found: dict[str, list[int]] = defaultdict(list)
+        entities_by_name: dict[str, list[int]] = defaultdict(list)
         for name, entity in self.entities.items():
-            found[drop_brackets(name)].append(entity)
-        return found
+            entities_by_name[drop_brackets(name)].append(entity)
+        return entities_by_name
 
     @cached_property
     def names(self) -> dict[int, str]:
@@ -91,17 +91,17 @@ class Index:
     def _object(self, fact: IndexedFact) -> Hashable:
         if fact.kind == "entity":
             return self.entities[fact.object_key]
-        start, found, end = fact.object_key.partition("/")
-        if fact.kind == "date" and found and start.isdigit() and end.isdigit():
+        start, separator, end = fact.object_key.partition("/")
+        if fact.kind == "date" and separator and start.isdigit() and end.isdigit():
             return Days(int(start), int(end))
         return fact.object_key
 
     @cached_property
     def of_subject(self) -> dict[tuple[str, str], list[int]]:
-        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        places_by_subject: dict[tuple[str, str], list[int]] = defaultdict(list)
         for place, fact in enumerate(self.facts):
-            found[normalise_entity(fact.subject), fact.predicate].append(place)
-        return found
+            places_by_subject[normalise_entity(fact.subject), fact.predicate].append(place)
+        return places_by_subject
 
     def namesake(self, entity: int) -> int | None:
         """Return the only other entity with the same name, brackets left out."""
@@ -159,16 +159,16 @@ class MemoryGraph:
             if edge.object_id not in {0, edge.subject_id}:
                 self._at[edge.object_id].append(edge)
 
-    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> NearbyEdges:
         """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and direction."""
         alike = [(one, other) for one in entities if (other := self._index.namesake(one)) is not None]
         near = dict.fromkeys([*entities, *(other for _, other in alike if other not in read)])
-        return Near(alike, [(entity, edge) for entity in near for edge in self._list_edges(entity, most)])
+        return NearbyEdges(alike, [(entity, edge) for entity in near for edge in self._list_edges(entity, most)])
 
     def _list_edges(self, entity: int, most: int) -> list[Edge]:
         first, last = self._days
-        found: list[Edge] = []
+        edges: list[Edge] = []
         for own in (True, False):
             along = [edge for edge in self._at.get(entity, ()) if (edge.subject_id == entity) == own]
-            found += [edge for edge in along if edge.valid_from < last and edge.held_until > first][:most]
-        return found
+            edges += [edge for edge in along if edge.valid_from < last and edge.held_until > first][:most]
+        return edges

@@ -61,7 +61,7 @@ class ProposedJoin:
         return self.way if self.way == BY_ALIAS else f"{self.way} {self.similarity:.3f}"
 
 
-class AlignService:
+class AlignmentService:
     """Joins names that mean the same."""
 
     def __init__(self, database: Database, encoder: Encoder) -> None:
@@ -113,7 +113,7 @@ class AlignService:
             if not likely:
                 return []
             entities = sorted({entity for pair in likely for entity in (pair.mention, pair.node)})
-            known = namesakes.load_known(reader, collection.id, entities)
+            known_entities = namesakes.load_known(reader, collection.id, entities)
             undone = {
                 frozenset((one.joining, one.staying))
                 for one in joined_entities.list_joins(reader, collection.id, entities)
@@ -122,23 +122,23 @@ class AlignService:
         likely = [
             pair
             for pair in likely
-            if pair.mention in known
-            and pair.node in known
-            and known[pair.mention].root != known[pair.node].root
+            if pair.mention in known_entities
+            and pair.node in known_entities
+            and known_entities[pair.mention].root != known_entities[pair.node].root
             and frozenset((pair.mention, pair.node)) not in undone
-            and not differ(known[pair.mention].said, known[pair.node].said)
-            and _kinds_agree(known[pair.mention], known[pair.node])
+            and not differ(known_entities[pair.mention].said, known_entities[pair.node].said)
+            and _kinds_agree(known_entities[pair.mention], known_entities[pair.node])
         ]
-        proposals = _match_by_alias(alike, set(likely), known)
+        proposals = _match_by_alias(alike, set(likely), known_entities)
         return proposals + self._match_by_similarity(
-            collection, likely, known, names, graph_id, {one.joining for one in proposals}
+            collection, likely, known_entities, names, graph_id, {one.joining for one in proposals}
         )
 
     def _match_by_similarity(
         self,
         collection: Corpus,
         likely: Sequence[NamePair],
-        known: Mapping[int, KnownEntity],
+        known_entities: Mapping[int, KnownEntity],
         names: Mapping[int, str],
         graph_id: int,
         done: set[int],
@@ -148,31 +148,36 @@ class AlignService:
         Of two names that are both new the one of which less is told joins the other.
         """
         held: dict[int, dict[int, str]] = defaultdict(dict)
-        for pair in (pair for pair in likely if not pair.also and not _share_sentence(pair, known)):
-            new = pair.node not in names or _compute_order_key(pair.mention, known, names) > _compute_order_key(
-                pair.node, known, names
+        for pair in (pair for pair in likely if not pair.also and not _share_sentence(pair, known_entities)):
+            new = pair.node not in names or _compute_order_key(
+                pair.mention, known_entities, names
+            ) > _compute_order_key(pair.node, known_entities, names)
+            person = "person" in (
+                find_kind(known_entities[pair.mention].said),
+                find_kind(known_entities[pair.node].said),
             )
-            person = "person" in (find_kind(known[pair.mention].said), find_kind(known[pair.node].said))
             alike = can_be_same_thing(names[pair.mention], pair.node_name, person=person)
-            if alike and new and pair.mention not in done and _is_near(pair, known, graph_id):
+            if alike and new and pair.mention not in done and _is_near(pair, known_entities, graph_id):
                 held[pair.mention][pair.node] = pair.node_name
         if not held:
             return []
-        surfaces = {known[one].surface for mention, nodes in held.items() for one in (mention, *nodes)}
+        surfaces = {known_entities[one].surface for mention, nodes in held.items() for one in (mention, *nodes)}
         texts = sorted(surfaces)
         vectors = dict(zip(texts, np.asarray(self._encoder.embed(collection, texts)), strict=True))
         proposals = []
         for mention, nodes in sorted(held.items()):
-            mentioned = known[mention]
+            mentioned = known_entities[mention]
             candidates = [
-                CandidateEntity(node, (name,), find_kind(known[node].said), vectors[known[node].surface])
+                CandidateEntity(
+                    node, (name,), find_kind(known_entities[node].said), vectors[known_entities[node].surface]
+                )
                 for node, name in nodes.items()
             ]
             met = align(
                 names[mention], find_kind(mentioned.said), vectors[mentioned.surface], nodes, candidates, DELTA
             )
             if met.node is not None:
-                staying = known[met.node]
+                staying = known_entities[met.node]
                 proposals.append(
                     ProposedJoin(
                         mention, mentioned.surface, met.node, staying.surface, BY_SIMILARITY, met.similarity
@@ -196,17 +201,17 @@ class AlignService:
 
 
 def _match_by_alias(
-    alike: Sequence[NamePair], likely: Collection[NamePair], known: Mapping[int, KnownEntity]
+    alike: Sequence[NamePair], likely: Collection[NamePair], known_entities: Mapping[int, KnownEntity]
 ) -> list[ProposedJoin]:
     """Names that one entity alone is also known by, one that they are joined to already among them."""
     called: dict[int, set[int]] = defaultdict(set)
     for pair in alike:
-        if pair.also and pair.node in known:
+        if pair.also and pair.node in known_entities:
             called[pair.mention].add(pair.node)
     return [
-        ProposedJoin(alias, known[alias].surface, node, known[node].surface, BY_ALIAS, 1.0)
+        ProposedJoin(alias, known_entities[alias].surface, node, known_entities[node].surface, BY_ALIAS, 1.0)
         for alias, nodes in sorted(called.items())
-        if len({known[node].root for node in nodes}) == 1
+        if len({known_entities[node].root for node in nodes}) == 1
         for node in [min(nodes)]
         if any(pair.also and (pair.mention, pair.node) == (alias, node) for pair in likely)
     ]
@@ -218,23 +223,23 @@ def _kinds_agree(one: KnownEntity, other: KnownEntity) -> bool:
 
 
 def _compute_order_key(
-    entity: int, known: Mapping[int, KnownEntity], names: Mapping[int, str]
+    entity: int, known_entities: Mapping[int, KnownEntity], names: Mapping[int, str]
 ) -> tuple[int, int, int]:
     """In the order in which new names stay: of which most is told, then the longest."""
-    return -known[entity].facts, -len(names[entity]), entity
+    return -known_entities[entity].facts, -len(names[entity]), entity
 
 
-def _share_sentence(pair: NamePair, known: Mapping[int, KnownEntity]) -> bool:
+def _share_sentence(pair: NamePair, known_entities: Mapping[int, KnownEntity]) -> bool:
     """Whether one sentence names both: it tells one from the other, as a son from a father called alike."""
-    return not known[pair.mention].sentences.isdisjoint(known[pair.node].sentences)
+    return not known_entities[pair.mention].sentences.isdisjoint(known_entities[pair.node].sentences)
 
 
-def _is_near(pair: NamePair, known: Mapping[int, KnownEntity], graph_id: int) -> bool:
+def _is_near(pair: NamePair, known_entities: Mapping[int, KnownEntity], graph_id: int) -> bool:
     """Whether an entity is in a name's neighbourhood: told of in one place, or both have facts with a third.
 
     A graph of its own is one neighbourhood.
     """
-    one, other = known[pair.mention], known[pair.node]
+    one, other = known_entities[pair.mention], known_entities[pair.node]
     if graph_id != OWN or not one.told_in.isdisjoint(other.told_in):
         return True
     return other.root in one.around or not one.around.isdisjoint(other.around)

@@ -13,7 +13,7 @@ from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, fact_events, fact_rows, joined_entities
 
 
-class JoinService:
+class EntityMergeService:
     """Merges and splits entities of facts; each merge is an event of the log."""
 
     def __init__(self, database: Database, constants: FilterConstants) -> None:
@@ -81,13 +81,13 @@ def join(writer: Writer, collection_id: int, graph_id: int, new_joins: Sequence[
     Returns:
         How many there were.
     """
-    held = joined_entities.side(
+    stored_roots = joined_entities.side(
         writer, collection_id, {entity for one in new_joins for entity in (one.joining, one.staying)}
     )
-    root = {entity: stands_for or entity for entity, stands_for in held.items()}
+    root = {entity: stands_for or entity for entity, stands_for in stored_roots.items()}
     apart = {
         frozenset((one.joining, one.staying))
-        for one in joined_entities.list_joins(writer, collection_id, held)
+        for one in joined_entities.list_joins(writer, collection_id, stored_roots)
         if one.undone
     }
     kept: list[joined_entities.NewJoin] = []
@@ -99,20 +99,22 @@ def join(writer: Writer, collection_id: int, graph_id: int, new_joins: Sequence[
         root = {entity: staying if above == joining else above for entity, above in root.items()}
     if kept:
         joined_entities.append(writer, collection_id, graph_id, kept)
-        settle(writer, collection_id, held)
+        settle(writer, collection_id, stored_roots)
     return len(kept)
 
 
 def settle(writer: Writer, collection_id: int, entities: Iterable[int]) -> None:
     """Have these entities, and what is or was one with them, stand for what the joins that count say."""
-    held = joined_entities.side(writer, collection_id, entities)
+    stored_roots = joined_entities.side(writer, collection_id, entities)
     entity_roots = roots(
         (join.joining, join.staying)
-        for join in joined_entities.list_joins(writer, collection_id, held)
+        for join in joined_entities.list_joins(writer, collection_id, stored_roots)
         if join.counts
     )
     changed = {
-        entity: entity_roots.get(entity) for entity, root in held.items() if root != entity_roots.get(entity)
+        entity: entity_roots.get(entity)
+        for entity, root in stored_roots.items()
+        if root != entity_roots.get(entity)
     }
     if changed:
         facts = joined_entities.list_facts_by_entity(writer, collection_id, changed)

@@ -13,7 +13,7 @@ SEEN = 40
 SEEN_TOKENS = 4_000
 
 
-class InstructService:
+class InstructionService:
     """Carries out instructions on facts."""
 
     def __init__(self, facts: FactsService, search: FactSearch, llm: Llm | None) -> None:

@@ -16,7 +16,7 @@ from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.storage.database import Writer
 from engram.storage.facts import belief_groups, fact_graph, fact_rows, predicates, stale_sources
-from engram.storage.facts.belief_groups import Key
+from engram.storage.facts.belief_groups import GroupKey
 from engram.storage.facts.fact_graph import OWN, SourcedFact
 
 MAX_TEXT = 300
@@ -120,10 +120,12 @@ def replace_sentence_facts(
     ]
     new = fact_graph.put_entities(writer, collection_id, OWN, rows) if rows else {}
     facts = fact_graph.put(writer, collection_id, OWN, rows) if rows else []
-    held = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
+    stored_sources = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
     stated_pairs = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
-    lost = {pair: source for pair, source in held.items() if pair not in stated_pairs}
-    fresh = [(row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in held]
+    lost = {pair: source for pair, source in stored_sources.items() if pair not in stated_pairs}
+    fresh = [
+        (row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in stored_sources
+    ]
     touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
     if lost:
         touched |= stale_sources.withdraw(
@@ -195,15 +197,18 @@ def settle_facts(writer: Writer, collection_id: int, facts: Iterable[int]) -> No
             predicates.remove_unused(writer, collection_id, graph_id, named)
 
 
-def settle(writer: Writer, collection_id: int, keys: Iterable[Key]) -> None:
+def settle(writer: Writer, collection_id: int, keys: Iterable[GroupKey]) -> None:
     """Replay these groups, and store what comes of it."""
     ordered = sorted(keys, key=lambda key: (key.subject_id, key.predicate, key.object_id, key.object_key))
     for start in range(0, len(ordered), ROWS):
-        held = belief_groups.groups(writer, collection_id, ordered[start : start + ROWS])
-        if held:
-            facts, moves = replay(held)
-            at = {word.sequence: word.at for group in held for word in group.words}
+        groups = belief_groups.groups(writer, collection_id, ordered[start : start + ROWS])
+        if groups:
+            facts, moves = replay(groups)
+            at = {word.sequence: word.at for group in groups for word in group.words}
             at |= {
-                w.withdrawn: w.withdrawn_at for group in held for w in group.words if w.withdrawn_at and w.withdrawn
+                w.withdrawn: w.withdrawn_at
+                for group in groups
+                for w in group.words
+                if w.withdrawn_at and w.withdrawn
             }
             belief_groups.store(writer, collection_id, facts, moves, at)

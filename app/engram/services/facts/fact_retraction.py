@@ -22,7 +22,7 @@ from engram.storage.facts import (
 from engram.storage.facts.fact_events import StoredFactEvent
 from engram.storage.facts.fact_revocations import FactEventFilter
 
-__all__ = ["FactEventFilter", "FactRetraction", "WithdrawService"]
+__all__ = ["FactEventFilter", "FactRetraction", "RetractionService"]
 
 JOINS = "merge"
 MOST = 10_000
@@ -60,7 +60,7 @@ class FactRetraction:
     changed: Sequence[BeliefChange]
 
 
-class WithdrawService:
+class RetractionService:
     """Revokes what judges said of facts, by who said it and when."""
 
     def __init__(self, database: Database, constants: FilterConstants) -> None:

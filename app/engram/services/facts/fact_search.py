@@ -11,7 +11,7 @@ from engram.services.facts.fact_transaction import find_graph_id
 from engram.services.facts.fact_walk import SAME_NAMES, FactPattern, compute_days, find_start, statement, walk
 from engram.storage.database import Database, Reader
 from engram.storage.facts import fact_edges, fact_rows
-from engram.storage.facts.fact_edges import Edge, EdgeFilter, Near
+from engram.storage.facts.fact_edges import Edge, EdgeFilter, NearbyEdges
 from engram.storage.facts.fact_rows import BelievedFact, FactRow, SourceRow
 
 __all__ = ["FactPattern", "FactSearch", "FactSearchResult", "FoundPath", "compute_days"]
@@ -92,7 +92,7 @@ class _Tables:
     collection_id: int
     allowed: EdgeFilter
 
-    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> NearbyEdges:
         return fact_edges.find_around(self.reader, self.collection_id, entities, self.allowed, most, read)
 
 

@@ -13,7 +13,7 @@ from engram.providers.language import Language, PassageText
 from engram.providers.language.facts import extract_facts
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
-from engram.services.facts.entity_alignment import AlignService
+from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.facts.fact_learning import Origin
 from engram.services.facts.fact_transaction import Author, begun
 from engram.storage.corpus import passages
@@ -82,7 +82,7 @@ class FactsService:
     """Takes in what is said of facts, and takes it back."""
 
     def __init__(
-        self, database: Database, language: Language, constants: FilterConstants, align: AlignService
+        self, database: Database, language: Language, constants: FilterConstants, align: AlignmentService
     ) -> None:
         self._database = database
         self._language = language

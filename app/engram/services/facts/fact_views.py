@@ -17,9 +17,9 @@ __all__ = [
     "FactMoveRow",
     "FactRow",
     "FactView",
+    "FactViewService",
     "Neighbourhood",
     "Predicate",
-    "ShowService",
     "SourceRow",
 ]
 
@@ -43,7 +43,7 @@ class Neighbourhood:
     facts: Sequence[FactRow]
 
 
-class ShowService:
+class FactViewService:
     """Shows what graphs of facts hold."""
 
     def __init__(self, database: Database) -> None:

@@ -19,7 +19,7 @@ from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.providers.language.name_words import FUNCTION_WORDS
 from engram.providers.language.question_relations import find_asked_terms, relation_terms
-from engram.storage.facts.fact_edges import Edge, Near, Start
+from engram.storage.facts.fact_edges import Edge, NearbyEdges, Start
 
 NAME_WORDS = 9
 """Words of a question that are one name, at most."""
@@ -28,7 +28,7 @@ QUESTION_WORDS = 120
 SAME_NAMES = 4
 """Entities that are called alike and told apart by what is added in brackets."""
 STARTS = 12
-KEPT = 24
+BEAM_WIDTH = 24
 """Paths of each start that go on after each edge."""
 FRONTIER = 32
 """Entities whose edges one step reads."""
@@ -73,7 +73,7 @@ class FactPattern:
 class WalkGraph(Protocol):
     """Graph of a walk."""
 
-    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+    def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> NearbyEdges:
         """Facts that begin or end at these entities or their namesakes, see ``storage.facts.search.around``."""
         ...
 
@@ -177,10 +177,10 @@ def walk(
     web = Web()
     known = frozenset(begun.starts)
     read: set[int] = set()
-    one: dict[int, int] = {}
+    roots: dict[int, int] = {}
     beam = fact_paths.begin(begun.starts)
     ended: list[Path] = []
-    link = _Links(one, begun.asked, dated=dated)
+    link = _Links(roots, begun.asked, dated=dated)
     is_pattern = pattern.question is None and not pattern.entities
     for _ in range(1 if is_pattern else pattern.edges):
         frontier = list(dict.fromkeys(path.end for path in beam if path.end and path.end not in read))[:FRONTIER]
@@ -188,14 +188,14 @@ def walk(
             near = ground.find_edges_around(frontier, read, EDGES)
             # Of two entities that a name means, the walk came to one first, and both are that one to it.
             for here, other in near.namesakes:
-                one.setdefault(other, one.get(here, here))
-            here_now = {*frontier, *(other for _, other in near.namesakes if one[other] in frontier)}
+                roots.setdefault(other, roots.get(here, here))
+            here_now = {*frontier, *(other for _, other in near.namesakes if roots[other] in frontier)}
             read |= here_now
             for entity, edge in near.edges:
                 if edge.id not in edges and entity in here_now:
                     edges[edge.id] = edge
                     web.add(link(edge))
-        beam = fact_paths.extend(beam, web, known, KEPT)
+        beam = fact_paths.extend(beam, web, known, BEAM_WIDTH)
         ended += [path for path in beam if pattern.include_closed or not path.last_closed or dated]
     return fact_paths.interleave_paths(
         _select_matching(ended, edges, begun.starts, pattern) if is_pattern else ended
@@ -225,8 +225,8 @@ def _select_matching(
 class _Links:
     """Edges as ranking sees them. Where days are asked for, one that began nobody knows when is a guess."""
 
-    def __init__(self, one: Mapping[int, int], asked_terms: Sequence[frozenset[str]], *, dated: bool) -> None:
-        self._one = one
+    def __init__(self, roots: Mapping[int, int], asked_terms: Sequence[frozenset[str]], *, dated: bool) -> None:
+        self._roots = roots
         self._asked = asked_terms
         self._dated = dated
         self._met: dict[tuple[str, bool], frozenset[int]] = {}
@@ -239,8 +239,8 @@ class _Links:
             met = frozenset(at for at, wanted in enumerate(self._asked) if not wanted.isdisjoint(terms))
             self._met[relation] = met
         belief = edge.belief * UNDATED if self._dated and edge.valid_from == ALWAYS else edge.belief
-        begin = self._one.get(edge.subject_id, edge.subject_id)
-        end = self._one.get(edge.object_id, edge.object_id)
+        begin = self._roots.get(edge.subject_id, edge.subject_id)
+        end = self._roots.get(edge.object_id, edge.object_id)
         if end == begin:  # another name of it leads nowhere and says something all the same
             end = 0
         return Link(edge.id, begin, end, belief, edge.closed and not self._dated, met)

@@ -7,7 +7,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.filter.constants import FilterConstants
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
-from engram.services.facts.entity_alignment import AlignService
+from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.facts.fact_learning import ROWS
 from engram.services.facts.fact_transaction import Author, begun, find_graph_id
 from engram.storage.database import Database, Writer
@@ -18,7 +18,7 @@ from engram.storage.facts.merged_graphs import StatedEvent, StatedSentence
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class GraphMergeResult:
     """Result of a merge: its event, and the counts of new rows."""
 
     event: StoredFactEvent
@@ -28,19 +28,21 @@ class Adopted:
     joins: int
 
 
-class AdoptService:
+class GraphMergeService:
     """Merges graphs of facts.
 
     Sources, verdicts and joins are copied by the noises that they counted by, in the order in which they came: in
     an empty graph, the same is believed of them. Facts compete by the predicates of the graph that they come to.
     """
 
-    def __init__(self, database: Database, constants: FilterConstants, align: AlignService) -> None:
+    def __init__(self, database: Database, constants: FilterConstants, align: AlignmentService) -> None:
         self._database = database
         self._constants = constants
         self._align = align
 
-    def merge(self, scope: Scope, graph_name: str, into: str | None = None, *, judge: str, key: str) -> Adopted:
+    def merge(
+        self, scope: Scope, graph_name: str, into: str | None = None, *, judge: str, key: str
+    ) -> GraphMergeResult:
         """Have a graph say what another one says, and judges say there what they said of it, once under the key.
 
         What was merged before is not merged again; a merge that came since brings what came since.
@@ -71,12 +73,12 @@ class AdoptService:
         return adopted_now
 
 
-def _merge_result(writer: Writer, target: int, event: StoredFactEvent) -> Adopted:
+def _merge_result(writer: Writer, target: int, event: StoredFactEvent) -> GraphMergeResult:
     sentences = fact_events.list_statements_of_event(writer, target, event.id)
     brought = fact_events.find_many(writer, target, merged_graphs.parts(writer, target, [event.id]))
     merges = sum(one.kind == "merge" for one in brought)
     facts = fact_graph.list_stated_facts(writer, target, sentences)
-    return Adopted(event, sorted(facts), len(sentences), len(brought) - merges, merges)
+    return GraphMergeResult(event, sorted(facts), len(sentences), len(brought) - merges, merges)
 
 
 def _adopt(writer: Writer, target: int, event: StoredFactEvent, source: int) -> dict[int, str]:

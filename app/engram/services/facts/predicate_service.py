@@ -59,14 +59,18 @@ def _is_functional(name: str, subjects: int, single: int) -> bool:
 
 
 def _change(
-    writer: Writer, target: int, graph_id: int, known: Mapping[str, Predicate], learned: Iterable[Predicate]
+    writer: Writer,
+    target: int,
+    graph_id: int,
+    stored_predicates: Mapping[str, Predicate],
+    learned: Iterable[Predicate],
 ) -> None:
     """Store predicates, and replay the facts of those that changed."""
     new = list(learned)
     if not new:
         return
-    was = {name for name, one in known.items() if one.functional}
-    was |= FROM_THE_START - known.keys()
+    was = {name for name, one in stored_predicates.items() if one.functional}
+    was |= FROM_THE_START - stored_predicates.keys()
     changed = [one.predicate for one in new if one.functional != (one.predicate in was)]
     predicates.put(writer, target, graph_id, new)
     if changed:

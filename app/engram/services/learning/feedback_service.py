@@ -11,7 +11,7 @@ from engram.core.filter.states import Audit
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.verdict_intake import Accepted, Intake
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_learning import LearningService
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
@@ -47,7 +47,7 @@ class Detail(Receipt):
 class FeedbackService:
     """Accepts verdicts and reports on them."""
 
-    def __init__(self, database: Database, stream: WakeStream, intake: Intake, learn: LearnService) -> None:
+    def __init__(self, database: Database, stream: WakeStream, intake: Intake, learn: LearningService) -> None:
         self._database = database
         self._stream = stream
         self._intake = intake

@@ -148,28 +148,32 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
     versions = passages.versions(reader, collection_id, external)
-    held = {name: version[0] for name, version in versions.items()}
-    named_passages = {*held.values(), *(sentence.passage_id for sentence in by_id.values())}
+    passage_ids = {name: version[0] for name, version in versions.items()}
+    named_passages = {*passage_ids.values(), *(sentence.passage_id for sentence in by_id.values())}
     standing = {
         duplicate: passage
         for duplicate, passage in episodes.load_stand_ins(reader, collection_id, verdict.query_id).items()
         if duplicate in named_passages
     }
     texts: dict[int, list[tuple[int, str]]] = {}
-    for sentence in passages.list_sentences(reader, collection_id, {*held.values(), *standing, *standing.values()}):
+    for sentence in passages.list_sentences(
+        reader, collection_id, {*passage_ids.values(), *standing, *standing.values()}
+    ):
         texts.setdefault(sentence.passage_id, []).append((sentence.id, _normalise_words(sentence.text)))
     twins = {
         sentence: (passage, _find_matching(text, texts.get(passage, ())))
         for duplicate, passage in standing.items()
         for sentence, text in texts.get(duplicate, ())
     }
-    helpful = {standing.get(held[name], held[name]) for name in verdict.named_passages if name in held}
+    helpful = {
+        standing.get(passage_ids[name], passage_ids[name]) for name in verdict.named_passages if name in passage_ids
+    }
     first: Sequence[int] = ()
     if verdict.rating is not None:
         answered = episodes.load_answered(reader, collection_id, [verdict.query_id])
         first = [passage for answer in answered.values() for passage in answer.shown[:FIRST]]
     nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
-    return ResolvedNames(by_id.keys(), held, texts, standing, twins, nearest, first)
+    return ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
 
 
 def resolve_verdict(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:

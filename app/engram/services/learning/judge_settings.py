@@ -41,9 +41,9 @@ class JudgesService:
     def page(self, scope: Scope, after: str, limit: int) -> list[JudgeView]:
         """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
         with self._database.read() as reader:
-            known = judges.page(reader, scope.collection.id, after, limit)
-            agreed = _standings(reader, scope.collection.id, known)
-        return [JudgeView(one, self._noise.adapt_to_judge(one.settings), agreed[one.name]) for one in known]
+            page_judges = judges.page(reader, scope.collection.id, after, limit)
+            agreed = _standings(reader, scope.collection.id, page_judges)
+        return [JudgeView(one, self._noise.adapt_to_judge(one.settings), agreed[one.name]) for one in page_judges]
 
     def set(
         self,
@@ -75,13 +75,13 @@ class JudgesService:
                 judges.put(writer, target.id, judge, settings)
             else:
                 judges.delete(writer, target.id, judge)
-            known = judges.load_judge(writer, target.id, judge)
-            agreed = _standings(writer, target.id, [known])
+            stored_judge = judges.load_judge(writer, target.id, judge)
+            agreed = _standings(writer, target.id, [stored_judge])
         log.info("judge set", collection=target.name, judge=judge, **settings.overrides())
-        return JudgeView(known, self._noise.adapt_to_judge(known.settings), agreed[judge])
+        return JudgeView(stored_judge, self._noise.adapt_to_judge(stored_judge.settings), agreed[judge])
 
 
-def _standings(reader: Reader, collection_id: int, known: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:
+def _standings(reader: Reader, collection_id: int, known_judges: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:
     """Return the agreement of each judge up to now, as it counts from tomorrow on."""
-    standings = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
+    standings = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known_judges})
     return {name: standing for (name, _), standing in standings.items()}

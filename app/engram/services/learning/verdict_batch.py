@@ -62,8 +62,8 @@ class Batch:
     def lock(self) -> Locked:
         """Lock all states that the events speak of, and read them; what they name stays as long as they are."""
         questions = self._lock_questions()
-        known = self._lock_memories()
-        return Locked(questions, known, self._supports(questions, known))
+        memories = self._lock_memories()
+        return Locked(questions, memories, self._supports(questions, memories))
 
     def run(self, locked: Locked) -> AuditRows:
         """Move what is locked; what moved."""
@@ -108,9 +108,9 @@ class Batch:
         }
         return sentence_memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
 
-    def _supports(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
+    def _supports(self, questions: Mapping[int, int], memories: MemoryRows) -> SupportRows:
         """Return the supports that the questions have of existing sentences."""
-        alive = np.unique(known.sentence_ids)
+        alive = np.unique(memories.sentence_ids)
         return question_supports.load_supports(
             self._writer, self._collection_id, sorted(set(questions.values())), alive
         )

@@ -46,7 +46,9 @@ GATHER_SECONDS = 0.01
 LOOKING_UP = 4
 """Threads for verdicts that name what has to be looked up."""
 
-SAID = [attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds", "rating")]
+HASHED_FIELDS = [
+    attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds", "rating")
+]
 """Fields that tell one verdict from another under its key, besides its rating; rounds are the session's
 own."""
 
@@ -70,7 +72,7 @@ class _Arriving:
 
     def hash(self) -> bytes:
         """By which the same verdict is known again."""
-        content = {name: getattr(self.verdict, name) for name in SAID}
+        content = {name: getattr(self.verdict, name) for name in HASHED_FIELDS}
         if self.verdict.rating is not None:
             content["rating"] = self.verdict.rating
         return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
@@ -119,8 +121,8 @@ class Intake:
         self._check(verdict)
         self.check_expansions(verdict)
         arriving = _Arriving(verdict, key, announced)
-        known = _build_known_event(arriving)
-        [accepted] = [None] if known is None else self._store([known])
+        known_event = _build_known_event(arriving)
+        [accepted] = [None] if known_event is None else self._store([known_event])
         if accepted is None:
             return self._look_up(arriving)
         self._announce([accepted] if announced else [])
@@ -204,16 +206,18 @@ class Intake:
 
     def _take(self, arrivals: Sequence[_Arriving]) -> None:
         """Store these together as far as that does, and leave the others to themselves."""
-        known = {
+        events_by_place = {
             at: event for at, arriving in enumerate(arrivals) if (event := _build_known_event(arriving)) is not None
         }
         stored: dict[int, Accepted | None] = {}
         try:
-            stored = dict(zip(known, self._store(list(known.values())), strict=True))
+            stored = dict(zip(events_by_place, self._store(list(events_by_place.values())), strict=True))
         except Exception as error:
             if is_out_of_reach(error):
                 raise
-            log.exception("verdicts not stored together", verdicts=len(known))  # one is at fault: each by itself
+            log.exception(
+                "verdicts not stored together", verdicts=len(events_by_place)
+            )  # one is at fault: each by itself
         announced = []
         for at, arriving in enumerate(arrivals):
             accepted = stored.get(at)

@@ -19,7 +19,7 @@ from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.verdict_batch import Batch, Targets
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import feedback_events, judge_standings
@@ -42,7 +42,7 @@ class _MovedError(Exception):
     """Vectors that were read or made for these events are not comparable with the collection's any more."""
 
 
-class LearnService:
+class LearningService:
     """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
 
     def __init__(
@@ -52,7 +52,7 @@ class LearnService:
         rule: LearningRule,
         weights: WeightTeaching,
         attribution: Attribution,
-        evolve: EvolveService,
+        evolve: KeyEvolutionService,
         *,
         max_attempts: int,
     ) -> None:
@@ -173,8 +173,8 @@ class LearnService:
                 sentence_memories.record(writer, collection_id, audit)
                 taught = self._weights.terms(kind, pending, targets, noises, holders)
             if units:
-                known = [event for event in pending if not noises[event.id].is_new]
-                self._attribution.credit(writer, collection_id, known, targets, units)
+                credited_events = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, collection_id, credited_events, targets, units)
             for believed, terms in taught.items():
                 against = application.contested
                 counted_terms = [

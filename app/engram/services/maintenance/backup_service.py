@@ -98,13 +98,13 @@ class BackupService:
         return manifest
 
     def _write(self, folder: Path, progress: Progress, should_stop: Callable[[], bool]) -> Manifest:
-        spoken, dumped = threading.Event(), 0
+        snapshot_seen, dumped = threading.Event(), 0
         tables: list[str] = []
 
         def on_line(line: str) -> None:
             nonlocal dumped
             if "last built-in OID" in line:  # which it says once it sees the snapshot
-                spoken.set()
+                snapshot_seen.set()
             if "dumping contents of table" in line:
                 dumped += 1
                 progress("tables copied", min(dumped, len(tables)), len(tables))
@@ -116,7 +116,7 @@ class BackupService:
             try:
                 rows = database_contents.count_rows(reader, tables)
             finally:
-                began.wait_for(spoken)
+                began.wait_for(snapshot_seen)
         sha256 = began.result()
         manifest = Manifest(
             format=FORMAT,
@@ -192,8 +192,8 @@ class BackupService:
             yield
             return
         while True:
-            with self._database.hold_lock(names[0]) as held:
-                if held:
+            with self._database.hold_lock(names[0]) as is_locked:
+                if is_locked:
                     with self._held(names[1:], until):
                         yield
                     return
@@ -210,7 +210,7 @@ class _Dump:
         url: str,
         target: Path,
         snapshot: str,
-        on_line: database_dump.Heard,
+        on_line: database_dump.LineHandler,
         should_stop: database_dump.Stop,
         programs: Path | None,
     ) -> None:

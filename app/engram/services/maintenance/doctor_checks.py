@@ -103,8 +103,8 @@ class DoctorService:
                 yield CheckResult(thing, "wrong", error.detail, "docs/operations.md")
 
     def _variables(self) -> Iterator[CheckResult]:
-        known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
-        unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known)
+        known_variables = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
+        unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known_variables)
         if unknown:
             yield CheckResult(
                 "settings", "warning", f"not settings: {', '.join(unknown)}", "docs/settings.md has them"
@@ -152,12 +152,12 @@ class DoctorService:
 
     def _postgres(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
-            found, indexed = database_contents.versions(reader), bool(gauge_queries.vector_indexes(reader))
-        old = numbers(found.postgres) < (LEAST_POSTGRES,)
+            versions, indexed = database_contents.versions(reader), bool(gauge_queries.vector_indexes(reader))
+        old = numbers(versions.postgres) < (LEAST_POSTGRES,)
         remedy = f"{LEAST_POSTGRES} or newer is needed" if old else ""
-        yield CheckResult("postgres", "wrong" if old else "ok", found.postgres, remedy)
-        vector = found.pgvector or "not there"
-        if found.pgvector is None or numbers(vector) < LEAST_PGVECTOR:
+        yield CheckResult("postgres", "wrong" if old else "ok", versions.postgres, remedy)
+        vector = versions.pgvector or "not there"
+        if versions.pgvector is None or numbers(vector) < LEAST_PGVECTOR:
             yield CheckResult("pgvector", "wrong", vector, "0.8 or newer is needed, rather 0.8.4")
         elif numbers(vector) < SOUND_PGVECTOR:
             yield CheckResult(
@@ -250,12 +250,12 @@ class DoctorService:
     def _indexes(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
-            held = vector_indexes.count_searched_rows(reader)
+            searched_rows = vector_indexes.count_searched_rows(reader)
             poor = index_recall.list_below(reader, self._settings.maintenance_recall)
         invalid = [index.name for index in built if not index.valid]
         have = {(index.collection_id, index.table) for index in built}
         limit = self._settings.exact_search_limit
-        lacking = [row for row in held if row.rows > limit and (row.collection_id, row.table) not in have]
+        lacking = [row for row in searched_rows if row.rows > limit and (row.collection_id, row.table) not in have]
         problems = [f"not valid: {', '.join(invalid)}"] if invalid else []
         problems += [f"left behind: {', '.join(left)}"] if left else []
         problems += [f"{len(lacking)} large tables of collections have none"] if lacking else []

@@ -62,7 +62,7 @@ class IndexHealth:
     breadth: int | None = None
 
 
-class MaintainService:
+class IndexMaintenanceService:
     """Gives large collections HNSW indexes and builds those anew that need it; queries and writes go on."""
 
     def __init__(
@@ -103,8 +103,8 @@ class MaintainService:
             ConfigurationError: this role may not maintain the indexes.
             UnavailableError: Postgres cannot be reached or has no room left.
         """
-        with self._database.hold_lock("maintenance") as held:
-            if not held:
+        with self._database.hold_lock("maintenance") as is_locked:
+            if not is_locked:
                 return None
             reports: list[IndexHealth] = []
             try:
@@ -150,8 +150,10 @@ class MaintainService:
             if should_stop():
                 return
             report = reports[places[index.name]]
-            held = rows.get((index.collection_id, index.table), 0)
-            measured = self._guard.look(administrator, index, held, anew=report.healed, should_stop=should_stop)
+            row_count = rows.get((index.collection_id, index.table), 0)
+            measured = self._guard.measure(
+                administrator, index, row_count, rebuilt=report.healed, should_stop=should_stop
+            )
             if measured is not None:
                 reports[places[index.name]] = replace(report, recall=measured.recall, breadth=measured.breadth)
                 least[index.table] = min(measured.recall, least.get(index.table, 1.0))
@@ -163,9 +165,9 @@ class MaintainService:
 
         Small is half of what is large, or a collection at the limit would have its index built again and again.
         """
-        held_rows = vector_indexes.count_searched_rows(administrator)
-        rows = {(held.collection_id, held.table): held.rows for held in held_rows}
-        dimensions = {held.collection_id: held.dimension for held in held_rows}
+        searched_rows = vector_indexes.count_searched_rows(administrator)
+        rows = {(row.collection_id, row.table): row.rows for row in searched_rows}
+        dimensions = {row.collection_id: row.dimension for row in searched_rows}
         built = {(index.collection_id, index.table): index for index in vector_indexes.indexes(administrator)}
         small = {at for at in built if 2 * rows.get(at, 0) <= self._exact_search_limit}
         self._announce(administrator, [index for at, index in built.items() if at not in small])
@@ -189,8 +191,8 @@ class MaintainService:
         for index in indexes:
             if index.valid:
                 tables.setdefault(index.collection_id, []).append(index.table)
-        for collection_id, said in vector_indexes.list_indexed_tables(administrator).items():
-            if set(said) != set(tables.get(collection_id, ())):
+        for collection_id, recorded_tables in vector_indexes.list_indexed_tables(administrator).items():
+            if set(recorded_tables) != set(tables.get(collection_id, ())):
                 with self._database.write() as writer:
                     collections.record_indexed(writer, collection_id, sorted(tables.get(collection_id, ())))
 

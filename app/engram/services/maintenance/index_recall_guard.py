@@ -18,29 +18,29 @@ log = structlog.get_logger(__name__)
 
 QUESTIONS = 50
 """Searches that an index is measured by: 500 rows to be found, so that a recall of .98 is known to .006."""
-MOST = 1000
+MAX_BREADTH = 1000
 """The greatest breadth that pgvector searches with."""
-GROWN = 0.25
+SIZE_CHANGE = 0.25
 """An index is measured again once its collection is larger or smaller by this share,"""
-OLD = timedelta(days=7)
+MAX_AGE = timedelta(days=7)
 """or that was so long ago."""
 
 
 class RecallGuard:
     """Sees that a vector index finds what it should."""
 
-    def __init__(self, database: Database, least: float) -> None:
-        """``least``: share of the ten nearest that is to be found, in [0, 1]; 0: nothing is measured."""
+    def __init__(self, database: Database, min_recall: float) -> None:
+        """``min_recall``: share of the ten nearest that is to be found, in [0, 1]; 0: nothing is measured."""
         self._database = database
-        self._least = least
+        self._min_recall = min_recall
 
-    def look(
+    def measure(
         self,
         administrator: Administrator,
         index: VectorIndex,
         rows: int,
         *,
-        anew: bool,
+        rebuilt: bool,
         should_stop: Callable[[], bool],
     ) -> IndexRecall | None:
         """Measure the recall of an index, unless a measurement still holds.
@@ -50,37 +50,39 @@ class RecallGuard:
 
         Args:
             rows: how many the collection holds.
-            anew: the index was built anew, so that nothing is known.
+            rebuilt: the index was built anew, so that nothing is known.
             should_stop: polled between searches.
 
         Returns:
             None: it is not measured, holds nothing, or was given up.
         """
-        if not self._least or index.table not in SAMPLES:
+        if not self._min_recall or index.table not in SAMPLES:
             return None
         try:
             collection = collections.load_by_id(administrator, index.collection_id)
         except NotFoundError:
             return None
-        known = None if anew else collection.index_recall.get(index.table)
+        last_recall = None if rebuilt else collection.index_recall.get(index.table)
         configured = index_recall.breadth(administrator)
-        if known is not None and self._holds(known, rows, configured):
-            return known
+        if last_recall is not None and self._holds(last_recall, rows, configured):
+            return last_recall
         measured = self._measure_recall(administrator, collection, index.table, rows, configured, should_stop)
-        if measured is not None or anew:
+        if measured is not None or rebuilt:
             with self._database.write() as writer:
                 collections.set_index_recall(writer, collection, index.table, measured)
         if measured is not None:
-            say = log.warning if measured.recall < self._least else log.info
-            say("index measured", index=index.name, recall=measured.recall, breadth=measured.breadth, rows=rows)
+            write_log = log.warning if measured.recall < self._min_recall else log.info
+            write_log(
+                "index measured", index=index.name, recall=measured.recall, breadth=measured.breadth, rows=rows
+            )
         return measured
 
-    def _holds(self, known: IndexRecall, rows: int, configured: int) -> bool:
+    def _holds(self, last_recall: IndexRecall, rows: int, configured: int) -> bool:
         return (
-            known.configured == configured
-            and abs(rows - known.rows) <= GROWN * known.rows
-            and datetime.now(UTC) - datetime.fromisoformat(known.measured_at) < OLD
-            and (known.recall >= self._least or known.breadth >= MOST)
+            last_recall.configured == configured
+            and abs(rows - last_recall.rows) <= SIZE_CHANGE * last_recall.rows
+            and datetime.now(UTC) - datetime.fromisoformat(last_recall.measured_at) < MAX_AGE
+            and (last_recall.recall >= self._min_recall or last_recall.breadth >= MAX_BREADTH)
         )
 
     def _measure_recall(
@@ -107,9 +109,9 @@ class RecallGuard:
             matches = _count_matches(
                 administrator, index_recall.replace_breadth(collection, table, breadth), table, vectors, exact
             )
-            if matches >= self._least * expected or breadth >= MOST or should_stop():
+            if matches >= self._min_recall * expected or breadth >= MAX_BREADTH or should_stop():
                 break
-            breadth = min(2 * breadth, MOST)
+            breadth = min(2 * breadth, MAX_BREADTH)
         return IndexRecall(matches / expected, breadth, configured, rows, datetime.now(UTC).isoformat())
 
 

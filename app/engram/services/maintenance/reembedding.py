@@ -83,7 +83,7 @@ class _UnstagedError(Exception):
     """Something came or changed that has no vector yet."""
 
 
-class ReembedService:
+class ReembeddingService:
     """Accepts and does jobs that change a collection's encoder."""
 
     def __init__(
@@ -234,8 +234,8 @@ class ReembedService:
         Vector indexes go first, since each row that changes would be built into one anew: until workers have built
         them again, searches are exact.
         """
-        with self._unmaintained(work) as held:
-            if not held:
+        with self._unmaintained(work) as is_locked:
+            if not is_locked:
                 return False
             self._unindex(collection)
             with self._database.write() as writer:
@@ -274,8 +274,8 @@ class ReembedService:
         """Keep others from building indexes for the block; False if told to stop before that could be."""
         until = time.monotonic() + LOCK_SECONDS
         while not work.should_stop():
-            with self._database.hold_lock("maintenance") as held:
-                if held:
+            with self._database.hold_lock("maintenance") as is_locked:
+                if is_locked:
                     yield True
                     return
             if time.monotonic() > until:

@@ -73,8 +73,8 @@ class RetentionService:
         if now is None:
             with self._database.read() as reader:
                 now = server_clock.present(reader)
-        with self._database.hold_lock("retention") as held:
-            if not held:
+        with self._database.hold_lock("retention") as is_locked:
+            if not is_locked:
                 return None
             for moment in (now, now + WEEK):
                 with self._database.write() as writer:

@@ -47,17 +47,17 @@ class StateService:
         return in_use, size
 
     def _collect_shared(self) -> Iterable[Metric]:
-        found: list[Metric] = []
+        gauges: list[Metric] = []
         try:
-            found += self._collect_stored()
+            gauges += self._collect_stored()
         except EngramError as error:
             log.warning("state not read for metrics", error=error.detail)
         workers = self._stream.workers()
-        found.append(_gauge("postgres_up", "Whether Postgres answered.", 1 if len(found) > 0 else 0))
-        found.append(_gauge("redis_up", "Whether Redis answered.", 0 if workers is None else 1))
+        gauges.append(_gauge("postgres_up", "Whether Postgres answered.", 1 if len(gauges) > 0 else 0))
+        gauges.append(_gauge("redis_up", "Whether Redis answered.", 0 if workers is None else 1))
         if workers is not None:
-            found.append(_gauge("workers", "Workers that beat lately.", workers))
-        return found
+            gauges.append(_gauge("workers", "Workers that beat lately.", workers))
+        return gauges
 
     def _collect_stored(self) -> Iterable[Metric]:
         # Of all tenants, whoever asks: what is seen is told to others as well.

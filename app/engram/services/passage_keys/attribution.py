@@ -98,9 +98,9 @@ class Attribution:
             if not wanted:
                 return {}, None
             collection = collections.load_by_id(reader, collection_id)
-            known = key_credits.load_units(reader, collection_id, list(wanted))
-        new = {digest: wanted[digest] for digest in wanted.keys() - known.keys()}
-        return {**known, **self.embed_units(collection, new)}, collection.space
+            stored_units = key_credits.load_units(reader, collection_id, list(wanted))
+        new = {digest: wanted[digest] for digest in wanted.keys() - stored_units.keys()}
+        return {**stored_units, **self.embed_units(collection, new)}, collection.space
 
     def ask_anew(self, collection_id: int, events: Sequence[int]) -> None:
         """Embed the questions of these events by the collection's encoder where another one did.

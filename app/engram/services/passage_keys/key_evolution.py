@@ -31,7 +31,7 @@ class KeyStanding:
     progress: EvolutionProgress
 
 
-class EvolveService:
+class KeyEvolutionService:
     """Writes evolved keys. What they are made of came with verdicts (see ``attribution``)."""
 
     def __init__(self, database: Database, rules: KeyRules) -> None:

@@ -22,7 +22,7 @@ from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, ServingMode
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
 from engram.storage.retrieval.episode_partitions import compute_monday
@@ -48,14 +48,14 @@ class Episode:
     created_at: datetime
 
 
-class AskService:
+class QueryService:
     """Answers queries and reads episodes again."""
 
     def __init__(
         self,
         database: Database,
         reads: Reads,
-        retrieve: RetrieveService,
+        retrieve: RetrievalService,
         influences: Influences,
         *,
         durable: bool = True,
@@ -82,12 +82,12 @@ class AskService:
         plan = self._retrieve.plan(query, served)
         # What others asked and said is for those to see who may.
         audits = query.scope.is_allowed(AUDIT)
-        found, trace = self._reads.on_replica(
+        retrieved, trace = self._reads.on_replica(
             plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
         )
-        answer = answer_presentation.answer(found)
+        answer = answer_presentation.answer(retrieved)
         with stage("keep"):
-            self.keep(plan.collection.id, episode_row(found, answer, trace))
+            self.keep(plan.collection.id, episode_row(retrieved, answer, trace))
         _count(answer)
         log.info(
             "query",
@@ -97,7 +97,7 @@ class AskService:
             profile=answer.profile,
             strategy=answer.strategy,
             arm=answer.arm,
-            explored=len(found.explored.passages),
+            explored=len(retrieved.explored.passages),
             expansions=len(query.expansions),
             hops=answer.hops,
             stop_reason=answer.stop_reason,
@@ -105,7 +105,7 @@ class AskService:
         )
         return replace(
             answer,
-            entities=list(found.entities) if "entities" in query.include else None,
+            entities=list(retrieved.entities) if "entities" in query.include else None,
             trace=(trace if audits else _hide_other_questions(trace)) if "trace" in query.include else None,
         )
 

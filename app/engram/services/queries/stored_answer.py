@@ -110,8 +110,8 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
 
 def _format_duplicates(ranking: PassageRanking) -> dict[str, Any]:
     """Each duplicate that is left out, as text, and the passage that stands for it; nothing where there is none."""
-    held = {str(duplicate): passage for duplicate, passage in ranking.standing.items()}
-    return {COLLAPSED: held} if held else {}
+    passage_by_duplicate = {str(duplicate): passage for duplicate, passage in ranking.standing.items()}
+    return {COLLAPSED: passage_by_duplicate} if passage_by_duplicate else {}
 
 
 def _passage(hit: PassageAnswer, ids: Mapping[str, int]) -> dict[str, Any]:
@@ -214,8 +214,8 @@ class AnswerReading:
 
     def answer(self) -> dict[str, Any]:
         """Return the stored answer in the shape of an answer."""
-        episode, said = self._episode, self._episode.answer
-        return _drop_fields(said, "passages", COLLAPSED) | {
+        episode, stored_answer = self._episode, self._episode.answer
+        return _drop_fields(stored_answer, "passages", COLLAPSED) | {
             "query_id": episode.id,
             "query": episode.question,
             "memory": episode.memory,
@@ -228,7 +228,7 @@ class AnswerReading:
             "collection": self._collection.name,
             "passages": [
                 self._hit(self._passages[passage], hit, explored=passage in episode.explored)
-                for passage, hit in zip(episode.shown, said["passages"], strict=True)
+                for passage, hit in zip(episode.shown, stored_answer["passages"], strict=True)
                 if passage in self._passages
             ],
         }
@@ -261,9 +261,13 @@ class AnswerReading:
             "score": hit["score"],
             "explored": explored,
             "duplicates": [
-                {"passage_id": held.external_id, "title": held.title, "metadata": held.metadata}
+                {
+                    "passage_id": duplicate_passage.external_id,
+                    "title": duplicate_passage.title,
+                    "metadata": duplicate_passage.metadata,
+                }
                 for duplicate in hit.get("duplicates", ())
-                if (held := self._passages.get(duplicate)) is not None
+                if (duplicate_passage := self._passages.get(duplicate)) is not None
             ],
             "sentences": [
                 row | {"position": sentence.position, "text": sentence.text}

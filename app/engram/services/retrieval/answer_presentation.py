@@ -69,12 +69,14 @@ def answer(result: RetrievalResult) -> Answer:
 
 def _duplicates(result: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
     """Passage -> those that it stands for, in id order."""
-    held: dict[int, list[DuplicateAnswer]] = {}
+    duplicates: dict[int, list[DuplicateAnswer]] = {}
     for duplicate, passage in sorted(result.ranking.standing.items()):
         if duplicate in result.passages:
             stored = result.passages[duplicate]
-            held.setdefault(passage, []).append(DuplicateAnswer(stored.external_id, stored.title, stored.metadata))
-    return held
+            duplicates.setdefault(passage, []).append(
+                DuplicateAnswer(stored.external_id, stored.title, stored.metadata)
+            )
+    return duplicates
 
 
 def timings(result: RetrievalResult) -> Timings:

@@ -36,5 +36,5 @@ def _find_duplicates(reader: Reader, collection_id: int, ordered: Sequence[int])
     if not pairs:
         return {}
     stored = passages.load_by_id(reader, collection_id, sorted({passage for pair in pairs for passage in pair}))
-    texts = {passage: f"{held.title or ''}\n{held.text}" for passage, held in stored.items()}
+    texts = {passage: f"{row.title or ''}\n{row.text}" for passage, row in stored.items()}
     return duplicates.stand_ins(ordered, pairs, texts)

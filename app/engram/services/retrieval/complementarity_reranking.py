@@ -88,10 +88,10 @@ def _find_named_entities(
     order = np.argsort(ids)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
     named[links.naming[:, 0], order[np.searchsorted(ids[order], links.naming[:, 1])]] = True
-    called = {known.name: at for at, known in enumerate(links.entities.values())}
+    called = {entity.name: at for at, entity in enumerate(links.entities.values())}
     for row, names in enumerate(titles):
         for name in names:
             if name in called:
                 titled[row, called[name]] = True
-    passages = np.array([max(known.passages, 1) for known in links.entities.values()], dtype=np.float64)
+    passages = np.array([max(entity.passages, 1) for entity in links.entities.values()], dtype=np.float64)
     return NamedEntities(1.0 / np.log2(1.0 + passages), np.isin(ids, start_entities), named, titled)

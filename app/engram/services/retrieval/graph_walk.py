@@ -100,7 +100,7 @@ class Walk:
     @property
     def texts(self) -> list[str]:
         """The texts of the selected sentences, in that order."""
-        return [found.text for found in self.evidence.values()]
+        return [sentence.text for sentence in self.evidence.values()]
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON has it; ``load_walk`` makes an equal walk of that."""
@@ -114,8 +114,8 @@ class Walk:
                     "scores": hop.scores.tolist(),
                     "selected": list(hop.selected),
                     "evidence": [
-                        asdict(found) | {"entities": list(found.entities.items())}
-                        for found in hop.evidence.values()
+                        asdict(sentence) | {"entities": list(sentence.entities.items())}
+                        for sentence in hop.evidence.values()
                     ],
                     "counts": list(hop.counts.items()),
                     "coverage": hop.coverage,
@@ -152,15 +152,17 @@ def merge_walks(walks: Sequence[Walk]) -> Walk:
 
     An entity that several lead to counts as where it is strongest; what hops they made is left out.
     """
-    found: dict[int, tuple[float, str]] = {}
+    best_names: dict[int, tuple[float, str]] = {}
     for walk in walks:
         onward = walk.frontier or Frontier({}, {})
         for entity, score in onward.activation.items():
-            if entity not in found or score > found[entity][0]:
-                found[entity] = (score, onward.names[entity])
-    best = sorted(found, key=lambda entity: (-found[entity][0], entity))[:ONWARD]
+            if entity not in best_names or score > best_names[entity][0]:
+                best_names[entity] = (score, onward.names[entity])
+    best = sorted(best_names, key=lambda entity: (-best_names[entity][0], entity))[:ONWARD]
     return Walk(
-        Frontier({entity: found[entity][0] for entity in best}, {entity: found[entity][1] for entity in best}),
+        Frontier(
+            {entity: best_names[entity][0] for entity in best}, {entity: best_names[entity][1] for entity in best}
+        ),
         stop_reason=walks[0].stop_reason if len(walks) == 1 else None,
     )
 
@@ -198,5 +200,5 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        published=None if (said := stored.get("published")) is None else PoolVerdict(**said),
+        published=None if (published := stored.get("published")) is None else PoolVerdict(**published),
     )

@@ -7,7 +7,7 @@ from engram.core.ranking import coverage, propagation
 from engram.core.ranking.question_memory import compute_ungated_support, nearness, net_support, recall_priors
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
-from engram.services.retrieval.passage_key_cache import Known
+from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning import question_supports
@@ -46,21 +46,25 @@ def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
 
 
 def begin(
-    reader: Reader, plan: QueryPlan, start: Frontier, known: Known, opened: WalkOpening | None = None
+    reader: Reader,
+    plan: QueryPlan,
+    start: Frontier,
+    nearest_lookup: NearestLookup,
+    opened: WalkOpening | None = None,
 ) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
     Where the question resumes an earlier walk, it goes on from where that would have gone as well.
 
     Args:
-        known: tells which passages are nearest to the question, where the process knows them.
+        nearest_lookup: tells which passages are nearest to the question, where the process knows them.
         opened: what was read already for a walk from this start.
     """
     past = plan.query.walk
     walk = Walk(start) if past is None else resume_walk(plan, _add_names(reader, plan, past), start)
     same_snapshot = opened if past is None else None
     near = (
-        _find_near_passages(reader, plan, walk.frontier or start, known)
+        _find_near_passages(reader, plan, walk.frontier or start, nearest_lookup)
         if same_snapshot is None
         else same_snapshot.near
     )
@@ -109,7 +113,9 @@ def _add_names(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
 
 
-def _find_near_passages(reader: Reader, plan: QueryPlan, start: Frontier, known: Known) -> Sequence[int] | None:
+def _find_near_passages(
+    reader: Reader, plan: QueryPlan, start: Frontier, nearest_lookup: NearestLookup
+) -> Sequence[int] | None:
     """Passages near the question, best first, where there is too much to read of all; None where there is not.
 
     Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
@@ -121,7 +127,7 @@ def _find_near_passages(reader: Reader, plan: QueryPlan, start: Frontier, known:
         near_count = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
     if not near_count:
         return None
-    return known(near_count) or list(
+    return nearest_lookup(near_count) or list(
         passages_by_key.find_nearest_passages(reader, plan.focus, near_count, plan.limits)
     )
 
@@ -208,7 +214,7 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     evidence, counts = _read(reader, plan, reached, selected)
     covered = None
     if plan.stop_rule == "coverage":
-        texts = [found.text for found in (walk.evidence | evidence).values()]
+        texts = [evidence_sentence.text for evidence_sentence in (walk.evidence | evidence).values()]
         covered = coverage.coverage(plan.query.text, texts)
     selected = [sentence for sentence in selected if sentence in evidence]
     return WalkHop(start, candidates, scores, order, selected, evidence, counts, covered)
@@ -226,7 +232,7 @@ def _read(
         return reached.evidence, reached.counts
     if reached.evidence.keys() >= set(selected):
         evidence = {sentence: reached.evidence[sentence] for sentence in sorted(selected)}
-        named = {entity for found in evidence.values() for entity in found.entities}
+        named = {entity for evidence_sentence in evidence.values() for entity in evidence_sentence.entities}
         return evidence, {entity: reached.counts[entity] for entity in sorted(named)}
     return graph_hops.evidence(reader, plan.collection, selected, plan.limits.hub_limit)
 
@@ -242,7 +248,11 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     if profile.rare_first:
         visited = {entity for past in walk.hops for entity in past.start.activation}
         links = [(sentence, entity) for sentence, entity in links if entity not in visited]
-    names = {entity: name for found in hop.evidence.values() for entity, name in found.entities.items()}
+    names = {
+        entity: name
+        for evidence_sentence in hop.evidence.values()
+        for entity, name in evidence_sentence.entities.items()
+    }
     activation = propagation.select_next_entities(
         scores, links, profile.entities_per_hop, hop.counts if profile.rare_first else None
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engram.core.ranking import fusion, passage_scores
-from engram.services.retrieval.passage_key_cache import Known, find_nothing
+from engram.services.retrieval.passage_key_cache import NearestLookup, find_nothing
 from engram.services.retrieval.query import Strategy
 from engram.storage.corpus import lexical_index
 from engram.storage.database import Reader
@@ -18,7 +18,7 @@ def search(
     terms: Mapping[str, float],
     limit: int,
     limits: GraphLimits,
-    known: Known = find_nothing,
+    nearest_lookup: NearestLookup = find_nothing,
 ) -> list[tuple[int, float]]:
     """Passage and score of the ``limit`` passages whose keys are most like the question, best first.
 
@@ -26,16 +26,16 @@ def search(
 
     Args:
         terms: what the question is matched by word for word: term -> weight > 0.
-        known: tells which passages are nearest, where the process knows them.
+        nearest_lookup: tells which passages are nearest, where the process knows them.
     """
     match strategy:
         case "dense":
-            return list(_search_by_vector(reader, focus, limit, limits, known).items())
+            return list(_search_by_vector(reader, focus, limit, limits, nearest_lookup).items())
         case "lexical":
             return list(search_by_words(reader, focus, terms, limit).items())
         case "hybrid":
             depth = max(fusion.DEPTH, limit)
-            near = _search_by_vector(reader, focus, depth, limits, known)
+            near = _search_by_vector(reader, focus, depth, limits, nearest_lookup)
             matching = search_by_words(reader, focus, terms, depth)
             return passage_scores.select_best(fusion.reciprocal_rank_fusion([list(near), list(matching)]), limit)
         case "graph":
@@ -53,7 +53,7 @@ def search_by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], li
 
 
 def _search_by_vector(
-    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: Known
+    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, nearest_lookup: NearestLookup
 ) -> dict[int, float]:
-    nearest = passages_by_key.find_nearest_passages(reader, focus, limit, limits, known=known(limit))
+    nearest = passages_by_key.find_nearest_passages(reader, focus, limit, limits, known=nearest_lookup(limit))
     return {passage: key.similarity for passage, key in nearest.items()}

@@ -16,7 +16,7 @@ from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import Focus
 from engram.telemetry import metrics
 
-Known = Callable[[int], Sequence[int] | None]
+NearestLookup = Callable[[int], Sequence[int] | None]
 """How many -> so many passages nearest to the question, best first; None where this process does not know them."""
 
 
@@ -76,7 +76,7 @@ class PassageKeyCache:
         """Size of the cache."""
         return self._size
 
-    def prepare_search(self, reader: Reader, focus: Focus, now: Current | None) -> Known:
+    def prepare_search(self, reader: Reader, focus: Focus, now: Current | None) -> NearestLookup:
         """Return the cached keys nearest to the question on this snapshot.
 
         Args:
@@ -89,8 +89,8 @@ class PassageKeyCache:
             if cached is None or cached.ids is None or cached.keys is None:
                 return None
             vector = focus.vector if focus.key_vector is None else focus.key_vector
-            found: list[int] = cached.ids[exact_search.find_nearest(cached.keys, vector, count)].tolist()
-            return found
+            nearest_ids: list[int] = cached.ids[exact_search.find_nearest(cached.keys, vector, count)].tolist()
+            return nearest_ids
 
         return find_nearest
 

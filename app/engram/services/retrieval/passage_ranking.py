@@ -28,7 +28,7 @@ from engram.services.retrieval.collapse import SPARE, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
-from engram.services.retrieval.passage_key_cache import Known
+from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import LearnedWeights
@@ -119,21 +119,21 @@ _NO_FEATURES = (
 
 
 def rank(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, depth: int, known: Known
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, depth: int, nearest_lookup: NearestLookup
 ) -> PassageRanking:
     """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
 
     Args:
         prior: what is believed before any verdict.
         depth: how many passages a search has to find.
-        known: tells which passages are nearest to the question, where the process knows them.
+        nearest_lookup: tells which passages are nearest to the question, where the process knows them.
     """
     top_k = plan.query.top_k
     if plan.served.strategy != "graph":
         strategy = plan.served.strategy
 
         def search_passages(limit: int) -> list[tuple[int, float]]:
-            return search(reader, plan.focus, strategy, plan.terms, limit, plan.limits, known)
+            return search(reader, plan.focus, strategy, plan.terms, limit, plan.limits, nearest_lookup)
 
         ordered, standing = _fill_ranking(reader, plan, depth, search_passages)
         ordered = ordered[:depth]
@@ -141,13 +141,15 @@ def rank(
             ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:], standing=standing
         )
     if plan.profile.by_features:
-        return _rank_by_features(reader, plan, walk, prior, known)
+        return _rank_by_features(reader, plan, walk, prior, nearest_lookup)
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
     touched = {passage for bonus in bonuses for passage in bonus}
-    touched.update(found.passage_id for found in walk.evidence.values())
+    touched.update(sentence.passage_id for sentence in walk.evidence.values())
 
     def score_as_published(limit: int) -> list[tuple[int, float]]:
-        near = passages_by_key.find_nearest_passages(reader, plan.focus, limit, plan.limits, touched, known(limit))
+        near = passages_by_key.find_nearest_passages(
+            reader, plan.focus, limit, plan.limits, touched, nearest_lookup(limit)
+        )
         similarities = {passage: key.similarity for passage, key in near.items()}
         scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
         return passage_scores.select_best(scores, len(scores))
@@ -181,27 +183,29 @@ def _fill_ranking(
 
 
 def _rank_by_features(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
 ) -> PassageRanking:
     profile, top_k = plan.profile, plan.query.top_k
-    found, titles, first, standing = _collect_distinct(reader, plan, walk, prior, known)
+    candidates, titles, first, standing = _collect_distinct(reader, plan, walk, prior, nearest_lookup)
     taught = list(prior.of_answers) if plan.focus.use_memory else []
-    look = look_again(reader, plan, walk, found, titles, first @ prior.first, taught)
+    look = look_again(reader, plan, walk, candidates, titles, first @ prior.first, taught)
     features = passage_scores.add_second_look(first, look.pool, prior.first)
     believed = _compute_beliefs(prior, look.learned)
     mean, events = believed[prior.of_ranking]
     values = features @ mean
-    reranked = _apply_reranker(plan, prior, found, features, believed)
+    reranked = _apply_reranker(plan, prior, candidates, features, believed)
     if reranked is not None:
         values = values + reranked.added
-    order = np.lexsort((found.ids, -values))
+    order = np.lexsort((candidates.ids, -values))
     first_places = order[: sufficiency.FIRST]
-    words = replace(found.words, score=found.words.score[first_places], said=found.words.said[first_places])
+    words = replace(
+        candidates.words, score=candidates.words.score[first_places], said=candidates.words.said[first_places]
+    )
     pool = None if look.pool is None else look.pool.reorder(order)
     judged = estimate_sufficiency(
         plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency]
     )
-    scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
+    scores = dict(zip(candidates.ids.tolist(), values.tolist(), strict=True))
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
         if sentence in walk.evidence:
@@ -215,7 +219,7 @@ def _rank_by_features(
     ]
     return PassageRanking(
         ordered[:top_k],
-        found.ids[order],
+        candidates.ids[order],
         features[order],
         mean,
         recalled=bool(walk.priors),
@@ -247,7 +251,7 @@ def _apply_reranker(
 
 
 def _collect_distinct(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
 ) -> tuple[CandidatePassages, Sequence[Sequence[str]], NDArray[np.float64], Mapping[int, int]]:
     """Candidates without duplicates, the names in their titles, their first look, and what stands for which.
 
@@ -255,7 +259,7 @@ def _collect_distinct(
     """
     limit, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
     while True:
-        candidates = _candidates(reader, plan, walk, known, limit)
+        candidates = _candidates(reader, plan, walk, nearest_lookup, limit)
         titles = [_names(title) for title in candidates.titles]
         first = _compute_first_look(reader, plan, walk, candidates, titles)
         ordered = candidates.ids[np.lexsort((candidates.ids, -(first @ prior.first)))].tolist()
@@ -271,16 +275,18 @@ def _collect_distinct(
     return candidates, titles, _compute_first_look(reader, plan, walk, candidates, titles, standing), standing
 
 
-def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, limit: int) -> CandidatePassages:
+def _candidates(
+    reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup, limit: int
+) -> CandidatePassages:
     """Collect the candidates: those the walk reached, and ``limit`` nearest by each key."""
-    touched = {found.passage_id for found in walk.evidence.values()}
+    touched = {sentence.passage_id for sentence in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
     if plan.focus.gaps:
         searches = [passages_by_key.Search(gap, GAP_PASSAGES, plan.focus.metadata) for gap in plan.focus.gaps]
         for found_in in passages_by_key.find_nearest_to_each(reader, plan.collection, searches, plan.limits):
             touched.update(found_in)
-    near = walk.near or known(limit) or ()
+    near = walk.near or nearest_lookup(limit) or ()
     return passage_candidates.find(reader, plan.focus, plan.terms, limit, plan.limits, sorted(touched), near)
 
 

@@ -27,7 +27,7 @@ DIVER_ROUNDS = 2
 """How often 'diver' retrieves and refines."""
 
 
-class ExpandService:
+class ExpansionService:
     """Widens questions; leaves no episode."""
 
     def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, llm: Llm | None) -> None:

@@ -28,7 +28,7 @@ from engram.telemetry.stages import stage
 
 
 @dataclass(frozen=True, slots=True)
-class Exploring:
+class ExplorationSettings:
     """Settings of a query that explores.
 
     Attributes:
@@ -59,7 +59,7 @@ class ServingMode:
     strategy: Strategy
     arm: str | None = None
     shadow: bool = False
-    exploring: Exploring | None = None
+    exploring: ExplorationSettings | None = None
 
 
 def create_query_id() -> UUID:
@@ -233,18 +233,19 @@ class QueryPlanner:
         return self.collapse_duplicates and served.profile.collapses
 
     def _stop_rule(self, query: Query, served: ServingMode) -> HopStopRule:
-        walks, told = served.strategy == "graph", served.strategy == "graph" and served.profile.by_features
+        walks = served.strategy == "graph"
+        has_probability = walks and served.profile.by_features
         if not walks and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
                 f"Strategy {served.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
             )
-        if query.stop_rule == "learned" and not told:
+        if query.stop_rule == "learned" and not has_probability:
             raise InvalidRequestError("stop_rule 'learned' goes with profile 'default'.")
-        if query.stop_rule == "published" and told:
+        if query.stop_rule == "published" and has_probability:
             raise InvalidRequestError(
                 "stop_rule 'published' is R-Feedback, kept to reproduce RFM-RAG: it goes with profile 'paper'."
             )
-        if query.min_sufficiency is not None and not told:
+        if query.min_sufficiency is not None and not has_probability:
             raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
         if query.stop_rule == "llm" and self.llm is None:
             raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")

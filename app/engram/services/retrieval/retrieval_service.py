@@ -16,7 +16,7 @@ from engram.services.retrieval.answer_exploration import ExploredAnswer, depth, 
 from engram.services.retrieval.answer_trace import EntityAnswer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import Frontier, Walk
-from engram.services.retrieval.passage_key_cache import Known, PassageKeyCache
+from engram.services.retrieval.passage_key_cache import NearestLookup, PassageKeyCache
 from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
@@ -60,7 +60,7 @@ class RetrievalResult:
         ]
 
 
-class RetrieveService:
+class RetrievalService:
     """Finds what questions ask for."""
 
     def __init__(
@@ -92,9 +92,9 @@ class RetrieveService:
         self._priors = priors
         self._llm = llm
 
-    def with_priors(self, priors: RankingPriors) -> "RetrieveService":
+    def with_priors(self, priors: RankingPriors) -> "RetrievalService":
         """Return a service that starts from other ranking weights."""
-        return RetrieveService(
+        return RetrievalService(
             self._database,
             self._planner,
             priors,
@@ -115,8 +115,8 @@ class RetrieveService:
 
     def find(self, plan: QueryPlan) -> RetrievalResult:
         """Execute the plan."""
-        with self.on_snapshot(plan) as (_, found):
-            return found
+        with self.on_snapshot(plan) as (_, result):
+            return result
 
     @contextmanager
     def on_snapshot(self, plan: QueryPlan) -> Iterator[tuple[Reader, RetrievalResult]]:
@@ -143,17 +143,17 @@ class RetrieveService:
                         else opened.current
                     )
                     moved_collection = current_vectors.load_if_moved(reader, plan.collection, now)
-                    known = self._kept_keys.prepare_search(reader, plan.focus, now)
+                    nearest_lookup = self._kept_keys.prepare_search(reader, plan.focus, now)
                     if moved_collection is None and walk is None:
                         aligned, unknown, opened = _align_mentions(reader, plan, opened)
                         frontier = build_first_frontier(aligned)
-                        walk = None if unknown else hop_loop.begin(reader, plan, frontier, known, opened)
+                        walk = None if unknown else hop_loop.begin(reader, plan, frontier, nearest_lookup, opened)
                 if moved_collection is None and walk is not None:
-                    walk, ranking = self._advance_walk(reader, plan, walk, known)
+                    walk, ranking = self._advance_walk(reader, plan, walk, nearest_lookup)
                     if walk.stop_reason is not None:
-                        unread = self._list_unread_candidates(reader, plan, walk, ranking, known)
+                        unread = self._list_unread_candidates(reader, plan, walk, ranking, nearest_lookup)
                     if walk.stop_reason is not None and not unread:
-                        yield reader, self._retrieve(reader, plan, aligned, walk, ranking, known, began)
+                        yield reader, self._retrieve(reader, plan, aligned, walk, ranking, nearest_lookup, began)
                         return
             if (
                 moved_collection is not None
@@ -177,14 +177,14 @@ class RetrieveService:
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
-        with self.on_snapshot(self.plan(query)) as (reader, found):
-            candidates = found.ranking.candidates.tolist()
+        with self.on_snapshot(self.plan(query)) as (reader, result):
+            candidates = result.ranking.candidates.tolist()
             stored = passages.load_by_id(reader, query.scope.collection.id, candidates)
         places = [at for at, passage in enumerate(candidates) if passage in stored]
-        return [stored[candidates[at]].external_id for at in places], found.ranking.features[places]
+        return [stored[candidates[at]].external_id for at in places], result.ranking.features[places]
 
     def _advance_walk(
-        self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known
+        self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup
     ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
@@ -192,7 +192,7 @@ class RetrieveService:
         """
         walk = self._walk_hops(reader, plan, walk)
         while plan.stop_rule == "learned" and walk.stop_reason is None:
-            ranking = self._rank_passages(reader, plan, walk, known)
+            ranking = self._rank_passages(reader, plan, walk, nearest_lookup)
             if ranking.sufficiency is not None and ranking.sufficiency.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
             walk = self._walk_hops(reader, plan, walk)
@@ -213,10 +213,12 @@ class RetrieveService:
         with stage("walk"):
             return hop_loop.advance(reader, plan, walk)
 
-    def _rank_passages(self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known) -> PassageRanking:
+    def _rank_passages(
+        self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup
+    ) -> PassageRanking:
         with stage("rank"):
             prior = self._priors.select_kind(plan.collection.corpus_kind)
-            return rank(reader, plan, walk, prior, depth(plan), known)
+            return rank(reader, plan, walk, prior, depth(plan), nearest_lookup)
 
     def _retrieve(
         self,
@@ -225,11 +227,11 @@ class RetrieveService:
         aligned: Sequence[EntityAnswer],
         walk: Walk,
         ranking: PassageRanking | None,
-        known: Known,
+        nearest_lookup: NearestLookup,
         began: float,
     ) -> RetrievalResult:
         """The rest of what is read once the walk has stopped."""
-        ranking = ranking or self._rank_passages(reader, plan, walk, known)
+        ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
         with stage("read"):
             return self._texts(reader, plan, aligned, walk, ranking, began)
 
@@ -263,14 +265,19 @@ class RetrieveService:
         )
 
     def _list_unread_candidates(
-        self, reader: Reader, plan: QueryPlan, walk: Walk, ranking: PassageRanking | None, known: Known
+        self,
+        reader: Reader,
+        plan: QueryPlan,
+        walk: Walk,
+        ranking: PassageRanking | None,
+        nearest_lookup: NearestLookup,
     ) -> list[tuple[int, StoredPassage]]:
         """The best candidates, with their texts, where a reranker is still to read them."""
         by_features = plan.served.strategy == "graph" and plan.profile.by_features
         trusted = self._priors.select_kind(plan.collection.corpus_kind).reranker
         if self._reranker is None or plan.reranked is not None or not by_features or trusted is None:
             return []
-        ranking = ranking or self._rank_passages(reader, plan, walk, known)
+        ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
         best = ranking.candidates[: self._reranker.candidates].tolist()
         stored = passages.load_by_id(reader, plan.collection.id, sorted(best))
         return [(passage, stored[passage]) for passage in best if passage in stored]

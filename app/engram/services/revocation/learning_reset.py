@@ -11,7 +11,7 @@ from engram.storage.revocation import learned_state
 log = structlog.get_logger(__name__)
 
 
-class ForgetService:
+class LearningResetService:
     """Removes what verdicts taught; passages, sentences and entities stay as they are."""
 
     def __init__(self, database: Database) -> None:

@@ -24,8 +24,8 @@ from engram.core.knowledge.entity_joins import roots
 from engram.services.facts import fact_learning
 from engram.services.feedback_log import log_replay
 from engram.services.passage_keys.attribution import Attribution, Units
-from engram.services.passage_keys.key_evolution import EvolveService
-from engram.services.revocation.restored_verdicts import Restore
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.database import Reader, Writer
 from engram.storage.facts import belief_groups, joined_entities
 from engram.storage.feedback_log import replay_history, stored_outcomes
@@ -90,11 +90,11 @@ class PastCopy:
         return asdict(self) | {"until": self.until.isoformat()}
 
 
-class Making:
+class PastCopyBuilder:
     """One copy: the corpus, the log, and then every state that the log speaks of."""
 
     def __init__(
-        self, writer: Writer, copy: Copy, evolve: EvolveService, attribution: Attribution, report: Report
+        self, writer: Writer, copy: Copy, evolve: KeyEvolutionService, attribution: Attribution, report: Report
     ) -> None:
         self._writer = writer
         self._copy = copy
@@ -102,13 +102,13 @@ class Making:
         self._attribution = attribution
         self._report = report
 
-    def make(self, source_name: str, name: str, restore: Restore, units: Units) -> PastCopy:
+    def make(self, source_name: str, name: str, restore: VerdictRestorer, units: Units) -> PastCopy:
         """Make all of it.
 
         Args:
             source_name: what the source is called.
             name: what the copy is called.
-            units: what verdicts that were revoked since had brought, as ``Restore.units`` gives them.
+            units: what verdicts that were revoked since had brought, as ``VerdictRestorer.units`` gives them.
         """
         writer, copy = self._writer, self._copy
         census = collection_copies.census(writer, copy.source, copy.until)

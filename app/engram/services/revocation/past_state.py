@@ -19,9 +19,9 @@ from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import REPLAY
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution, Units
-from engram.services.passage_keys.key_evolution import EvolveService
-from engram.services.revocation.past_copy import Making, PastCopy, Report
-from engram.services.revocation.restored_verdicts import Restore
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.revocation.past_copy import PastCopy, PastCopyBuilder, Report
+from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
@@ -37,7 +37,7 @@ class PastService:
     """Accepts and does jobs that make collections that are as another was."""
 
     def __init__(
-        self, database: Database, attribution: Attribution, evolve: EvolveService, restore: Restore
+        self, database: Database, attribution: Attribution, evolve: KeyEvolutionService, restore: VerdictRestorer
     ) -> None:
         self._database = database
         self._attribution = attribution
@@ -119,8 +119,8 @@ class PastService:
                 raise UnavailableError("Told to stop before the end.")
             report(stage, done, total)
 
-        with self._database.hold_lock(f"replay:{original.tenant}/{into}") as held:
-            if not held:
+        with self._database.hold_lock(f"replay:{original.tenant}/{into}") as is_locked:
+            if not is_locked:
                 raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
             space = original.space
@@ -132,7 +132,7 @@ class PastService:
                     units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:
                         copy = collection_copies.open_copy(writer, source.id, into, until, job)
-                        past = Making(writer, copy, self._evolve, self._attribution, on_progress).make(
+                        past = PastCopyBuilder(writer, copy, self._evolve, self._attribution, on_progress).make(
                             original.name, into, self._restore, units
                         )
                         collection_copies.describe(writer, copy, past.as_json())
@@ -143,16 +143,16 @@ class PastService:
 
     def _report(self, work: Work) -> Report:
         """Has the job say what is being done, beside the transaction that does it, which nobody sees yet."""
-        told_at, told = 0.0, ""
+        reported_at, reported_stage = 0.0, ""
 
         def tell(stage: str, done: int, total: int) -> None:
-            nonlocal told_at, told
+            nonlocal reported_at, reported_stage
             now = time.monotonic()
-            if stage == told and done < total and now - told_at < REPORT_SECONDS:
+            if stage == reported_stage and done < total and now - reported_at < REPORT_SECONDS:
                 return
             with self._database.write_once() as writer:
                 work.report(writer, received=total, updated=done, stage=stage, keep_result=False)
-            told_at, told = now, stage
+            reported_at, reported_stage = now, stage
 
         return tell
 

@@ -4,13 +4,13 @@ from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.verdict_intake import Accepted
-from engram.services.revocation.revocation_service import RevokeService
+from engram.services.revocation.revocation_service import RevocationService
 
 
 class RatingService:
     """Accepts ratings and revokes those that they replace."""
 
-    def __init__(self, feedback: FeedbackService, revoke: RevokeService) -> None:
+    def __init__(self, feedback: FeedbackService, revoke: RevocationService) -> None:
         self._feedback = feedback
         self._revoke = revoke
 

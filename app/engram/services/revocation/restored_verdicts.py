@@ -38,7 +38,7 @@ BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredVerdicts:
     """Counts of restored rows.
 
     Attributes:
@@ -52,7 +52,7 @@ class Restored:
     days: Days
 
 
-class Restore:
+class VerdictRestorer:
     """Derives what such verdicts did; gains and perplexities are left to the replay that follows."""
 
     def __init__(self, weights: WeightTeaching, attribution: Attribution) -> None:
@@ -70,7 +70,7 @@ class Restore:
         units = {**known, **key_credits.load_units(reader, source, list(wanted))}
         return units, {digest: expansion for digest, expansion in wanted.items() if digest not in units}
 
-    def run(self, writer: Writer, copy: Copy, units: Units) -> Restored:
+    def run(self, writer: Writer, copy: Copy, units: Units) -> RestoredVerdicts:
         """Have the verdicts that wait in the copy count, with all that they did but gains and perplexities."""
         events = copied_log.list_revoked_since(writer, copy.source, copy.until)
         questions, gone = _questions(writer, copy, events)
@@ -82,8 +82,8 @@ class Restore:
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
             if any(event.verdict.expansions for event in pending):
-                known = [event for event in pending if not noises[event.id].is_new]
-                self._attribution.credit(writer, copy.target, known, targets, units)
+                credited_events = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, copy.target, credited_events, targets, units)
             taught = self._weights.load_terms(writer, copy.target, pending, targets, noises)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
@@ -91,7 +91,7 @@ class Restore:
             copied_log.settle_restored(writer, copy, {event.id: questions[event.id] for event in some})
         credited = copied_log.list_credited_units(writer, copy, [event.id for event in events])
         self._attribution.name_units(writer, copy.target, credited)
-        return Restored([event.id for event in events], gone, days)
+        return RestoredVerdicts([event.id for event in events], gone, days)
 
 
 def _questions(

@@ -19,7 +19,7 @@ from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import REVOCATION
 from engram.services.jobs.work import ClaimLostError, Work
 from engram.services.passage_keys.attribution import Attribution
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import feedback_events, replay_history
@@ -39,11 +39,11 @@ CHUNK = 200
 """Sentences or questions whose states are computed and written together: bounds memory."""
 
 
-class RevokeService:
+class RevocationService:
     """Takes verdicts back, one at a time or by jobs that a worker runs."""
 
     def __init__(
-        self, database: Database, attribution: Attribution, evolve: EvolveService, *, batch_size: int = BATCH
+        self, database: Database, attribution: Attribution, evolve: KeyEvolutionService, *, batch_size: int = BATCH
     ) -> None:
         self._database = database
         self._attribution = attribution

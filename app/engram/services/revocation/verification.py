@@ -22,7 +22,7 @@ from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
-from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.verification_findings import TOLERANCE, Findings, VerificationReport, values
 from engram.services.revocation.verify_facts import verify_facts
 from engram.services.revocation.verify_keys import verify_keys
@@ -43,10 +43,12 @@ EVENTS = 50
 """Events whose audit rows, up to some thousands each, are read at a time."""
 
 
-class VerifyService:
+class VerificationService:
     """Compares what is stored with a replay of the log."""
 
-    def __init__(self, database: Database, priors: RankingPriors, evolve: EvolveService, *, capacity: int) -> None:
+    def __init__(
+        self, database: Database, priors: RankingPriors, evolve: KeyEvolutionService, *, capacity: int
+    ) -> None:
         self._database = database
         self._priors = priors
         self._evolve = evolve
@@ -161,17 +163,17 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
             for question, first in replay_history.find_first_questions(reader, collection_id, chunk).items()
         }
         findings.compare("question", stored, expected, "question {}")
-        known = {
+        stored_supports = {
             (s.question_id, s.sentence_id): s for s in question_supports.load_supports(reader, collection_id, chunk)
         }
-        for support in known.values():
+        for support in stored_supports.values():
             findings.add("question_support", *values(support))
         replayed: dict[tuple[int, int], Support] = {}
         for done in log_replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
             _report_corrections(findings, done.corrected)
         contested |= log_replay.find_opposing_events(reader, collection_id, chunk)
-        findings.compare("question_support", known, replayed, "question {}, sentence {}")
+        findings.compare("question_support", stored_supports, replayed, "question {}, sentence {}")
     return contested
 
 

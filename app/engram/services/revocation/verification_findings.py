@@ -39,7 +39,7 @@ class RowDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedTable:
     """A table's rows of one collection; ``checksum`` is SHA-256 over them as they are stored, in hexadecimal."""
 
     table: str
@@ -52,7 +52,7 @@ class VerificationReport:
     """Report on one collection; ``difference_count`` counts all differences, of which some are listed."""
 
     collection: str
-    tables: list[Checked]
+    tables: list[CheckedTable]
     differences: list[RowDifference]
     difference_count: int
 
@@ -105,7 +105,7 @@ class Findings:
 
     def report(self, collection: str) -> VerificationReport:
         """All of it."""
-        checked = [Checked(table, self.rows[table], self.digests[table].hexdigest()) for table in TABLES]
+        checked = [CheckedTable(table, self.rows[table], self.digests[table].hexdigest()) for table in TABLES]
         return VerificationReport(collection, checked, self.kept, self.count)
 
 

@@ -47,14 +47,14 @@ def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None
 
 def _verify_joins(reader: Reader, collection_id: int, findings: Findings) -> None:
     """Compare what entities stand for with the joins that count; those of which only the log knows are left out."""
-    held = joined_entities.load_joins(reader, collection_id)
+    root_by_entity = joined_entities.load_joins(reader, collection_id)
     expected_roots = roots(joined_entities.list_counting_joins(reader, collection_id))
     stored_roots = joined_entities.find_existing(reader, collection_id, list(expected_roots))
-    for entity, root in sorted(held.items()):
+    for entity, root in sorted(root_by_entity.items()):
         findings.add("fact_entity", entity, root)
     findings.compare(
         "fact_entity",
-        {entity: {"stands_for": root} for entity, root in held.items()},
+        {entity: {"stands_for": root} for entity, root in root_by_entity.items()},
         {entity: {"stands_for": root} for entity, root in expected_roots.items() if entity in stored_roots},
         "entity {}",
     )

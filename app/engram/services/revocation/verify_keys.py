@@ -43,16 +43,19 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
     }
     hashes = key_evidence_log.text_hashes(reader, collection_id, sorted(units))
     for credit in key_composition.credits(pairs, bases, units):
-        held = stored[credit.event_id, credit.passage_id, credit.unit_id]
+        stored_credit = stored[credit.event_id, credit.passage_id, credit.unit_id]
         row = f"event {credit.event_id}, passage {credit.passage_id}, unit {credit.unit_id}"
         if hashes[credit.unit_id] not in brought.get(credit.event_id, set()):
             findings.differs("key_credit", row, "the verdict did not bring the unit")
-        elif not _is_near_credit(held, credit):
-            findings.differs("key_credit", row, f"{columns(held, credit)}")
+        elif not _is_near_credit(stored_credit, credit):
+            findings.differs("key_credit", row, f"{columns(stored_credit, credit)}")
 
 
-def _is_near_credit(held: Credit, replayed: Credit) -> bool:
-    return abs(held.gain - replayed.gain) <= TOLERANCE and abs(held.weight - replayed.weight) <= TOLERANCE
+def _is_near_credit(stored_credit: Credit, replayed: Credit) -> bool:
+    return (
+        abs(stored_credit.gain - replayed.gain) <= TOLERANCE
+        and abs(stored_credit.weight - replayed.weight) <= TOLERANCE
+    )
 
 
 def _expansion_memory(

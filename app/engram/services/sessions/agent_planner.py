@@ -106,9 +106,9 @@ class _Reading:
             return Change(own)
         near = memory.search(text, paths=SHOWN_FACTS, budget=agent_prompts.MAX_DOCUMENT_CHARACTERS).facts
         known = [*near, *(place for place in range(len(memory.facts)) if place not in near)][:SHOWN_FACTS]
-        held = [memory.facts[place] for place in known]
+        known_facts = [memory.facts[place] for place in known]
         try:
-            reply = llm.maintain_facts([(one.subject, one.predicate, one.object) for one in held], text)
+            reply = llm.maintain_facts([(one.subject, one.predicate, one.object) for one in known_facts], text)
         except LlmError as error:
             self.warnings.append(Fallback("read-by-rules", error.detail))
             return Change(own)

@@ -38,9 +38,9 @@ class Publisher:
         memory = AgentMemory.from_json(state.plan_state)
         texts = {one.sentence_id: one.text for one in state.pool}
         with self._database.read() as reader:
-            held = passages.load_by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
+            pool_passages = passages.load_by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
         stated: list[int] = []
-        for passage in held.values():
+        for passage in pool_passages.values():
             facts = list(_build_stated_facts(memory, passage.id, texts))
             if not facts:
                 continue

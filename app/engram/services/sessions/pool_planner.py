@@ -25,8 +25,7 @@ from engram.core.planning.sub_questions import (
     select_whole_names,
     tidy_text,
 )
-from engram.providers.llm import Llm
-from engram.providers.llm import session_model as asking
+from engram.providers.llm import Llm, session_model
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import GapQuery
@@ -80,7 +79,7 @@ class _RoundAssessment:
         doubtful: whether the rules see no answer in what was read, however probable ``enough`` is.
     """
 
-    known: _PoolKnowledge
+    knowledge: _PoolKnowledge
     bound: Sequence[Binding]
     query: str
     stop: StopReason | None
@@ -100,32 +99,34 @@ class PoolPlanner:
 
     def run_by_rules(self, state: SessionState, tools: StepTools) -> SessionStep:
         """Do a round without a language model."""
-        known = self._load_knowledge(state, tools)
+        knowledge = self._load_knowledge(state, tools)
         asked_before = {_normalise_words(text) for text in state.queries}
-        gap = _gap(state, known, asked_before) if state.rounds else None
+        gap = _gap(state, knowledge, asked_before) if state.rounds else None
         if state.rounds and gap is None:
             return SessionStep(action=None, stop="no_gap")
         text = state.question if gap is None else gap.text
-        queries = [_ask_gap(state, tools, text, gap, known)]
+        queries = [_ask_gap(state, tools, text, gap, knowledge)]
         sifted = SiftedSentences(*tools.curate_sentences(queries), [], [])
-        known, bound = _bind_unknowns(state, tools, known, queries)
-        end = _end(state, tools, known, queries)
-        stop = end if _gap(state, known, {*asked_before, _normalise_words(text)}) is None else None
-        return _step(state, gap, queries, sifted, _RoundAssessment(known, bound, "", stop, (), end == "not_found"))
+        knowledge, bound = _bind_unknowns(state, tools, knowledge, queries)
+        end = _end(state, tools, knowledge, queries)
+        stop = end if _gap(state, knowledge, {*asked_before, _normalise_words(text)}) is None else None
+        return _step(
+            state, gap, queries, sifted, _RoundAssessment(knowledge, bound, "", stop, (), end == "not_found")
+        )
 
     def _run_by_llm(self, state: SessionState, tools: StepTools, llm: Llm) -> SessionStep:
         """Do a round in which the model reads the question, curates, and tells what is settled and missing."""
-        known, warnings = self._split(state, tools, llm)
+        knowledge, warnings = self._split(state, tools, llm)
         next_query = str(state.plan_state.get("query", "")) if state.rounds else ""
         gap = Gap(next_query) if next_query else None
         if state.rounds and gap is None:
-            gap = _gap(state, known, {_normalise_words(text) for text in state.queries})
+            gap = _gap(state, knowledge, {_normalise_words(text) for text in state.queries})
             if gap is None:
-                return SessionStep(action=None, stop="no_gap" if known.missing else "found")
+                return SessionStep(action=None, stop="no_gap" if knowledge.missing else "found")
         text = state.question if gap is None else gap.text
-        queries = [_ask_gap(state, tools, text, gap, known)]
+        queries = [_ask_gap(state, tools, text, gap, knowledge)]
         sifted = sift(state, tools, queries, text, gap)
-        judged = self._assess_pool(state, tools, llm, known, queries, sifted.found)
+        judged = self._assess_pool(state, tools, llm, knowledge, queries, sifted.found)
         step = _step(state, gap, queries, sifted, judged)
         ranked = step.ranked or ()
         return replace(
@@ -141,7 +142,7 @@ class PoolPlanner:
             return self._load_knowledge(state, tools), []
         try:
             names = tools.language.analyse_question(state.question).entities
-            return _PoolKnowledge(asking.split(llm, state.question), {}, names), []
+            return _PoolKnowledge(session_model.split(llm, state.question), {}, names), []
         except LlmError as error:
             return self._load_knowledge(state, tools), [Fallback("planned-by-rules", error.detail)]
 
@@ -150,37 +151,37 @@ class PoolPlanner:
         state: SessionState,
         tools: StepTools,
         llm: Llm,
-        known: _PoolKnowledge,
+        knowledge: _PoolKnowledge,
         queries: Sequence[AskedQuery],
         evidence: Sequence[PoolSentence],
     ) -> _RoundAssessment:
         """Assess the pool and choose the next question by the model (R-Feedback and the gap), else by rules."""
         pool = [(one.sentence_id, one.text) for one in (*evidence, *reversed(state.pool))]
         before = {_normalise_words(text) for text in (*state.queries, *(query.text for query in queries))}
-        facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
+        facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in knowledge.triples]
         warnings: list[Fallback] = []
         try:
-            reply = asking.gaps(llm, state.question, facts, pool)
-            marks = {triple.unknown for triple in known.triples} - {ANSWER, *known.bindings}
+            reply = session_model.gaps(llm, state.question, facts, pool)
+            marks = {triple.unknown for triple in knowledge.triples} - {ANSWER, *knowledge.bindings}
             bound = [
                 Binding(one.mark, one.value, one.cites[0], 1.0)
                 for one in reply.settled
                 if one.mark in marks and _states(one.value, one.cites, pool)
             ]
-            known = replace(known, bindings={**known.bindings, **{one.unknown: one for one in bound}})
+            knowledge = replace(knowledge, bindings={**knowledge.bindings, **{one.unknown: one for one in bound}})
             if reply.sufficient:
-                return _RoundAssessment(known, bound, "", "answered", warnings)
+                return _RoundAssessment(knowledge, bound, "", "answered", warnings)
             names = list_invented_names(tools, reply.query, sources(state, *(text for _, text in pool)))
             if not names and _normalise_words(reply.query) not in before:
-                return _RoundAssessment(known, bound, reply.query, None, warnings)
+                return _RoundAssessment(knowledge, bound, reply.query, None, warnings)
             why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
             warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
         except LlmError as error:
             warnings.append(Fallback("planned-by-rules", error.detail))
-            known, bound = _bind_unknowns(state, tools, known, queries)
-        gap = _gap(state, known, before)
-        stop: StopReason | None = None if gap else "no_gap" if known.missing else "found"
-        return _RoundAssessment(known, bound, "" if gap is None else gap.text, stop, warnings)
+            knowledge, bound = _bind_unknowns(state, tools, knowledge, queries)
+        gap = _gap(state, knowledge, before)
+        stop: StopReason | None = None if gap else "no_gap" if knowledge.missing else "found"
+        return _RoundAssessment(knowledge, bound, "" if gap is None else gap.text, stop, warnings)
 
     def _load_knowledge(self, state: SessionState, tools: StepTools) -> _PoolKnowledge:
         plan_state = state.plan_state
@@ -201,7 +202,7 @@ def _step(
 ) -> SessionStep:
     """The round that this was: what enters the pool, what is noted, the passages in order, and whether it stops."""
     evidence = _add_gaps(sifted.found, judged.bound, queries, state)
-    notes = _notes(state, judged.known, judged.bound)
+    notes = _notes(state, judged.knowledge, judged.bound)
     ordered = rank_by_rules(state, queries, evidence, notes)
     return SessionStep(
         action="ask" if gap is None else "fill",
@@ -213,17 +214,17 @@ def _step(
         notes=[*state.notes, *notes, *sifted.contradictions],
         ranked=ordered.ranked,
         sufficiency=ordered.sufficiency,
-        covered=_compute_coverage(judged.known, ordered.covered),
-        plan_state=judged.known.to_json(),
+        covered=_compute_coverage(judged.knowledge, ordered.covered),
+        plan_state=judged.knowledge.to_json(),
         stop=stops(state, ordered, judged.stop, doubtful=judged.doubtful),
         warnings=[*sifted.warnings, *judged.warnings],
     )
 
 
-def _gap(state: SessionState, known: _PoolKnowledge, asked_texts: set[str]) -> Gap | None:
+def _gap(state: SessionState, knowledge: _PoolKnowledge, asked_texts: set[str]) -> Gap | None:
     """The first triple that is still open and makes a well-formed sub-question that was not asked yet."""
-    for triple in known.triples:
-        text = None if triple.unknown in known.bindings else _sub_question(state, known, triple)
+    for triple in knowledge.triples:
+        text = None if triple.unknown in knowledge.bindings else _sub_question(state, knowledge, triple)
         if (
             text is not None
             and _normalise_words(text) not in asked_texts
@@ -233,48 +234,50 @@ def _gap(state: SessionState, known: _PoolKnowledge, asked_texts: set[str]) -> G
     return None
 
 
-def _sub_question(state: SessionState, known: _PoolKnowledge, triple: QuestionTriple) -> str | None:
+def _sub_question(state: SessionState, knowledge: _PoolKnowledge, triple: QuestionTriple) -> str | None:
     """Return the question for a triple's unknown; None while its other end is open or it is not well formed."""
-    if known.find_known_end(triple) is None:
+    if knowledge.find_known_end(triple) is None:
         return None
     phrase = triple.phrase if triple.unknown == ANSWER else triple.phrase.replace(triple.unknown, "")
-    names, values = select_whole_names(state.question, known.names), list(known.values.values())
-    text = tidy_text(fill_unknowns(phrase, known.values).strip(), find_carried_nouns(state.question, names), values)
+    names, values = select_whole_names(state.question, knowledge.names), list(knowledge.values.values())
+    text = tidy_text(
+        fill_unknowns(phrase, knowledge.values).strip(), find_carried_nouns(state.question, names), values
+    )
     return text if is_well_formed(text, [*names, *values]) else None
 
 
 def _end(
-    state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
+    state: SessionState, tools: StepTools, knowledge: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> StopReason | None:
     """Return the end of a session with nothing left to ask: with the answer among its evidence, or without.
 
     Where a language model may go on (planner "auto"), only bound unknowns end it.
     """
     if tools.llm is not None:
-        return "found" if known.bindings and not known.missing else None
+        return "found" if knowledge.bindings and not knowledge.missing else None
     enough = next((query.sufficiency for query in queries if query.text == state.question), state.sufficiency)
-    if known.bindings and not known.missing:
+    if knowledge.bindings and not knowledge.missing:
         enough = None  # it is of the first query alone, and what binds was found beside it
     read = tools.read_sentences([*state.read, *(passage.id for query in queries for passage in query.passages)])
     weights = tools.term_weights(state.question)
-    answered = has_answer(state.question, known.triples, known.names, read, weights, enough)
+    answered = has_answer(state.question, knowledge.triples, knowledge.names, read, weights, enough)
     return "found" if answered else "not_found"
 
 
 def _ask_gap(
-    state: SessionState, tools: StepTools, text: str, gap: Gap | None, known: _PoolKnowledge
+    state: SessionState, tools: StepTools, text: str, gap: Gap | None, knowledge: _PoolKnowledge
 ) -> AskedQuery:
     """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
     pool = [sentence.sentence_id for sentence in state.pool]
-    return tools.ask(text, pool=pool, lacking=_find_gap_query(state), binds=_binds(state, tools, gap, known))
+    return tools.ask(text, pool=pool, lacking=_find_gap_query(state), binds=_binds(state, tools, gap, knowledge))
 
 
 def _binds(
-    state: SessionState, tools: StepTools, gap: Gap | None, known: _PoolKnowledge
+    state: SessionState, tools: StepTools, gap: Gap | None, knowledge: _PoolKnowledge
 ) -> Callable[[FoundPassage], float] | None:
     """Return how well a passage answers the gap's triple; None where no triple describes the gap."""
-    triple = next((one for one in known.triples if gap is not None and one.ends == gap.triple), None)
-    subject = None if triple is None else known.find_known_end(triple)
+    triple = next((one for one in knowledge.triples if gap is not None and one.ends == gap.triple), None)
+    subject = None if triple is None else knowledge.find_known_end(triple)
     if triple is None or subject is None or "binding" in state.without:
         return None
 
@@ -284,7 +287,7 @@ def _binds(
         binding_sentences = [
             BindingSentence(sentence.id, sentence.text, names, passage.title) for sentence, names in named
         ]
-        return binds(triple, subject, binding_sentences, list(known.values.values()))
+        return binds(triple, subject, binding_sentences, list(knowledge.values.values()))
 
     return strength
 
@@ -299,24 +302,24 @@ def _find_gap_query(state: SessionState) -> GapQuery | None:
 
 
 def _bind_unknowns(
-    state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
+    state: SessionState, tools: StepTools, knowledge: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> tuple[_PoolKnowledge, list[Binding]]:
     """Return the bindings of the sentences read so far; one triple leads to the next."""
     binding_sentences = _list_binding_sentences(tools, state, queries)
     texts = {one.sentence_id: one.text for one in binding_sentences}
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
-    for triple in known.triples:
-        subject = known.find_known_end(triple)
-        if triple.unknown in (ANSWER, *known.bindings) or subject is None:
+    for triple in knowledge.triples:
+        subject = knowledge.find_known_end(triple)
+        if triple.unknown in (ANSWER, *knowledge.bindings) or subject is None:
             continue
-        if tools.llm is None and _sub_question(state, known, triple) is None:
+        if tools.llm is None and _sub_question(state, knowledge, triple) is None:
             continue  # the rules took these words apart wrongly
-        binding = bind(triple, subject, binding_sentences, [*own, *known.values.values()])
+        binding = bind(triple, subject, binding_sentences, [*own, *knowledge.values.values()])
         if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
-            known = replace(known, bindings={**known.bindings, binding.unknown: binding})
+            knowledge = replace(knowledge, bindings={**knowledge.bindings, binding.unknown: binding})
             fresh.append(binding)
-    return known, fresh
+    return knowledge, fresh
 
 
 def _list_binding_sentences(
@@ -356,12 +359,12 @@ def _add_gaps(
     return filled
 
 
-def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding]) -> list[Note]:
-    by_unknown = {triple.unknown: triple for triple in known.triples}
+def _notes(state: SessionState, knowledge: _PoolKnowledge, bound: Sequence[Binding]) -> list[Note]:
+    by_unknown = {triple.unknown: triple for triple in knowledge.triples}
     return [
         Note(
             "binding",
-            f"{fill_unknowns(by_unknown[one.unknown].phrase, known.values)}: {one.value}",
+            f"{fill_unknowns(by_unknown[one.unknown].phrase, knowledge.values)}: {one.value}",
             (one.sentence_id,),
             state.number,
         )
@@ -369,10 +372,10 @@ def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding])
     ]
 
 
-def _compute_coverage(known: _PoolKnowledge, coverage_of_words: float) -> float:
+def _compute_coverage(knowledge: _PoolKnowledge, coverage_of_words: float) -> float:
     """Return the share of the question's words and unknowns that the pool has, in [0, 1]."""
-    unknown = {triple.unknown for triple in known.triples} - {ANSWER}
-    share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
+    unknown = {triple.unknown for triple in knowledge.triples} - {ANSWER}
+    share = 1.0 if not unknown else len(unknown & set(knowledge.bindings)) / len(unknown)
     return min(coverage_of_words, share)
 
 

@@ -9,9 +9,9 @@ from engram.services.sessions.session_tools import StepTools
 
 def list_invented_names(tools: StepTools, query: str, sources: Iterable[str]) -> list[str]:
     """Names in the query that are in none of the sources."""
-    known = " ".join(f" {' '.join(words(source))} " for source in sources)
+    source_text = " ".join(f" {' '.join(words(source))} " for source in sources)
     names = tools.language.analyse_question(query).entities
-    return [name for name in names if f" {' '.join(words(name))} " not in known]
+    return [name for name in names if f" {' '.join(words(name))} " not in source_text]
 
 
 def sources(state: SessionState, *more: str) -> list[str]:

@@ -21,8 +21,7 @@ from engram.core.planning.session import Gap, Note, PoolSentence, StopRule
 from engram.core.planning.sub_questions import fits
 from engram.core.planning.triple_coverage import gap_query, triple_coverage
 from engram.core.ranking.coverage import coverage
-from engram.providers.llm import Llm
-from engram.providers.llm import session_model as asking
+from engram.providers.llm import Llm, session_model
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.planner import SessionStep
@@ -122,7 +121,7 @@ def _split_question(state: SessionState, tools: StepTools) -> tuple[list[Questio
     warnings = []
     if tools.llm is not None:
         try:
-            return asking.split(tools.llm, state.question), []
+            return session_model.split(tools.llm, state.question), []
         except LlmError as error:
             warnings.append(Fallback("planned-by-rules", error.detail))
     return triples(state.question, tools.language.analyse_question(state.question).entities), warnings
@@ -173,7 +172,9 @@ def _find_gap_by_model(
 ) -> tuple[str, bool, list[Binding]]:
     """Return the model's next query, whether the pool answers the question, and the unknowns that it settles."""
     facts = [" | ".join(triple.ends) for triple in split]
-    reply = asking.gaps(llm, state.question, facts, [(one.sentence_id, one.text) for one in reversed(state.pool)])
+    reply = session_model.gaps(
+        llm, state.question, facts, [(one.sentence_id, one.text) for one in reversed(state.pool)]
+    )
     marks = {triple.unknown for triple in split} - {ANSWER, *(one.unknown for one in bindings)}
     settled = [
         Binding(one.mark, one.value, one.cites[0], 1.0) for one in reply.settled if one.mark in marks and one.cites
@@ -194,10 +195,10 @@ def _bind_by_rules(
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
     for triple in split:
-        known = fill_unknowns(triple.known, values)
-        if triple.unknown in (ANSWER, *values) or open_unknowns(known):
+        known_end = fill_unknowns(triple.known, values)
+        if triple.unknown in (ANSWER, *values) or open_unknowns(known_end):
             continue
-        binding = bind(triple, known, pool, [*own, *values.values()])
+        binding = bind(triple, known_end, pool, [*own, *values.values()])
         if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
             values[binding.unknown] = binding.value
             fresh.append(binding)

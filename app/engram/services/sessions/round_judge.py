@@ -120,25 +120,25 @@ def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence
 
 
 def _classification(one: Round) -> Mapping[str, Any]:
-    said: Mapping[str, Any] = one.said.get("suffices", {})
-    return said
+    classification: Mapping[str, Any] = one.said.get("suffices", {})
+    return classification
 
 
 def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
     """The session's rounds as a verdict on it goes by them; nothing of one without any that teaches."""
-    found: dict[int, list[int]] = {}
+    passages_by_round: dict[int, list[int]] = {}
     pool_ids = set[int]()
     for sentence in state.pool:
         if sentence.passage_id not in pool_ids:
             pool_ids.add(sentence.passage_id)
-            found.setdefault(sentence.round, []).append(sentence.passage_id)
-    judged = [JudgedRound(_features(one), tuple(found.get(one.number, ()))) for one in state.rounds]
+            passages_by_round.setdefault(sentence.round, []).append(sentence.passage_id)
+    judged = [JudgedRound(_features(one), tuple(passages_by_round.get(one.number, ()))) for one in state.rounds]
     return judged if any(one.features for one in judged) else []
 
 
 def _features(one: Round) -> tuple[float, ...]:
     details = _classification(one)
-    held = details.get("features", {})
-    if not details.get("teaches") or set(held) != set(FEATURES):
+    features = details.get("features", {})
+    if not details.get("teaches") or set(features) != set(FEATURES):
         return ()
-    return tuple(float(held[name]["value"]) for name in FEATURES)
+    return tuple(float(features[name]["value"]) for name in FEATURES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engram.context.errors import LlmError
 from engram.core.planning.session import CurationCounts, Gap, Note, PoolSentence
-from engram.providers.llm import session_model as asking
+from engram.providers.llm import session_model
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery, StepTools
@@ -45,19 +45,19 @@ def sift(
     try:
         # What contradicts the pool can only be told with the pool at hand: its latest sentences come last.
         shown_sentences = [*candidates.items(), *((one.sentence_id, one.text) for one in state.pool)]
-        kept_sentences = asking.keep(tools.llm, state.question, sought, notes, shown_sentences)
+        kept_sentences = session_model.keep(tools.llm, state.question, sought, notes, shown_sentences)
     except LlmError as error:
         return SiftedSentences(*tools.curate_sentences(queries), [], [Fallback("sifted-by-rules", error.detail)])
-    found, curated = tools.curate_sentences(
+    new_sentences, curated = tools.curate_sentences(
         queries, {sentence: gap for sentence in kept_sentences.kept if sentence in candidates}
     )
-    standing = pool_ids | {sentence.sentence_id for sentence in found}
+    standing = pool_ids | {sentence.sentence_id for sentence in new_sentences}
     contradictions = [
         Note("contradiction", _describe_contradiction(one.about, one.borne_by), one.cites, state.number)
         for one in kept_sentences.contradictions
         if len(one.cites) > 1 and standing.issuperset(one.cites)
     ]
-    return SiftedSentences(found, curated, contradictions, [])
+    return SiftedSentences(new_sentences, curated, contradictions, [])
 
 
 def _describe_contradiction(about: str, borne_by: Sequence[int]) -> str:

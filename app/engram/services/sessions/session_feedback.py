@@ -118,10 +118,12 @@ class Teacher:
         passage_ids = {*logged.passages, *(sentence.passage_id for sentence in named.values())}
         if not (logged.complete and passage_ids):
             return None
-        found: dict[int, int] = {}
+        round_by_passage: dict[int, int] = {}
         for one in state.pool:
-            found[one.passage_id] = min(one.round, found.get(one.passage_id, one.round))
-        return max(found[passage] for passage in passage_ids) if passage_ids <= found.keys() else None
+            round_by_passage[one.passage_id] = min(one.round, round_by_passage.get(one.passage_id, one.round))
+        if not passage_ids <= round_by_passage.keys():
+            return None
+        return max(round_by_passage[passage] for passage in passage_ids)
 
     def conclude(self, scope: Scope, state: SessionState) -> list[Receipt]:
         """Have the session's own conclusion count as a verdict, once; nothing where it came to none."""

@@ -115,12 +115,12 @@ class SessionService:
 
         request = json.dumps(["session", new.question, new.planner, asked, budget], sort_keys=True)
         body_hash = hashlib.sha256(request.encode()).digest()
-        found, opened = begin_once(
+        session_id, opened = begin_once(
             self._database, target.id, target.name, scope.principal.name, key, body_hash, session, begin
         )
         if opened:
-            log.info("session accepted", session_id=str(found), collection=target.name, planner=new.planner)
-        return found
+            log.info("session accepted", session_id=str(session_id), collection=target.name, planner=new.planner)
+        return session_id
 
     def go_on(
         self, scope: Scope, session: UUID, question: str | None = None, evidence: Sequence[NamedSentence] = ()

@@ -122,7 +122,7 @@ class SessionState:
     @property
     def sub_questions(self) -> list[str]:
         """Sub-questions of its rounds, in order."""
-        return [str(said) for one in self.rounds if (said := one.said.get("sub_question"))]
+        return [str(sub_question) for one in self.rounds if (sub_question := one.said.get("sub_question"))]
 
     @property
     def queries(self) -> list[str]:

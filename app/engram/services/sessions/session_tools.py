@@ -248,9 +248,9 @@ class StepTools:
         """All sentences of these passages with their titles, of those that there still are; names are left out."""
         ordered_ids = sorted(set(passage_ids))
         with self._database.read() as reader:
-            held = passages.load_by_id(reader, self.scope.collection.id, ordered_ids)
+            stored_passages = passages.load_by_id(reader, self.scope.collection.id, ordered_ids)
             sentences = passages.list_sentences(reader, self.scope.collection.id, ordered_ids)
-        titles = {key: passage.title for key, passage in held.items()}
+        titles = {key: passage.title for key, passage in stored_passages.items()}
         return [
             ReadSentence(
                 one.passage_id,
@@ -272,12 +272,12 @@ class StepTools:
     def document(self, passage: int) -> StreamDocument | None:
         """A passage that was read, as a document; None if it is gone."""
         with self._database.read() as reader:
-            held = passages.load_by_id(reader, self.scope.collection.id, [passage]).get(passage)
+            stored_passage = passages.load_by_id(reader, self.scope.collection.id, [passage]).get(passage)
             sentences = passages.list_sentences(reader, self.scope.collection.id, [passage])
-        if held is None:
+        if stored_passage is None:
             return None
         self.meter.note_sentences(one.id for one in sentences)
-        return StreamDocument(str(passage), held.title, [(one.id, one.text) for one in sentences])
+        return StreamDocument(str(passage), stored_passage.title, [(one.id, one.text) for one in sentences])
 
     def curate_sentences(
         self,

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 from engram.context.errors import LlmError
 from engram.core.planning.session import Note, PoolSentence
-from engram.providers.llm import DraftAnswer, Llm
-from engram.providers.llm import session_model as asking
+from engram.providers.llm import DraftAnswer, Llm, session_model
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.planner import SessionStep
@@ -43,13 +42,13 @@ class SocraticPlanner:
             return self.rules.step(state, tools)
         notes = [note.text for note in state.notes]
         try:
-            ahead = asking.ask_next_step(tools.llm, state.question, notes, state.sub_questions)
+            next_step = session_model.ask_next_step(tools.llm, state.question, notes, state.sub_questions)
         except LlmError as error:
             step = self.rules.run_by_rules(state, tools)
             return replace(step, warnings=(*step.warnings, Fallback("planned-by-rules", error.detail)))
-        if ahead.answerable and state.rounds:
+        if next_step.answerable and state.rounds:
             return SessionStep(action=None, stop="answered")
-        return self._round(state, tools, tools.llm, ahead.sub_question or state.question)
+        return self._round(state, tools, tools.llm, next_step.sub_question or state.question)
 
     def _round(self, state: SessionState, tools: StepTools, llm: Llm, sub_question: str) -> SessionStep:
         without = frozenset((state.asked.options or {}).get("without", ()))
@@ -93,18 +92,18 @@ class SocraticPlanner:
         own = [state.question] if not state.rounds else []
         warnings: list[Fallback] = []
         try:
-            texts = asking.queries(llm, sub_question, [note.text for note in state.notes])
+            texts = session_model.queries(llm, sub_question, [note.text for note in state.notes])
         except LlmError as error:
             texts, warnings = [sub_question], [Fallback("planned-by-rules", error.detail)]
-        known = sources(state)
+        known_sources = sources(state)
         for text in list(texts):
-            names = list_invented_names(tools, text, known)
+            names = list_invented_names(tools, text, known_sources)
             if names:
                 texts.remove(text)
                 warnings.append(
                     Fallback("planned-by-rules", f"A query named {names[0]!r}, which nothing read names.")
                 )
-        if not texts and not list_invented_names(tools, sub_question, known):
+        if not texts and not list_invented_names(tools, sub_question, known_sources):
             texts = [sub_question]
         return list(dict.fromkeys([*own, *texts])) or [state.question], warnings
 
@@ -130,7 +129,7 @@ class SocraticPlanner:
         facts = [note.text for note in state.notes if note.kind != "contradiction"]
         pool = [(one.sentence_id, one.text) for one in (*evidence, *reversed(state.pool))]
         try:
-            noted = asking.note(llm, state.question, facts, pool, sub_question, answer.text)
+            noted = session_model.note(llm, state.question, facts, pool, sub_question, answer.text)
         except LlmError as error:
             return _add_notes(state, (), answer), [Fallback("noted-by-rules", error.detail)]
         fresh = [

@@ -122,25 +122,27 @@ class Branch:
         Queries that name what nothing that was read names are not asked, nor those that were.
         """
         before = {query.text for query in self.asked}
-        known = sources(self._now)
-        texts = [one for one in queries if one not in before and not list_invented_names(self.tools, one, known)]
-        if not texts and question not in before and not list_invented_names(self.tools, question, known):
+        known_sources = sources(self._session_state)
+        texts = [
+            one for one in queries if one not in before and not list_invented_names(self.tools, one, known_sources)
+        ]
+        if not texts and question not in before and not list_invented_names(self.tools, question, known_sources):
             texts = [question]
-        here = len(self.asked)
+        first_query = len(self.asked)
         for text in dict.fromkeys(texts):
             try:
                 self.asked.append(self.tools.ask(text, pool=[one.sentence_id for one in self.pool]))
             except BudgetSpentError:
                 break
-        asked, gap = self.asked[here:], Gap(question)
+        asked, gap = self.asked[first_query:], Gap(question)
         if self.means.consolidation:
-            sifted = sift(self._now, self.tools, asked, question, gap)
+            sifted = sift(self._session_state, self.tools, asked, question, gap)
         else:
             every = {sentence.id: gap for query in asked for one in query.passages for sentence in one.sentences}
             sifted = SiftedSentences(*self.tools.curate_sentences(asked, every), [], [])
         pool_ids = {one.sentence_id for one in self.pool}
         evidence = [
-            replace(one, query=None if one.query is None else one.query + here)
+            replace(one, query=None if one.query is None else one.query + first_query)
             for one in sifted.found
             if one.sentence_id not in pool_ids
         ]
@@ -158,7 +160,7 @@ class Branch:
         return self.tools.llm
 
     @property
-    def _now(self) -> SessionState:
+    def _session_state(self) -> SessionState:
         """The session as this rollout sees it."""
         return replace(self.state, pool=self.pool, notes=self.notes)
 
@@ -177,7 +179,7 @@ class Branch:
             if following.answerable:
                 return self._conclude()
             question = following.sub_question
-        here = len(self.asked)
+        first_query = len(self.asked)
         queries = self.seek(question, session_model.queries(self.llm, question, self._list_known_lines()))
         evidence = self._evidence(queries)
         draft = self.llm.answer(question, evidence)
@@ -186,7 +188,7 @@ class Branch:
             question,
             draft.text,
             draft.cited,
-            searched=tuple(query.text for query in self.asked[here:]),
+            searched=tuple(query.text for query in self.asked[first_query:]),
             kept=tuple(one.sentence_id for one in queries),
             settled=draft.sufficient,
         )

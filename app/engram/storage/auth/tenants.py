@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOW, THERE
+from engram.storage.row_lookups import NOT_DELETED, NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ _COLUMNS = (
     "tenant.collections, tenant.keys, tenant.sessions, tenant.facts"
 )
 _COUNTS = f"""
-    (SELECT count(*) FROM collection WHERE collection.tenant = tenant.name AND {THERE}) AS collection_count,
+    (SELECT count(*) FROM collection WHERE collection.tenant = tenant.name AND {NOT_DELETED}) AS collection_count,
     (SELECT count(*) FROM access_key WHERE access_key.tenant = tenant.name AND revoked_at IS NULL
      AND (expires_at IS NULL OR expires_at > now())) AS key_count,
     (SELECT coalesce(sum(passage_count), 0)::bigint FROM collection
-     WHERE collection.tenant = tenant.name AND {THERE}) AS held
+     WHERE collection.tenant = tenant.name AND {NOT_DELETED}) AS held
 """
 
 
@@ -133,7 +133,7 @@ def remove(writer: Writer, name: str) -> bool:
 def judges(reader: Reader, name: str) -> set[str]:
     """Return the judges whose verdicts or settings the tenant's collections hold."""
     if reader.distributed:  # where nothing goes from name to name over all nodes
-        ids = reader.rows(f"SELECT id FROM collection WHERE tenant = %(name)s AND {THERE}", {"name": name})
+        ids = reader.rows(f"SELECT id FROM collection WHERE tenant = %(name)s AND {NOT_DELETED}", {"name": name})
         own = {"own": [row.id for row in ids]}
         judge_rows = reader.rows(
             "SELECT DISTINCT judge FROM feedback_event WHERE collection_id = ANY(%(own)s)", own
@@ -142,7 +142,7 @@ def judges(reader: Reader, name: str) -> set[str]:
         return {row.judge for row in judge_rows} | {row.name for row in named}
     rows = reader.rows(
         f"""
-        WITH RECURSIVE own AS MATERIALIZED (SELECT id FROM collection WHERE tenant = %(name)s AND {THERE}),
+        WITH RECURSIVE own AS MATERIALIZED (SELECT id FROM collection WHERE tenant = %(name)s AND {NOT_DELETED}),
         said(collection_id, judge) AS ( -- from name to name by the index, not from verdict to verdict
             SELECT own.id, (SELECT min(e.judge) FROM feedback_event e WHERE e.collection_id = own.id) FROM own
             UNION ALL
@@ -218,7 +218,8 @@ def count_held(reader: Reader, tenant: str) -> tuple[int, int]:
     """Passages of all its collections, and jobs that are open there."""
     if reader.distributed:
         own = reader.rows(
-            f"SELECT id, passage_count FROM collection WHERE tenant = %(tenant)s AND {THERE}", {"tenant": tenant}
+            f"SELECT id, passage_count FROM collection WHERE tenant = %(tenant)s AND {NOT_DELETED}",
+            {"tenant": tenant},
         )
         jobs = reader.scalar(
             """
@@ -233,7 +234,7 @@ def count_held(reader: Reader, tenant: str) -> tuple[int, int]:
         SELECT coalesce(sum(passage_count), 0)::bigint AS passages,
                coalesce(sum((SELECT count(*) FROM job WHERE job.collection_id = collection.id
                              AND job.status IN ('receiving', 'queued', 'running'))), 0)::bigint AS jobs
-        FROM collection WHERE tenant = %(tenant)s AND {THERE}
+        FROM collection WHERE tenant = %(tenant)s AND {NOT_DELETED}
         """,
         {"tenant": tenant},
     )
@@ -242,7 +243,7 @@ def count_held(reader: Reader, tenant: str) -> tuple[int, int]:
 
 def collection_count(reader: Reader, tenant: str) -> int:
     """Collections that the tenant has."""
-    statement = f"SELECT count(*) FROM collection WHERE tenant = %(tenant)s AND {THERE}"
+    statement = f"SELECT count(*) FROM collection WHERE tenant = %(tenant)s AND {NOT_DELETED}"
     return int(reader.scalar(statement, {"tenant": tenant}))
 
 

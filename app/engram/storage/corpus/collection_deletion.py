@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Column, Table
 from sqlalchemy.dialects import postgresql
 
-from engram.storage.corpus.collection_lock import ALONE, lock_row
+from engram.storage.corpus.collection_lock import EXCLUSIVE, lock_row
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 from engram.storage.tables.table_base import metadata
 
 ROWS = 1_000
@@ -34,7 +34,7 @@ def begin(writer: Writer, collection_id: int) -> bool:
 
     Waits for transactions that write to it. Later ones find that it is gone.
     """
-    if lock_row(writer, collection_id, ALONE) is None:
+    if lock_row(writer, collection_id, EXCLUSIVE) is None:
         return False
     # A slash is in no collection's name.
     writer.execute(
@@ -48,7 +48,7 @@ def collections_to_delete(reader: Reader, tenant: str | None = None) -> list[int
     """Collections that were deleted and have rows left, the first deleted first; of one tenant, or of all."""
     rows = reader.rows(
         f"""
-        SELECT id FROM collection WHERE NOT {THERE} AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)
+        SELECT id FROM collection WHERE NOT {NOT_DELETED} AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)
         ORDER BY going_since, id
         """,
         {"tenant": tenant},
@@ -67,7 +67,7 @@ def claim(writer: Writer, collection_id: int) -> bool:
 
     Two who are at it take turns. Each statement after this sees what the other one's removed.
     """
-    return lock_row(writer, collection_id, ALONE, condition=f"NOT {THERE}") is not None
+    return lock_row(writer, collection_id, EXCLUSIVE, condition=f"NOT {NOT_DELETED}") is not None
 
 
 def remove_piece(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engram.storage.database import Writer
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,11 @@ class LockStrength:
     changed: str | None = None
 
 
-KEPT = LockStrength("FOR KEY SHARE", "_shared")
+SHARED = LockStrength("FOR KEY SHARE", "_shared")
 """Kept from deletion, beside all who do not delete it."""
-CHANGED = LockStrength("FOR NO KEY UPDATE", "_shared", "")
+WRITE = LockStrength("FOR NO KEY UPDATE", "_shared", "")
 """Its graph is changed by this transaction alone."""
-ALONE = LockStrength("FOR UPDATE", "", "")
+EXCLUSIVE = LockStrength("FOR UPDATE", "", "")
 """Nobody else does anything with it."""
 
 
@@ -42,14 +42,14 @@ def hold(writer: Writer, collection_id: int, strength: LockStrength, *, wait: bo
         if how is None:
             continue
         lock = f"pg{tried}_advisory_xact_lock{how}(hashtextextended(%(name)s, 0))"
-        held = writer.scalar(f"SELECT {lock}", {"name": f"collection {name}:{collection_id}"})
-        if not wait and not held:
+        is_locked = writer.scalar(f"SELECT {lock}", {"name": f"collection {name}:{collection_id}"})
+        if not wait and not is_locked:
             return False
     return True
 
 
 def lock_row(
-    writer: Writer, collection_id: int, strength: LockStrength, *, condition: str = THERE, wait: bool = True
+    writer: Writer, collection_id: int, strength: LockStrength, *, condition: str = NOT_DELETED, wait: bool = True
 ) -> Any:
     """Hold the row of a collection that meets the condition; its id, space and what its kind goes by, or None.
 

@@ -11,13 +11,18 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindMeasure, KindSource, PassageFacts
-from engram.storage.corpus.collection_lock import ALONE, CHANGED, KEPT, hold, lock_row, row_lock
+from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED, WRITE, hold, lock_row, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
-Held = Literal["job", "query", "session", "verdict"]
+ResourceKind = Literal["job", "query", "session", "verdict"]
 """What is found by its id alone."""
-_TABLES: dict[Held, str] = {"job": "job", "query": "episode", "session": "session", "verdict": "feedback_event"}
+_TABLES: dict[ResourceKind, str] = {
+    "job": "job",
+    "query": "episode",
+    "session": "session",
+    "verdict": "feedback_event",
+}
 LOCAL_TENANT = "local"
 """Whose collections are where nobody needs a key."""
 
@@ -144,7 +149,7 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
         NotFoundError: there is none.
     """
     row = reader.row(
-        f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE}",
+        f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {NOT_DELETED}",
         {"tenant": tenant, "name": name},
     )
     if row is None:
@@ -168,7 +173,7 @@ def load_by_id(reader: Reader, collection_id: int) -> Collection:
     Raises:
         NotFoundError: it is gone.
     """
-    row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s AND {THERE}", {"id": collection_id})
+    row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s AND {NOT_DELETED}", {"id": collection_id})
     if row is None:
         raise NotFoundError("The collection was deleted meanwhile.")
     return build_from_row(row)
@@ -186,13 +191,13 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s, %(dimension)s)
         ON CONFLICT (tenant, name) DO NOTHING
     """
-    named = f"FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE}"
+    named = f"FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {NOT_DELETED}"
     while True:
         created = writer.execute(insert, parameters) > 0
         # None: another transaction, waited for here, has just deleted what the insert collided with.
         if writer.distributed and (there := writer.scalar(f"SELECT id {named}", parameters)) is not None:
-            hold(writer, there, KEPT)
-        row = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, KEPT)}", parameters)
+            hold(writer, there, SHARED)
+        row = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, SHARED)}", parameters)
         if row is not None:
             return OpenedCollection(build_from_row(row), created)
 
@@ -203,12 +208,12 @@ def keep(writer: Writer, collection_id: int) -> bool:
     Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
     came to the collection only after its rows would deadlock with it.
     """
-    return lock_row(writer, collection_id, KEPT) is not None
+    return lock_row(writer, collection_id, SHARED) is not None
 
 
 def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
     """Like ``keep``, but return the kind of the collection's corpus; None if it is gone already."""
-    row = lock_row(writer, collection_id, KEPT)
+    row = lock_row(writer, collection_id, SHARED)
     return None if row is None else row.fixed_kind or KindMeasure(row.title_share, row.question_share).kind
 
 
@@ -236,7 +241,7 @@ def claim_learning(writer: Writer, collection_id: int) -> bool:
 
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:
     """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
-    return lock_row(writer, collection_id, CHANGED, wait=False) is not None
+    return lock_row(writer, collection_id, WRITE, wait=False) is not None
 
 
 def lock_graph(writer: Writer, collection_id: int) -> bool:
@@ -245,12 +250,12 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     Readers are not held up. The lock is the collection's row, which their counts change in the end: taken first,
     so that a deletion of the collection waits for them instead of deadlocking.
     """
-    return lock_row(writer, collection_id, CHANGED) is not None
+    return lock_row(writer, collection_id, WRITE) is not None
 
 
 def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
     """Lock the graph as ``lock_graph`` does and return the space of its vectors; None if the collection is gone."""
-    row = lock_row(writer, collection_id, CHANGED)
+    row = lock_row(writer, collection_id, WRITE)
     return None if row is None else row.space
 
 
@@ -346,7 +351,7 @@ def delete_unused(writer: Writer, collection_id: int) -> None:
     """Remove the collection if nothing was ever put into it and nothing is on its way."""
     parameters = {"id": collection_id}
     # The lock waits for jobs being opened, so that the deletion's own snapshot sees them.
-    lock_row(writer, collection_id, ALONE, condition="true")
+    lock_row(writer, collection_id, EXCLUSIVE, condition="true")
     used = """
         SELECT EXISTS (SELECT FROM job WHERE collection_id = %(id)s)
             OR EXISTS (SELECT FROM episode WHERE collection_id = %(id)s)
@@ -373,7 +378,7 @@ def page(
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM collection
-        WHERE tenant = %(tenant)s AND (%(after)s::text IS NULL OR name {further} %(after)s) AND {THERE}
+        WHERE tenant = %(tenant)s AND (%(after)s::text IS NULL OR name {further} %(after)s) AND {NOT_DELETED}
           AND (%(names)s::text[] IS NULL OR name = ANY(%(names)s))
         ORDER BY name {order} LIMIT %(limit)s
         """,
@@ -391,7 +396,7 @@ def list_of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> l
     """Collections by name and id, those after ``after``: for whoever looks after the whole database."""
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE (name, id) > (%(name)s, %(id)s) AND {THERE}
+        SELECT {COLUMNS} FROM collection WHERE (name, id) > (%(name)s, %(id)s) AND {NOT_DELETED}
         ORDER BY name, id LIMIT %(limit)s
         """,
         {"name": after[0], "id": after[1], "limit": limit},
@@ -399,7 +404,7 @@ def list_of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> l
     return [build_from_row(row) for row in rows]
 
 
-def list_holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -> list[Collection]:
+def list_holding(reader: Reader, resource: ResourceKind, identity: int | UUID, tenant: str) -> list[Collection]:
     """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
     first.
 
@@ -410,7 +415,7 @@ def list_holding(reader: Reader, resource: Held, identity: int | UUID, tenant: s
         rows = reader.rows(
             f"""
             SELECT {COLUMNS} FROM collection
-            WHERE id = ANY(%(found)s) AND tenant = %(tenant)s AND {THERE} ORDER BY id
+            WHERE id = ANY(%(found)s) AND tenant = %(tenant)s AND {NOT_DELETED} ORDER BY id
             """,
             {"found": [row.collection_id for row in holders], "tenant": tenant},
         )
@@ -422,7 +427,7 @@ def list_holding(reader: Reader, resource: Held, identity: int | UUID, tenant: s
             SELECT FROM {_TABLES[resource]} held
             WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
         ) AS held
-        WHERE tenant = %(tenant)s AND {THERE}
+        WHERE tenant = %(tenant)s AND {NOT_DELETED}
         ORDER BY collection.id
         """,
         {"id": identity, "tenant": tenant},
@@ -434,7 +439,7 @@ def list_of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: i
     """The first ``limit`` collections, in name order, whose vectors encoders but these made."""
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> ALL(%(fingerprints)s) AND {THERE}
+        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> ALL(%(fingerprints)s) AND {NOT_DELETED}
         ORDER BY name LIMIT %(limit)s
         """,
         {"fingerprints": list(fingerprints), "limit": limit},

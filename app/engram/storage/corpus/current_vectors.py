@@ -7,7 +7,7 @@ from engram.context.errors import UnavailableError
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ CURRENT = f"({_READ})"
 
 def find_current(reader: Reader, collection_id: int) -> Current | None:
     """Return the identity of the collection's vectors; None if it is gone."""
-    current = reader.scalar(f"{_READ} AND {THERE}", {"collection": collection_id})
+    current = reader.scalar(f"{_READ} AND {NOT_DELETED}", {"collection": collection_id})
     return None if current is None else Current(**current)
 
 

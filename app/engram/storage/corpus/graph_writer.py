@@ -249,8 +249,8 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
         """,
         parameters,
     )
-    held = [row.time_expression_id for row in times if row.time_expression_id is not None]
-    return [row.entity_id for row in entities], held
+    time_expressions = [row.time_expression_id for row in times if row.time_expression_id is not None]
+    return [row.entity_id for row in entities], time_expressions
 
 
 def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], times: Iterable[int]) -> int:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
-class Unmeasured:
+class UnmeasuredCollection:
     """A collection whose kind may still change.
 
     Attributes:
@@ -25,18 +25,18 @@ class Unmeasured:
     question_count: int
 
 
-def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[Unmeasured]:
+def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[UnmeasuredCollection]:
     """Collections that no verdict taught weights from these priors on, of fewer than ``most`` questions."""
     rows = reader.rows(
         f"""
         SELECT c.id, c.title_share IS NULL AND c.passage_count > 0 AS titles, c.question_count FROM collection c
-        WHERE {THERE} AND (c.question_count < %(most)s OR c.title_share IS NULL AND c.passage_count > 0)
+        WHERE {NOT_DELETED} AND (c.question_count < %(most)s OR c.title_share IS NULL AND c.passage_count > 0)
           AND c.id NOT IN (SELECT b.collection_id FROM ranking_belief b WHERE b.prior = ANY(%(priors)s))
         ORDER BY c.id
         """,
         {"priors": sorted(priors), "most": most},
     )
-    return [Unmeasured(row.id, row.titles, row.question_count) for row in rows]
+    return [UnmeasuredCollection(row.id, row.titles, row.question_count) for row in rows]
 
 
 def count_queries(reader: Reader, collection_id: int, most: int) -> int:
@@ -74,7 +74,7 @@ def load_best_candidates(reader: Reader, collection_id: int, columns: int, limit
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class KindMeasures:
     """Measures to store of a collection; None keeps the stored value.
 
     Attributes:
@@ -87,7 +87,7 @@ class Measured:
     question_count: int | None = None
 
 
-def keep(writer: Writer, collection_id: int, measured: Measured, priors: Sequence[str]) -> bool:
+def keep(writer: Writer, collection_id: int, measured: KindMeasures, priors: Sequence[str]) -> bool:
     """Keep what was measured, unless verdicts taught weights from these priors on, or are just being applied.
 
     Returns:

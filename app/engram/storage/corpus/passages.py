@@ -89,10 +89,10 @@ def find_by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> 
         """,
         {"collection": collection_id, "texts": list(texts)},
     )
-    found: dict[str, dict[int, str]] = {}
+    passages_by_text: dict[str, dict[int, str]] = {}
     for row in rows:
-        found.setdefault(row.text, {})[row.id] = row.external_id
-    return found
+        passages_by_text.setdefault(row.text, {})[row.id] = row.external_id
+    return passages_by_text
 
 
 def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import Vectors
 from engram.storage.corpus.collections import COLUMNS, Collection, build_from_row
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def collections_waiting(
         rows = reader.rows(
             f"""
             SELECT {COLUMNS} FROM collection
-            WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {THERE} AND id = ANY(%(waiting)s)
+            WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {NOT_DELETED} AND id = ANY(%(waiting)s)
               AND (%(id)s::bigint IS NULL OR id = %(id)s)
             ORDER BY id
             """,
@@ -43,7 +43,8 @@ def collections_waiting(
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM collection c
-        WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {THERE} AND (%(id)s::bigint IS NULL OR id = %(id)s)
+        WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {NOT_DELETED}
+          AND (%(id)s::bigint IS NULL OR id = %(id)s)
           AND (SELECT e.id FROM entity e WHERE e.collection_id = c.id AND e.embedding IS NULL
                ORDER BY e.collection_id, e.id LIMIT 1) IS NOT NULL
         ORDER BY id

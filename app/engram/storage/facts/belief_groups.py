@@ -16,7 +16,7 @@ from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class GroupKey:
     """Key of a group; with the object if the predicate is not functional."""
 
     graph_id: int
@@ -27,44 +27,44 @@ class Key:
     functional: bool
 
 
-def find_keys(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[Key]:
+def find_keys(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[GroupKey]:
     """The groups of these facts."""
-    one = "coalesce(p.functional, f.predicate = ANY(%(functional)s::text[]))"
+    is_functional = "coalesce(p.functional, f.predicate = ANY(%(functional)s::text[]))"
     rows = reader.rows(
         f"""
-        SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, {one} AS functional,
-               CASE WHEN {one} THEN 0 ELSE f.object_id END AS object_id,
-               CASE WHEN {one} THEN '' ELSE f.object_key END AS object_key
+        SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, {is_functional} AS functional,
+               CASE WHEN {is_functional} THEN 0 ELSE f.object_id END AS object_id,
+               CASE WHEN {is_functional} THEN '' ELSE f.object_key END AS object_key
         FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
         {lookup("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
         """,
         {"collection": collection_id, "ids": sorted(set(facts)), "functional": sorted(FROM_THE_START)},
     )
-    return {Key(**row._asdict()) for row in rows}
+    return {GroupKey(**row._asdict()) for row in rows}
 
 
-def groups(reader: Reader, collection_id: int, keys: Iterable[Key]) -> list[Group]:
+def groups(reader: Reader, collection_id: int, keys: Iterable[GroupKey]) -> list[Group]:
     """The facts of these groups, in id order, and all that was said of them, in its order; no empty group."""
-    held = list(keys)
-    claims: dict[Key, list[Claim]] = defaultdict(list)
-    found: dict[int, Key] = {}
-    for row in _members(reader, collection_id, held):
-        key = held[row.n - 1]
+    ordered_keys = list(keys)
+    claims: dict[GroupKey, list[Claim]] = defaultdict(list)
+    key_by_fact: dict[int, GroupKey] = {}
+    for row in _members(reader, collection_id, ordered_keys):
+        key = ordered_keys[row.n - 1]
         claims[key].append(Claim(row.id, _object(row), row.valid_from, row.valid_to))
-        found[row.id] = key
-    words: dict[Key, list[FactStatement]] = defaultdict(list)
+        key_by_fact[row.id] = key
+    words: dict[GroupKey, list[FactStatement]] = defaultdict(list)
     for word in sorted(
-        [*_sources(reader, collection_id, found), *_events(reader, collection_id, found)],
+        [*_sources(reader, collection_id, key_by_fact), *_events(reader, collection_id, key_by_fact)],
         key=lambda word: word.sequence,
     ):
-        words[found[word.fact_id]].append(word)
+        words[key_by_fact[word.fact_id]].append(word)
     return [
         Group(sorted(rows, key=lambda claim: claim.fact_id), words[key], key.functional)
         for key, rows in claims.items()
     ]
 
 
-def _members(reader: Reader, collection_id: int, keys: Sequence[Key]) -> Sequence[Any]:
+def _members(reader: Reader, collection_id: int, keys: Sequence[GroupKey]) -> Sequence[Any]:
     member = "f.id, f.object_id, f.object_key, f.object_kind, f.valid_from, f.valid_to"
     by_object = "f.object_id = key.object_id AND f.subject_id = key.subject_id AND f.predicate = key.predicate"
     return reader.rows(
@@ -101,8 +101,8 @@ def _object(row: Any) -> object:
     if row.object_id:
         return row.object_id
     if row.object_kind == "date":
-        start, found, end = row.object_key.partition("/")
-        if found and start.isdigit() and end.isdigit():
+        start, separator, end = row.object_key.partition("/")
+        if separator and start.isdigit() and end.isdigit():
             return Days(int(start), int(end))
     return row.object_key
 

@@ -42,7 +42,7 @@ class Edge(NamedTuple):
     closed: bool
 
 
-class Near(NamedTuple):
+class NearbyEdges(NamedTuple):
     """Edges of some entities.
 
     Attributes:
@@ -112,7 +112,7 @@ def find_around(
     allowed: EdgeFilter,
     most: int,
     read: Iterable[int] = (),
-) -> Near:
+) -> NearbyEdges:
     """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and either direction.
 
     One statement for a step of a walk: what a search waits for is round trips.
@@ -145,7 +145,7 @@ def find_around(
     )
     alike = dict.fromkeys((row[1], row[0]) for row in rows if row[1])
     place = {entity: at for at, entity in enumerate(entities)}
-    return Near(
+    return NearbyEdges(
         sorted(alike, key=lambda pair: place[pair[0]]),
         [(row[0], Edge._make(row[2:])) for row in rows if row[2] is not None],
     )

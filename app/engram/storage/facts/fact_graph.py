@@ -49,11 +49,11 @@ def lock(writer: Writer, collection_id: int) -> None:
 
 def find_graph(reader: Reader, collection_id: int, name: str) -> int | None:
     """The graph of this name."""
-    found: int | None = reader.scalar(
+    graph_id: int | None = reader.scalar(
         "SELECT id FROM fact_graph WHERE collection_id = %(collection)s AND name = %(name)s",
         {"collection": collection_id, "name": name},
     )
-    return found
+    return graph_id
 
 
 def open_graph(writer: Writer, collection_id: int, name: str) -> int:

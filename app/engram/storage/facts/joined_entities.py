@@ -58,11 +58,11 @@ def list_joins(reader: Reader, collection_id: int, entities: Iterable[int]) -> l
 
     An entity whose name nothing says any more may have been between two that are one: what joined it is told too.
     """
-    found: dict[int, tuple[int, Join]] = {}
-    asked: set[int] = set()
+    join_by_id: dict[int, tuple[int, Join]] = {}
+    searched: set[int] = set()
     pending = set(entities)
     while pending:
-        asked |= pending
+        searched |= pending
         rows = reader.rows(
             f"""
             SELECT e.id, e.other_id, e.entity_id, e.status = 'applied' AS counts, e.sequence,
@@ -73,9 +73,9 @@ def list_joins(reader: Reader, collection_id: int, entities: Iterable[int]) -> l
             {"collection": collection_id, "ids": sorted(pending)},
         )
         for row in rows:
-            found[row.id] = row.sequence, Join(row.id, row.other_id, row.entity_id, row.counts, row.undone)
-        pending = {join.joining for _, join in found.values() if join.counts} - asked
-    return [join for _, join in sorted(found.values(), key=lambda one: one[0])]
+            join_by_id[row.id] = row.sequence, Join(row.id, row.other_id, row.entity_id, row.counts, row.undone)
+        pending = {join.joining for _, join in join_by_id.values() if join.counts} - searched
+    return [join for _, join in sorted(join_by_id.values(), key=lambda one: one[0])]
 
 
 def list_counting_joins(reader: Reader, collection_id: int) -> list[tuple[int, int]]:
@@ -128,11 +128,11 @@ def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]
         """,
         parameters,
     )
-    for said, meant in (("subject_said", "subject_id"), ("object_said", "object_id")):
+    for named_column, root_column in (("subject_said", "subject_id"), ("object_said", "object_id")):
         writer.execute(
             f"""
-            UPDATE fact f SET {meant} = coalesce(new.root, f.{said}) FROM {new}
-            WHERE f.collection_id = new.collection_id AND f.{said} = new.id
+            UPDATE fact f SET {root_column} = coalesce(new.root, f.{named_column}) FROM {new}
+            WHERE f.collection_id = new.collection_id AND f.{named_column} = new.id
             """,
             parameters,
         )

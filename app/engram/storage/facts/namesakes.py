@@ -10,7 +10,7 @@ from engram.storage.row_lookups import WANTED, lookup
 
 ALIKE = 64
 """Entities called alike that one new name is held against."""
-TOLD = 64
+FACTS_PER_ENTITY = 64
 """Facts of one entity and direction that say what it is and what is around it."""
 CROWD = 20
 """Facts of an entity from which on it is nobody's neighbourhood: a country, an award."""
@@ -106,11 +106,11 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1
         ) AS told ON true
         """,
-        {"collection": collection_id, "ids": list(entities), "told": TOLD, "crowd": CROWD},
+        {"collection": collection_id, "ids": list(entities), "told": FACTS_PER_ENTITY, "crowd": CROWD},
     )
-    found: dict[int, KnownEntity] = {}
+    known_entities: dict[int, KnownEntity] = {}
     for row in rows:
-        one = found.setdefault(row.id, KnownEntity(row.surface, row.root))
+        one = known_entities.setdefault(row.id, KnownEntity(row.surface, row.root))
         if row.predicate is None:
             continue
         one.facts += 1
@@ -127,4 +127,4 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
             one.sentences.add(("passage", row.sentence_id))
         elif row.statement_id is not None:
             one.sentences.add(("assertion", row.statement_id))
-    return found
+    return known_entities

@@ -47,7 +47,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    found: dict[int, list[Audit]] = {event: [] for event in events}
+    audits: dict[int, list[Audit]] = {event: [] for event in events}
     for row in rows:
-        found[row.event_id].append(audit_of(row))
-    return found
+        audits[row.event_id].append(audit_of(row))
+    return audits

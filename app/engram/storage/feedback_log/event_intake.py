@@ -6,12 +6,12 @@ from uuid import UUID
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
-from engram.storage.corpus.collection_lock import KEPT, row_lock
+from engram.storage.corpus.collection_lock import SHARED, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
 from engram.storage.retrieval.episodes import COLLAPSED, SUFFICIENCY
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ def _accept(
     rows = writer.rows(
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
-            SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {THERE} ORDER BY id
-            {row_lock(writer, KEPT, wait=len(events) == 1)}
+            SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {NOT_DELETED} ORDER BY id
+            {row_lock(writer, SHARED, wait=len(events) == 1)}
         ), new AS MATERIALIZED ( -- of several with one key the first
             SELECT DISTINCT ON (c.id, given.principal, given.key) c.id AS collection_id, given.*
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
@@ -214,7 +214,7 @@ def arrival(reader: Reader, collection_id: int, principal: str, key: str, episod
             WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s
             OFFSET 0
         ) AS event ON true
-        WHERE c.id = %(collection)s AND {THERE}
+        WHERE c.id = %(collection)s AND {NOT_DELETED}
         """,
         {"collection": collection_id, "principal": principal, "key": key, "episode": episode},
     )

@@ -44,7 +44,7 @@ def load_standing(reader: Reader, collection_id: int, judge: str, day: date) -> 
         """,
         {"collection": collection_id, "judge": judge, "day": day, "latest": LATEST},
     )
-    known = judge_standings.standings(reader, collection_id, {(judge, day.isoformat())})[judge, day.isoformat()]
+    standing = judge_standings.standings(reader, collection_id, {(judge, day.isoformat())})[judge, day.isoformat()]
     if row is None:
-        return known
-    return JudgeStanding(known.agreed + row.agreed, known.disagreed + row.disagreed)
+        return standing
+    return JudgeStanding(standing.agreed + row.agreed, standing.disagreed + row.disagreed)

@@ -17,7 +17,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.judged_queries import answer_features_of, read_features, read_reranked_features
 from engram.storage.judge_days import DAY
-from engram.storage.row_lookups import THERE, WANTED, lookup
+from engram.storage.row_lookups import NOT_DELETED, WANTED, lookup
 
 Vector = NDArray[np.float32]
 
@@ -360,7 +360,7 @@ def list_overdue(
         f"""
         SELECT event.collection_id, event.id FROM feedback_event event
         WHERE event.status = 'pending' AND event.received_at < now() - make_interval(secs => %(age)s)
-          AND (SELECT {THERE} FROM collection WHERE id = event.collection_id) AND (
+          AND (SELECT {NOT_DELETED} FROM collection WHERE id = event.collection_id) AND (
               (SELECT encoder_fingerprint FROM collection WHERE id = event.collection_id) = ANY(%(fingerprints)s)
               OR NOT EXISTS (
                   SELECT FROM verdict_expansion brought

@@ -122,7 +122,7 @@ def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dic
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    found: dict[int, list[Expansion]] = {}
+    expansions_by_event: dict[int, list[Expansion]] = {}
     for row in rows:
-        found.setdefault(row.event_id, []).append(Expansion(row.method, row.text))
-    return found
+        expansions_by_event.setdefault(row.event_id, []).append(Expansion(row.method, row.text))
+    return expansions_by_event

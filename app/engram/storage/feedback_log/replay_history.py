@@ -30,10 +30,10 @@ _EVENT = f"""
     event.applied_sequence, event.question_id, {CAPPED_AS} AS judge, {DAY} AS day, event.daily_share,
     event.contested_share, event.partial, event.retrieval_success, judged.sufficiency
 """
-_BEGAN = "coalesce(memory.time_expression_id, s.time_expression_id)"
-_APPLIED = "event.id = audit.event_id AND event.status = 'applied'"
-_TAUGHT = "event.question_id = wanted.id AND event.status = 'applied'"
-_SAID = "audit.event_id = event.id AND audit.channel = 'recall'"
+_FIRST_TIME_EXPRESSION = "coalesce(memory.time_expression_id, s.time_expression_id)"
+_EVENT_OF_AUDIT = "event.id = audit.event_id AND event.status = 'applied'"
+_EVENT_OF_QUESTION = "event.question_id = wanted.id AND event.status = 'applied'"
+_AUDIT_OF_EVENT = "audit.event_id = event.id AND audit.channel = 'recall'"
 
 
 def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[tuple[int, str], Vector]:
@@ -43,7 +43,7 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
         SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED}
         {lookup("sentence s", "s.id = wanted.id")}
         {lookup("sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True)}
-        {lookup("time_expression began", f"began.id = {_BEGAN}", outer=True)}
+        {lookup("time_expression began", f"began.id = {_FIRST_TIME_EXPRESSION}", outer=True)}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -63,7 +63,7 @@ def memory_steps(
                CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
         FROM {WANTED}
         {lookup("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
-        {lookup("feedback_event event", _APPLIED)}
+        {lookup("feedback_event event", _EVENT_OF_AUDIT)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         WHERE (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
         ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
@@ -94,9 +94,9 @@ def support_steps(
     rows = reader.rows(
         f"""
         SELECT {RECORDED}, {_EVENT} FROM {WANTED}
-        {lookup("feedback_event event", _TAUGHT)}
+        {lookup("feedback_event event", _EVENT_OF_QUESTION)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
-        {lookup("memory_audit audit", _SAID)}
+        {lookup("memory_audit audit", _AUDIT_OF_EVENT)}
         {lookup("sentence s", "s.id = audit.sentence_id")}
         WHERE (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
           AND (event.question_id, audit.sentence_id, event.applied_sequence)
@@ -125,8 +125,8 @@ def words(
         SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, {CAPPED_AS} AS judge,
                audit.target
         FROM {WANTED}
-        {lookup("feedback_event event", _TAUGHT)}
-        {lookup("memory_audit audit", _SAID)}
+        {lookup("feedback_event event", _EVENT_OF_QUESTION)}
+        {lookup("memory_audit audit", _AUDIT_OF_EVENT)}
         WHERE (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
         ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
@@ -181,7 +181,7 @@ def find_first_questions(reader: Reader, collection_id: int, questions: Sequence
         f"""
         SELECT DISTINCT ON (event.question_id) event.question_id, judged.question, judged.embedding
         FROM {WANTED}
-        {lookup("feedback_event event", _TAUGHT)}
+        {lookup("feedback_event event", _EVENT_OF_QUESTION)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.question_id, event.applied_sequence
         """,
@@ -226,7 +226,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
                judged.answer_features, judged.reranker, judged.reranked, event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
-        {lookup("feedback_event event", _APPLIED)}
+        {lookup("feedback_event event", _EVENT_OF_AUDIT)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND event.applied_sequence > %(after)s

@@ -118,13 +118,13 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
         {"collection": collection_id, "after": after, "limit": limit},
     )
     ids = [row.id for row in rows]
-    said, audit = logged_verdicts.read(reader, collection_id, ids), audit_rows.read(reader, collection_id, ids)
+    verdicts, audit = logged_verdicts.read(reader, collection_id, ids), audit_rows.read(reader, collection_id, ids)
     return [
         LoggedEvent(
             id=row.id,
             question_id=row.question_id,
             question=row.question,
-            verdict=said[row.id],
+            verdict=verdicts[row.id],
             activated=row.activated,
             audit=audit[row.id],
         )

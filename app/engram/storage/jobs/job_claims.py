@@ -88,7 +88,7 @@ _OWNER = """
     LEFT JOIN unnest(%(served_lanes)s::text[], %(served_tenants)s::text[], %(served_turns)s::bigint[])
         AS served(lane, tenant, turn) ON served.lane = job.lane AND served.tenant = owner.tenant
 """
-_TRIED = 8
+_COLLECTIONS_PER_CLAIM = 8
 """Collections in one look for a job."""
 _CLAIMED = f"{JOB} AND job.claimant = %(claimant)s AND job.status = 'running'"
 
@@ -134,7 +134,7 @@ def _list_at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str], turns: T
         SELECT job.collection_id FROM job WHERE {_build_ready_condition("job.collection_id")}
         ORDER BY {_turn("job.collection_id")} LIMIT %(limit)s
         """,
-        {"claimant": claimant, "lanes": list(lanes), "limit": _TRIED, **turns.parameters()},
+        {"claimant": claimant, "lanes": list(lanes), "limit": _COLLECTIONS_PER_CLAIM, **turns.parameters()},
     )
     return list(dict.fromkeys(row.collection_id for row in rows))
 

@@ -49,9 +49,9 @@ class WeightTerm:
     contested: bool = False
 
 
-def find(reader: Reader, collection_id: int, believed: PriorIdentity) -> LearnedWeights | None:
+def find(reader: Reader, collection_id: int, prior: PriorIdentity) -> LearnedWeights | None:
     """Return the weights learned from this prior; None if nothing was learned."""
-    return _load_weights(reader, collection_id, believed, "")
+    return _load_weights(reader, collection_id, prior, "")
 
 
 def find_all(
@@ -70,7 +70,7 @@ def build_query_of_all(priors: Collection[PriorIdentity]) -> CarriedStatement:
         SELECT model, prior, information, precision, events FROM ranking_belief
         WHERE collection_id = %(collection)s AND model = ANY(%(models)s) AND prior = ANY(%(priors)s)
         """,
-        {"models": [believed.model for believed in priors], "priors": [believed.prior for believed in priors]},
+        {"models": [prior.model for prior in priors], "priors": [prior.prior for prior in priors]},
     )
 
 
@@ -82,22 +82,22 @@ def collect_weights(
         PriorIdentity(row["model"], row["prior"]): _sum(row["information"], row["precision"], row["events"])
         for row in rows
     }
-    return {believed: learned[believed] for believed in priors if believed in learned}
+    return {prior: learned[prior] for prior in priors if prior in learned}
 
 
-def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequence[WeightTerm]) -> None:
+def add(writer: Writer, collection_id: int, prior: PriorIdentity, terms: Sequence[WeightTerm]) -> None:
     """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
     size = len(terms[0].evidence.information)
-    known = _load_weights(writer, collection_id, believed, "FOR UPDATE") or _begin_sum(
-        writer, collection_id, believed, size
+    stored = _load_weights(writer, collection_id, prior, "FOR UPDATE") or _begin_sum(
+        writer, collection_id, prior, size
     )
-    total = known.evidence
-    counted = _count_terms(writer, collection_id, believed, terms)
+    total = stored.evidence
+    counted = _count_terms(writer, collection_id, prior, terms)
     for term in terms:
         if counted[term.event_id]:
             total = total + term.evidence
-    events = known.events + sum(counted.values())
-    replace(writer, collection_id, believed, LearnedWeights(total, events) if events else None)
+    events = stored.events + sum(counted.values())
+    replace(writer, collection_id, prior, LearnedWeights(total, events) if events else None)
     # All rows' numbers come in one array, from which each row cuts its own: unnest takes arrays of arrays apart to
     # the last number.
     writer.execute(
@@ -114,7 +114,7 @@ def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequ
             WITH ORDINALITY AS new(event, noise, surprise, counted, contested, n)
         """,
         {
-            **_prior_key(collection_id, believed),
+            **_prior_key(collection_id, prior),
             "size": size,
             "events": integers(term.event_id for term in terms),
             "noises": floats(term.noise for term in terms),
@@ -127,23 +127,23 @@ def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequ
     )
 
 
-def _begin_sum(writer: Writer, collection_id: int, believed: PriorIdentity, size: int) -> LearnedWeights:
+def _begin_sum(writer: Writer, collection_id: int, prior: PriorIdentity, size: int) -> LearnedWeights:
     """Its sum, made of nothing if nobody else made it meanwhile, and locked."""
     writer.execute(
         """
         INSERT INTO ranking_belief (collection_id, model, prior, information, precision)
         VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
         """,
-        _prior_key(collection_id, believed) | _columns(build_empty_evidence(size)),
+        _prior_key(collection_id, prior) | _columns(build_empty_evidence(size)),
     )
-    known = _load_weights(writer, collection_id, believed, "FOR UPDATE")
-    if known is None:
+    stored = _load_weights(writer, collection_id, prior, "FOR UPDATE")
+    if stored is None:
         raise RuntimeError("a row that was just written is not there")
-    return known
+    return stored
 
 
 def _count_terms(
-    writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequence[WeightTerm]
+    writer: Writer, collection_id: int, prior: PriorIdentity, terms: Sequence[WeightTerm]
 ) -> dict[int, bool]:
     """Event -> whether its term is within its judge's cap of the day. Its sum is locked."""
     own: dict[tuple[str, str], list[WeightTerm]] = {}
@@ -170,26 +170,26 @@ def _count_terms(
         FROM unnest(%(judges)s::text[], %(days)s::text[], %(most)s::bigint[]) AS asked(judge, day, most)
         """,
         {
-            **_prior_key(collection_id, believed),
+            **_prior_key(collection_id, prior),
             "judges": [judge for judge, _ in own],
             "days": [day for _, day in own],
             "most": most,
         },
     )
-    found: dict[int, bool] = {}
+    counted: dict[int, bool] = {}
     for row in rows:
         judge_day = row.judge, row.day
         events = (term.event_id for term in own[judge_day])
-        found |= dict(zip(events, caps_of.select_counting(caps[judge_day], row.before), strict=True))
-    return found
+        counted |= dict(zip(events, caps_of.select_counting(caps[judge_day], row.before), strict=True))
+    return counted
 
 
-def recount(writer: Writer, collection_id: int, believed: PriorIdentity, days: Collection[tuple[str, str]]) -> None:
+def recount(writer: Writer, collection_id: int, prior: PriorIdentity, days: Collection[tuple[str, str]]) -> None:
     """Recompute which terms of these (judge, day) count. The caller holds the lock on the prior's sum."""
     for judge, day in sorted(days):
-        rows = terms_of_day(writer, collection_id, believed, judge, day)
+        rows = terms_of_day(writer, collection_id, prior, judge, day)
         counts = caps_of.select_counting([cap for _, cap, _ in rows])
-        wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
+        changed = [(event, counts[at]) for at, (event, _, counted) in enumerate(rows) if counts[at] != counted]
         writer.execute(
             f"""
             UPDATE ranking_audit term SET counted = new.counted
@@ -198,15 +198,15 @@ def recount(writer: Writer, collection_id: int, believed: PriorIdentity, days: C
               AND term.model = %(model)s
             """,
             {
-                **_prior_key(collection_id, believed),
-                "events": [event for event, _ in wrong],
-                "counted": [counts for _, counts in wrong],
+                **_prior_key(collection_id, prior),
+                "events": [event for event, _ in changed],
+                "counted": [counts for _, counts in changed],
             },
         )
 
 
 def terms_of_day(
-    reader: Reader, collection_id: int, believed: PriorIdentity, judge: str, day: str
+    reader: Reader, collection_id: int, prior: PriorIdentity, judge: str, day: str
 ) -> list[tuple[int, int | None, bool]]:
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
@@ -218,18 +218,18 @@ def terms_of_day(
           AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
         ORDER BY event.applied_sequence
         """,
-        {**_prior_key(collection_id, believed), "judge": judge, "day": day},
+        {**_prior_key(collection_id, prior), "judge": judge, "day": day},
     )
     return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
-def _load_weights(reader: Reader, collection_id: int, believed: PriorIdentity, lock: str) -> LearnedWeights | None:
+def _load_weights(reader: Reader, collection_id: int, prior: PriorIdentity, lock: str) -> LearnedWeights | None:
     row = reader.row(
         f"""
         SELECT array_send(information) AS information, array_send(precision) AS precision, events
         FROM ranking_belief WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
         """,
-        _prior_key(collection_id, believed),
+        _prior_key(collection_id, prior),
     )
     if row is None:
         return None
@@ -237,14 +237,14 @@ def _load_weights(reader: Reader, collection_id: int, believed: PriorIdentity, l
 
 
 def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> LearnedWeights:
-    known = np.array(information, dtype=np.float64)
+    vector = np.array(information, dtype=np.float64)
     return LearnedWeights(
-        WeightEvidence(known, np.array(precision, dtype=np.float64).reshape(len(known), -1)), events
+        WeightEvidence(vector, np.array(precision, dtype=np.float64).reshape(len(vector), -1)), events
     )
 
 
-def _prior_key(collection_id: int, believed: PriorIdentity) -> dict[str, object]:
-    return {"collection": collection_id, "model": believed.model, "prior": believed.prior}
+def _prior_key(collection_id: int, prior: PriorIdentity) -> dict[str, object]:
+    return {"collection": collection_id, "model": prior.model, "prior": prior.prior}
 
 
 def _columns(evidence: WeightEvidence) -> dict[str, Numbers]:
@@ -282,16 +282,16 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
 
 def settle(writer: Writer, collection_id: int, days: Days) -> list[PriorIdentity]:
     """Say anew which terms of these days count; whose sums change by it, in order, each locked."""
-    changed = sorted({believed for believed, _, _ in days})
-    for believed in changed:
-        _load_weights(writer, collection_id, believed, "FOR UPDATE")
-        recount(writer, collection_id, believed, {(judge, day) for of, judge, day in days if of == believed})
+    changed = sorted({prior for prior, _, _ in days})
+    for prior in changed:
+        _load_weights(writer, collection_id, prior, "FOR UPDATE")
+        recount(writer, collection_id, prior, {(judge, day) for owner, judge, day in days if owner == prior})
     return changed
 
 
-def replace(writer: Writer, collection_id: int, believed: PriorIdentity, learned: LearnedWeights | None) -> None:
+def replace(writer: Writer, collection_id: int, prior: PriorIdentity, learned: LearnedWeights | None) -> None:
     """Make this its sum; None: nothing is learned from it any more."""
-    parameters = _prior_key(collection_id, believed)
+    parameters = _prior_key(collection_id, prior)
     if learned is None:
         writer.execute(
             """

@@ -150,7 +150,7 @@ def load_supports(
         complete=decode_column(row.complete, np.bool_),
         days=days,
         kept=kept,
-        said=[tuple(map(tuple, said)) for said in row.said or ()],
+        said=[tuple(map(tuple, statements)) for statements in row.said or ()],
         answered=decode_column(row.answered, np.float64),
         sufficiency=decode_column(row.sufficiency, np.float64),
     )
@@ -240,10 +240,12 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    found: dict[int, set[int]] = {}
+    sentences_by_question: dict[int, set[int]] = {}
     for row in rows:
-        found.setdefault(row.question_id, set()).update(() if row.sentence_id is None else (row.sentence_id,))
-    return {question: sorted(sentences) for question, sentences in sorted(found.items())}
+        sentences_by_question.setdefault(row.question_id, set()).update(
+            () if row.sentence_id is None else (row.sentence_id,)
+        )
+    return {question: sorted(sentences) for question, sentences in sorted(sentences_by_question.items())}
 
 
 def put_questions(

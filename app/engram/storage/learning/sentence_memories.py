@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.caps import UNTOUCHED, GainBudget
-from engram.core.filter.state_rows import Kept, MemoryRows
+from engram.core.filter.state_rows import MemoryRows, RemainingShares
 from engram.core.filter.states import Audit, AuditRows, SentenceMemory, Vector
 from engram.storage.column_parameters import (
     Documents,
@@ -150,17 +150,17 @@ def read_gain_budget(value: Any) -> GainBudget:
     return GainBudget(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
 
 
-def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[Kept]]:
+def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[RemainingShares]]:
     """Days and shares of many, as ``pulls_as_json`` keeps them."""
     return [value.get("day", "") for value in values], [value.get("kept", _NOTHING) for value in values]
 
 
-def pulls_as_json(days: Sequence[str], budgets: Sequence[Kept]) -> Documents:
+def pulls_as_json(days: Sequence[str], budgets: Sequence[RemainingShares]) -> Documents:
     """Make the stored JSON of gain budgets; PostgreSQL's numbers keep every bit of a float."""
     return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, budgets, strict=True)])
 
 
-_NOTHING: Kept = {}
+_NOTHING: RemainingShares = {}
 _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
 _NEW = alias_rows(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.storage.database import Administrator, Reader
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ def collections(reader: Reader) -> list[CollectionEncoder]:
     """The collections, in the order of their names."""
     rows = reader.rows(
         f"""
-        SELECT name, passage_count, encoder_model, encoder_fingerprint FROM collection WHERE {THERE} ORDER BY name
+        SELECT name, passage_count, encoder_model, encoder_fingerprint FROM collection WHERE {NOT_DELETED}
+        ORDER BY name
         """
     )
     return [

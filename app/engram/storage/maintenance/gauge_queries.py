@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.storage.database import Reader
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def counts(reader: Reader) -> Counts:
         f"""
         SELECT (SELECT count(*) FROM feedback_event WHERE status = 'pending') AS pending,
                (SELECT count(*) FROM feedback_event WHERE status = 'parked') AS parked,
-               (SELECT count(*) FROM collection WHERE {THERE}) AS collections,
+               (SELECT count(*) FROM collection WHERE {NOT_DELETED}) AS collections,
                pg_database_size(current_database()) AS bytes
         """
     )

@@ -10,7 +10,7 @@ from engram.storage.corpus.collections import Collection, IndexRecall
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Vector
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 NEAREST = 10
 SAMPLES = {"passage": "sentence", "question": "question"}
@@ -26,7 +26,7 @@ def list_below(reader: Reader, least: float) -> list[tuple[str, str, float]]:
         f"""
         SELECT name, measured.key AS table, (measured.value ->> 'recall')::float8 AS recall
         FROM collection CROSS JOIN LATERAL jsonb_each(index_recall) AS measured
-        WHERE {THERE} AND (measured.value ->> 'recall')::float8 < %(least)s ORDER BY name, measured.key
+        WHERE {NOT_DELETED} AND (measured.value ->> 'recall')::float8 < %(least)s ORDER BY name, measured.key
         """,
         {"least": least},
     )
@@ -100,8 +100,8 @@ def measure_nearest(
 
 def replace_breadth(collection: Collection, table: str, breadth: int) -> Collection:
     """The collection as if its index of ``table`` had to be searched with the breadth ``breadth``."""
-    known = IndexRecall(recall=0.0, breadth=breadth, configured=0, rows=0, measured_at="")
-    return replace(collection, indexed=[table], index_recall={table: known})
+    recall = IndexRecall(recall=0.0, breadth=breadth, configured=0, rows=0, measured_at="")
+    return replace(collection, indexed=[table], index_recall={table: recall})
 
 
 def count_matches(exact: Sequence[float], got: Sequence[float]) -> int:

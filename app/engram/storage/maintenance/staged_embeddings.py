@@ -37,7 +37,7 @@ def _digest(text: str) -> str:
 
 
 # All that callers sent and that there is a vector of, each with what it is made of.
-_SAID = """(
+_CALLER_TEXTS = """(
     SELECT text, bool_or(is_question) AS is_question FROM (
         SELECT text, true AS is_question FROM question WHERE collection_id = %(collection)s
         UNION SELECT text, true FROM expansion_unit WHERE collection_id = %(collection)s
@@ -58,28 +58,28 @@ class UnembeddedText:
 
 def count_vectors(reader: Reader, collection_id: int) -> int:
     """Count the vectors of the collection: of its corpus and of texts from callers."""
-    found: int = reader.scalar(
+    vector_count: int = reader.scalar(
         f"""
         SELECT passage_count + sentence_count + entity_count
              + (SELECT count(*) FROM time_expression WHERE collection_id = %(collection)s)
-             + (SELECT count(*) FROM {_SAID})
+             + (SELECT count(*) FROM {_CALLER_TEXTS})
         FROM collection WHERE id = %(collection)s
         """,
         {"collection": collection_id},
     )
-    return found
+    return vector_count
 
 
 def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
     """Count staged vectors of this encoder, or of all encoders."""
-    found: int = reader.scalar(
+    row_count: int = reader.scalar(
         """
         SELECT count(*) FROM staged_embedding
         WHERE collection_id = %(collection)s AND (%(encoder)s::text IS NULL OR encoder = %(encoder)s)
         """,
         {"collection": collection_id, "encoder": encoder},
     )
-    return found
+    return row_count
 
 
 def list_unembedded_rows(
@@ -130,7 +130,7 @@ def list_unembedded_texts(reader: Reader, collection_id: int, encoder: str, limi
     """Texts that callers sent that have no vector of this encoder, some of them."""
     rows = reader.rows(
         f"""
-        SELECT said.text, said.is_question FROM {_SAID} WHERE (
+        SELECT said.text, said.is_question FROM {_CALLER_TEXTS} WHERE (
             SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = %(collection)s AND v.digest = {_digest("said.text")}
               AND v.encoder = %(encoder)s AND v.passage_id IS NULL
@@ -152,7 +152,7 @@ def stage_rows(
 ) -> None:
     """Keep vectors of these rows, those that are gone left out, and beside them those that they have now."""
     parameters = {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
-    held = f"""
+    join = f"""
         JOIN {table} r ON r.collection_id = new.collection_id AND r.id = new.id
     """
     locked = "ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING"
@@ -160,7 +160,7 @@ def stage_rows(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {alias_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {join} {locked}
         """,
         parameters | {"vectors": sent(vectors)},
     )
@@ -169,7 +169,7 @@ def stage_rows(
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
         FROM {alias_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
-        JOIN collection c ON c.id = new.collection_id {held} WHERE r.embedding IS NOT NULL {locked}
+        JOIN collection c ON c.id = new.collection_id {join} WHERE r.embedding IS NOT NULL {locked}
         """,
         parameters,
     )
@@ -195,7 +195,7 @@ def stage_passages(
         "hashes": [source.content_hash for source in sources],
     }
     insert = "INSERT INTO staged_embedding (collection_id, encoder, passage_id, digest, embedding)"
-    held = """
+    joins = """
         JOIN collection c ON c.id = new.collection_id AND c.key_building = %(building)s
         JOIN passage p ON p.collection_id = new.collection_id AND p.id = new.id AND p.content_hash = new.hash
         ORDER BY p.id FOR KEY SHARE OF p
@@ -206,14 +206,14 @@ def stage_passages(
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding
-        FROM {alias_rows(columns)} {held}
+        FROM {alias_rows(columns)} {joins}
         """,
         parameters | {"vectors": sent(vectors), "encoder": encoder.fingerprint},
     )
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, c.encoder_fingerprint, p.id, {_CONTENT}, p.embedding
-        FROM {alias_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {held}
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {joins}
         """,
         parameters,
     )
@@ -279,10 +279,11 @@ TABLES: Sequence[Table] = (
 
 def list_next_ids(reader: Reader, collection_id: int, table: Table, after: Any, limit: int) -> list[Any]:
     """The table's next ids after ``after``; None: the first."""
-    beyond = "" if after is None else "AND r.id > %(after)s"
+    id_condition = "" if after is None else "AND r.id > %(after)s"
     rows = reader.rows(
         f"""
-        SELECT r.id FROM {table} r WHERE r.collection_id = %(collection)s {beyond} ORDER BY r.id LIMIT %(limit)s
+        SELECT r.id FROM {table} r WHERE r.collection_id = %(collection)s {id_condition}
+        ORDER BY r.id LIMIT %(limit)s
         """,
         {"collection": collection_id, "after": after, "limit": limit},
     )
@@ -298,7 +299,7 @@ def put_in_place(writer: Writer, collection_id: int, table: Table, encoder: Enco
 
 def count_taught_questions(writer: Writer, collection_id: int, space: int) -> int:
     """Count the questions that taught something and have no vectors in this space."""
-    found: int = writer.scalar(
+    question_count: int = writer.scalar(
         """
         SELECT count(*) FROM judged_query judged
         WHERE judged.collection_id = %(collection)s AND judged.space <> %(space)s AND EXISTS (
@@ -309,7 +310,7 @@ def count_taught_questions(writer: Writer, collection_id: int, space: int) -> in
         """,
         {"collection": collection_id, "space": space},
     )
-    return found
+    return question_count
 
 
 def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from engram.context.errors import ConfigurationError
 from engram.storage.database import Administrator, Reader
 from engram.storage.retrieval.nearest_neighbours import build_index_condition, build_index_key, operators
-from engram.storage.row_lookups import THERE
+from engram.storage.row_lookups import NOT_DELETED
 
 BUILDS = {
     # Of 290,000 passages .995 of the nearest ten are found so, and .955 with pgvector's 64, at the same cost of a
@@ -100,7 +100,7 @@ def count_searched_rows(reader: Reader) -> list[TableRows]:
     question_counts = reader.rows("SELECT collection_id, count(*) AS rows FROM question GROUP BY collection_id")
     questions = {row.collection_id: row.rows for row in question_counts}
     rows = reader.rows(
-        f"SELECT id, passage_count, entity_count, encoder_dimension FROM collection WHERE {THERE} ORDER BY id"
+        f"SELECT id, passage_count, entity_count, encoder_dimension FROM collection WHERE {NOT_DELETED} ORDER BY id"
     )
     return [
         TableRows(row.id, table, count, row.encoder_dimension)
@@ -169,8 +169,8 @@ def count(administrator: Administrator, table: str) -> RowCounts:
 
 def size(reader: Reader, index: VectorIndex) -> int:
     """Bytes the index takes."""
-    found: int = reader.scalar("SELECT pg_relation_size(%(index)s::text::regclass)", {"index": index.name})
-    return found
+    byte_count: int = reader.scalar("SELECT pg_relation_size(%(index)s::text::regclass)", {"index": index.name})
+    return byte_count
 
 
 def rebuild(administrator: Administrator, index: VectorIndex, memory_mb: int) -> None:

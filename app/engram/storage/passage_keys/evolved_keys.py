@@ -276,9 +276,9 @@ def postings(key: EvolvedKey, base: Base) -> list[Posting]:
     length = float(np.float32(base.length))
     raised = []
     for term, increment in key.increments.items():
-        held = base.frequencies.get(term, 0.0)
+        frequency = base.frequencies.get(term, 0.0)
         posting = Posting(
-            term, key.passage_id, float(np.float32(held)), float(np.float32(held + increment)), length
+            term, key.passage_id, float(np.float32(frequency)), float(np.float32(frequency + increment)), length
         )
         if posting.frequency > posting.base:
             raised.append(posting)

@@ -33,11 +33,11 @@ _CREDIT = lookup("key_credit credit", "credit.event_id = wanted.id")
 
 def has_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> bool:
     """Whether one of the events carried expansions and is applied."""
-    found: bool = reader.scalar(
+    exists: bool = reader.scalar(
         f"SELECT count(*) > 0 FROM {_OF_EVENTS} {lookup('key_evidence evidence', 'evidence.event_id = wanted.id')}",
         {"collection": collection_id, "events": list(events)},
     )
-    return found
+    return exists
 
 
 def list_credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:

@@ -139,11 +139,11 @@ def units(
         """,
         {"collection": collection_id, "passage": passage_id, "composing": list(composing), "limit": limit},
     )
-    held = [
+    page_units = [
         HeldUnit(row.id, row.method, row.text, dict(zip(row.terms, row.frequencies, strict=True)), row.score)
         for row in rows
     ]
-    return held, rows[0].total if rows else 0
+    return page_units, rows[0].total if rows else 0
 
 
 def list_added_terms(

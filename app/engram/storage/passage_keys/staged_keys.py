@@ -76,10 +76,10 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
 
 def count(reader: Reader, job: Job) -> int:
     """Count the staged keys."""
-    found: int = reader.scalar(
+    row_count: int = reader.scalar(
         "SELECT count(*) FROM staged_key WHERE collection_id = %(collection)s AND job_id = %(job)s", _job_key(job)
     )
-    return found
+    return row_count
 
 
 def stage(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:

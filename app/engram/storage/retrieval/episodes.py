@@ -16,9 +16,9 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import NotFoundError
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
-from engram.storage.corpus.collection_lock import KEPT, row_lock
+from engram.storage.corpus.collection_lock import SHARED, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE, WANTED, id_rows, lookup
+from engram.storage.row_lookups import NOT_DELETED, WANTED, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ COLLAPSED = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
 SUFFICIENCY = "sufficiency"
 """Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
-_SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
+_WITHOUT_DISK_WAIT = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
 """Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
 statement of each query."""
 
@@ -122,8 +122,8 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
                %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
-        FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
-        {row_lock(writer, KEPT)}
+        FROM collection c WHERE c.id = %(collection)s AND {NOT_DELETED} {"" if durable else _WITHOUT_DISK_WAIT}
+        {row_lock(writer, SHARED)}
         """,
         {
             "collection": collection_id,
@@ -236,8 +236,8 @@ def load_stand_ins(reader: Reader, collection_id: int, episode: UUID) -> dict[in
         f"SELECT answer -> '{COLLAPSED}' AS held FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
         {"collection": collection_id, "id": episode},
     )
-    held = {} if row is None or row.held is None else row.held
-    return {int(duplicate): passage for duplicate, passage in held.items()}
+    stand_ins = {} if row is None or row.held is None else row.held
+    return {int(duplicate): passage for duplicate, passage in stand_ins.items()}
 
 
 def find_nearest_sentences(

@@ -112,13 +112,15 @@ def find(
     weight = np.zeros(len(terms))
     weight[decode_column(row.places, np.int64) - 1] = decode_column(row.weights, np.float64)
     at = np.searchsorted(ids[order], decode_column(row.saying, np.int64)), decode_column(row.said, np.int64) - 1
-    score, said = np.zeros((len(ids), len(terms))), np.zeros((len(ids), len(terms)), dtype=bool)
+    score, has_term = np.zeros((len(ids), len(terms))), np.zeros((len(ids), len(terms)), dtype=bool)
     np.add.at(score, at, decode_column(row.scores, np.float64))
-    said[at] = True
-    held = said.any(axis=0)
+    has_term[at] = True
+    is_present = has_term.any(axis=0)
     return CandidatePassages(
         ids=ids[order],
         similarity=decode_column(row.similarities, np.float64)[order],
         titles=[row.titles[at] for at in order.tolist()],
-        words=QuestionWords(score.sum(axis=1).astype(np.float32).astype(np.float64), weight[held], said[:, held]),
+        words=QuestionWords(
+            score.sum(axis=1).astype(np.float32).astype(np.float64), weight[is_present], has_term[:, is_present]
+        ),
     )

@@ -22,7 +22,7 @@ SEARCHES_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
+class KeyMatch:
     """Cosine of a passage's key with the question, and the passage's title."""
 
     similarity: float
@@ -92,7 +92,7 @@ def find_nearest_passages(
     limits: GraphLimits,
     touched: Collected[int] = (),
     known: Sequence[int] | None = None,
-) -> dict[int, Keyed]:
+) -> dict[int, KeyMatch]:
     """The ``limit`` passages whose keys are nearest to the question, best first, then those ``touched`` besides.
 
     A passage's key is its evolved one, if it has one that may be read, else its base key.
@@ -104,12 +104,12 @@ def find_nearest_passages(
         best = set(known)
         rows = reader.rows(_fill_template(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(touched))))
         ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
-        return {row.id: Keyed(row.similarity, row.title) for row in ordered}
+        return {row.id: KeyMatch(row.similarity, row.title) for row in ordered}
     statement = build_nearest_query(focus, limits)
     if touched:
         statement = f"WITH nearest AS MATERIALIZED ({statement}) {build_query_with_given(focus, _IDS)}"
     rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(touched)))
-    return {row.id: Keyed(row.similarity, row.title) for row in rows}
+    return {row.id: KeyMatch(row.similarity, row.title) for row in rows}
 
 
 def build_nearest_query(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
@@ -168,7 +168,7 @@ def find_nearest_to_each(
     reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
 ) -> list[list[int]]:
     """Return the nearest passages of each search by base keys, in one or two statements."""
-    found: list[list[int]] = [[] for _ in searches]
+    nearest_ids: list[list[int]] = [[] for _ in searches]
     for filtered in (False, True):
         # Apart: where a filter is asked for, however wide it is, the planner may go by it instead of by the key.
         places = [place for place, search in enumerate(searches) if bool(search.metadata) is filtered]
@@ -177,8 +177,8 @@ def find_nearest_to_each(
             for row in _search_nearest_to_each(
                 reader, collection, [searches[place] for place in some], limits, filtered
             ):
-                found[some[row.n - 1]].append(row.id)
-    return found
+                nearest_ids[some[row.n - 1]].append(row.id)
+    return nearest_ids
 
 
 def _search_nearest_to_each(

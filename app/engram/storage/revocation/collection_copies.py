@@ -111,11 +111,11 @@ def is_taken(reader: Reader, source: int, name: str) -> bool:
 
 def find_report(reader: Reader, source: int, name: str, job: UUID) -> dict[str, Any] | None:
     """Return the job's report on the collection ``name`` that it made; None if it made none."""
-    found: dict[str, Any] | None = reader.scalar(
+    report: dict[str, Any] | None = reader.scalar(
         f"SELECT past->'report' FROM collection WHERE {_BESIDE} AND past->>'job' = %(job)s",
         {"source": source, "name": name, "job": str(job)},
     )
-    return found
+    return report
 
 
 def describe(writer: Writer, copy: Copy, report: Mapping[str, Any]) -> None:
@@ -270,7 +270,7 @@ def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 
 def settle_counts(writer: Writer, copy: Copy) -> None:
     """Have the copy say of itself what it holds."""
-    held = writer.row(
+    counts = writer.row(
         """
         SELECT (SELECT count(*) FROM passage WHERE collection_id = %(target)s) AS passages,
                (SELECT count(*) FROM sentence WHERE collection_id = %(target)s) AS sentences,
@@ -286,5 +286,5 @@ def settle_counts(writer: Writer, copy: Copy) -> None:
             entity_count = %(entities)s, lexical_length = %(length)s
         WHERE id = %(target)s
         """,
-        copy.parameters() | held._asdict(),
+        copy.parameters() | counts._asdict(),
     )

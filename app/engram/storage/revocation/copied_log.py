@@ -325,14 +325,14 @@ def list_credited_units(reader: Reader, copy: Copy, events: Sequence[int]) -> li
 
 def has_keys(reader: Reader, copy: Copy) -> bool:
     """Whether the copy has anything of which keys could evolve, or did."""
-    found: bool = reader.scalar(
+    exists: bool = reader.scalar(
         """
         SELECT EXISTS (SELECT FROM key_evidence WHERE collection_id = %(target)s)
             OR EXISTS (SELECT FROM key_generation WHERE collection_id = %(target)s)
         """,
         copy.parameters(),
     )
-    return found
+    return exists
 
 
 def count_judged(reader: Reader, copy: Copy) -> int:
@@ -351,10 +351,10 @@ def count_keyed(reader: Reader, copy: Copy) -> int:
 
 
 def _count(reader: Reader, copy: Copy, description: str, table: str) -> int:
-    found: int = reader.scalar(
+    row_count: int = reader.scalar(
         f"SELECT count({description}) FROM {table} WHERE collection_id = %(target)s", copy.parameters()
     )
-    return found
+    return row_count
 
 
 def count_learned_rows(reader: Reader, copy: Copy) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Everything that verdicts left behind in a collection, taken together."""
 
 from engram.storage.corpus import collections
-from engram.storage.corpus.collection_lock import ALONE, lock_row
+from engram.storage.corpus.collection_lock import EXCLUSIVE, lock_row
 from engram.storage.database import Writer
 
 # In the order in which a worker locks them while it applies an event, so that the two wait instead of deadlocking.
@@ -35,7 +35,7 @@ def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
     """
     parameters = {"collection": collection_id}
     # Events that are being applied hold the collection; those accepted from now on wait for it.
-    lock_row(writer, collection_id, ALONE, condition="true")
+    lock_row(writer, collection_id, EXCLUSIVE, condition="true")
     collections.load_by_id(writer, collection_id)
     writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(collection)s", parameters)
     return {

@@ -300,7 +300,7 @@ def lock_if_unchanged(
 
     What a round made of a passage that was deleted or changed meanwhile must not be written.
     """
-    held = writer.rows(
+    locked_passages = writer.rows(
         f"""
         SELECT p.id FROM passage p JOIN {WANTED} ON p.collection_id = wanted.collection_id AND p.id = wanted.id
         ORDER BY p.id FOR SHARE OF p
@@ -311,7 +311,7 @@ def lock_if_unchanged(
         f"SELECT count(*) FROM {WANTED} {lookup('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return len(held) == len(set(passages)) and row == len(set(sentences))
+    return len(locked_passages) == len(set(passages)) and row == len(set(sentences))
 
 
 def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
@@ -341,8 +341,8 @@ def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
         """,
         {"moment": moment, "limit": limit},
     )
-    for collection, found in groupby(rows, lambda row: row.collection_id):
-        ended = [row.id for row in found]
+    for collection, session_rows in groupby(rows, lambda row: row.collection_id):
+        ended = [row.id for row in session_rows]
         if collections.keep(writer, collection):
             session_erasure.forget_sessions(writer, collection, ended)
             writer.execute(

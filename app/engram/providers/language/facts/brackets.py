@@ -124,9 +124,9 @@ def _places(items: Sequence[Item]) -> list[str]:
 
 def _find_first_date(text: str) -> str | None:
     """The first date in a short text where a lone year counts, whatever stands around it."""
-    found: tuple[TimeExpression, ...] = find_time_expressions(text.strip())
-    if found:
-        return found[0].text
+    expressions: tuple[TimeExpression, ...] = find_time_expressions(text.strip())
+    if expressions:
+        return expressions[0].text
     year = re.search(r"(?<![\w,])[0-9]{3,4}(?![\w,])", text)
     return year[0] if year is not None else None
 

@@ -74,7 +74,7 @@ def extract_facts(
     known = named if named is not None and any(drop_qualifier(named) in one.text for one in sentences) else None
     context = Context(about or known, is_page=about is not None)
     topic: Topic | None = None
-    found: list[Triple] = []
+    extracted: list[Triple] = []
     lead = True
     for ordinal, sentence in enumerate(sentences):
         names = Names([*sentence.entities, *title_entities(title)])
@@ -96,8 +96,8 @@ def extract_facts(
                     alias_facts += read_bracket_facts(bracket, topic, names, ordinal, own=own)
             stated = _merge_readings(alias_facts, stated)
             lead = lead and not speaks
-        found += _select_distinct(stated)
-    return found
+        extracted += _select_distinct(stated)
+    return extracted
 
 
 def _cut_sentence(sentence: SentenceAnalysis) -> SentenceAnalysis:

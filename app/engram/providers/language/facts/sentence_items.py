@@ -158,14 +158,14 @@ def _name_end(text: str, tokens: Sequence[re.Match[str]], after: int) -> int:
 
 def _dates(text: str) -> dict[int, TimeExpression]:
     """Return the dates of a text by their first characters' places."""
-    found: dict[int, TimeExpression] = {}
+    date_by_place: dict[int, TimeExpression] = {}
     position = 0
     for expression in find_time_expressions(text):
         start = text.find(expression.text, position)
         if start >= 0:
-            found[start] = expression
+            date_by_place[start] = expression
             position = start + len(expression.text)
-    return found
+    return date_by_place
 
 
 def _item(surface: str, start: int, end: int, before: Sequence[Item]) -> Item:
