@@ -70,6 +70,7 @@ class Races:
         name = f"raced-{uuid4().hex[:12]}"
         state.staged(self.site.application, name, *passages(PASSAGES))
         self.site.application.runner.run_ready()
+        self._drain(name)  # a worker may have taken the job
         return name
 
     def revoke(self, tally: Tally) -> None:
@@ -119,9 +120,11 @@ class Races:
             tally.count(hit="pending" in state.event_statuses(self.site.application, name).values())
             self.workers.pop(self.draw.randrange(len(self.workers))).kill()
             self._stand_up_workers()
-            for one in judging:
-                one.result()
-            over.set()
+            try:
+                for client in judging:
+                    client.result()
+            finally:
+                over.set()
             revoking.result()
         self._drain(name)
         keys = {key: event for client in posted for key, event in client.items()}
