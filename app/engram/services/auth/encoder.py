@@ -74,8 +74,8 @@ class Encoder:
         """
         self._embedder = embedder
         self._question_tokens = question_tokens
-        self._embedders = (embedder, *others, *serving_only)
-        self._serving_only = tuple(serving_only)
+        self._selectable = (embedder, *others)
+        self._embedders = (*self._selectable, *serving_only)
 
     @property
     def model(self) -> str:
@@ -109,7 +109,7 @@ class Encoder:
 
     def probe(self) -> list[EncoderProbe]:
         """Have each encoder embed one text; the default one first. It may reach servers."""
-        return [_probe_encoder(one) for one in self._embedders if one not in self._serving_only]
+        return [_probe_encoder(one) for one in self._selectable]
 
     def choose(self, model: str | None) -> EncoderId:
         """The encoder called ``model``, for a new collection; None: the one that new collections are of.
@@ -122,7 +122,7 @@ class Encoder:
         """
         chosen = next((one for one in self._embedders if model in {None, one.model}), None)
         if chosen is None:
-            models = " and ".join(one.model for one in self._embedders if one not in self._serving_only)
+            models = " and ".join(one.model for one in self._selectable)
             raise InvalidRequestError(f"There is no encoder {model!r}: this process runs {models}.")
         if isinstance(chosen, EndpointEmbedder):
             chosen.identify()
@@ -222,7 +222,7 @@ class Encoder:
             InvalidRequestError: this process runs no such one, or several.
         """
         self.identify()
-        selectable = [one for one in self._list_known().values() if one not in self._serving_only]
+        selectable = [one for one in self._list_known().values() if one in self._selectable]
         named = [one for one in selectable if model in {None, one.model}]
         candidates = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
         if len(candidates) == 1:
@@ -266,7 +266,7 @@ class Encoder:
         )
 
     def _describe_running(self) -> str:
-        running = [one for one in reversed(self._list_known().values()) if one not in self._serving_only]
+        running = [one for one in reversed(self._list_known().values()) if one in self._selectable]
         return " and ".join(_format_encoder(_id(one)) for one in running)
 
 
