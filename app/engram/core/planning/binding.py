@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words, words
 from engram.core.planning.question_triples import ANSWER, QuestionTriple
 from engram.core.ranking.coverage import content_words
 
@@ -94,7 +94,7 @@ def bind(
         bound_names: names that are no value: those of the question, and what other unknowns are.
     """
     relation_words = list_relation_words(triple.relation, triple.kind)
-    barred = {_normalise_words(name) for name in (*bound_names, known)}
+    barred = {normalise_words(name) for name in (*bound_names, known)}
     best: Binding | None = None
     for sentence in sentences:
         if not is_about(sentence, known):
@@ -153,12 +153,12 @@ def stems(text: str) -> frozenset[str]:
 
 def is_about(sentence: BindingSentence, known: str) -> bool:
     """Whether the sentence names what is known, or its passage is titled so."""
-    plain_name = _normalise_words(known)
+    plain_name = normalise_words(known)
     if not plain_name:
         return False
-    title = _normalise_words(re.sub(r"\s*\([^()]*\)$", "", sentence.title or ""))
-    bare = _normalise_words(re.sub(r"\s*\([^()]*\)$", "", known))
-    return f" {bare} " in f" {_normalise_words(sentence.text)} " or title in (plain_name, bare)
+    title = normalise_words(re.sub(r"\s*\([^()]*\)$", "", sentence.title or ""))
+    bare = normalise_words(re.sub(r"\s*\([^()]*\)$", "", known))
+    return f" {bare} " in f" {normalise_words(sentence.text)} " or title in (plain_name, bare)
 
 
 def _find_nearest_name(
@@ -188,7 +188,7 @@ def _find_nearest_name(
                     if best is None or strength > best[1]:
                         best = (name, strength)
     title = sentence.title
-    if best is None and cues and title is not None and _normalise_words(title) not in barred:
+    if best is None and cues and title is not None and normalise_words(title) not in barred:
         return (title, 1.0 / (2 * _AFTER))
     return best
 
@@ -196,10 +196,6 @@ def _find_nearest_name(
 def _places(tokens: Sequence[str], phrase: Sequence[str]) -> list[int]:
     size = len(phrase)
     return [at for at in range(len(tokens) - size + 1) if list(tokens[at : at + size]) == list(phrase)]
-
-
-def _normalise_words(text: str) -> str:
-    return " ".join(words(text))
 
 
 def _stem(word: str) -> str:

@@ -55,6 +55,11 @@ def words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
+def normalise_words(text: str) -> str:
+    """The words of a text, case-folded and joined by single spaces."""
+    return " ".join(words(text))
+
+
 class _CuratedText:
     __slots__ = ("pairs", "run", "words")
 

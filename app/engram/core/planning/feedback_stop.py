@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words
 from engram.core.ranking.ranking_weights import Floats
 from engram.core.ranking.sufficiency import compute_standardisation, standardise_corpora
 
@@ -70,8 +70,8 @@ class Network:
 
 def compute_named_share(names: Sequence[str], pool: Sequence[str]) -> float:
     """Share of the question's names that sentences of the pool name, in [0, 1]; 1 for a question without any."""
-    plain_names = {" ".join(words(name)) for name in names} - {""}
-    plain_texts = [f" {' '.join(words(text))} " for text in pool]
+    plain_names = {normalise_words(name) for name in names} - {""}
+    plain_texts = [f" {normalise_words(text)} " for text in pool]
     return (
         sum(any(f" {name} " in text for text in plain_texts) for name in plain_names) / len(plain_names)
         if plain_names

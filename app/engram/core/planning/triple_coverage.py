@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.core.planning.binding import BindingSentence, binds
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns
 
 ANSWERED = 0.5
@@ -47,13 +47,13 @@ def triple_coverage(
         pool: sentences of the pool.
         answered: whether the pool is known to hold the answer, whatever its words are.
     """
-    runs = [f" {' '.join(words(one.text))} " for one in pool]
+    runs = [f" {normalise_words(one.text)} " for one in pool]
     parts: dict[tuple[str, ...], bool] = {}
     missing = []
     for triple in triples:
         known_end = fill_unknowns(triple.known, values)
         is_known = not open_unknowns(known_end)
-        named = is_known and any(f" {' '.join(words(known_end))} " in run for run in runs)
+        named = is_known and any(f" {normalise_words(known_end)} " in run for run in runs)
         if triple.unknown == ANSWER:
             is_covered = answered or (is_known and binds(triple, known_end, pool) >= ANSWERED)
             parts["answer", *triple.ends] = is_covered

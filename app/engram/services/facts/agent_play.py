@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engram.core.knowledge.agent_turns import Act, AgentObservation, AgentTurn
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words
 from engram.services.facts.agent_memory import FUNCTIONAL, AgentMemory, MemorySearchResult
 from engram.services.facts.grounding import GroundedFacts, StreamDocument
 
@@ -190,7 +190,7 @@ def skip_turn(play: Play, why: str) -> Play:
 
 def find_answer_sources(memory: AgentMemory, question: str, answer: str) -> list[int]:
     """Numbers of the sources that an answer rests on: a path from the question to it, else a fact that names it."""
-    answer_text = f" {_normalise_words(answer)} "
+    answer_text = f" {normalise_words(answer)} "
     search_result = memory.search(question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
     for path in search_result.paths:
         places = [edge - 1 for edge in path.edges]
@@ -229,11 +229,7 @@ def _update_memory(after: Play, turn: int, change: Change) -> TurnOutcome:
 def _names(memory: AgentMemory, place: int, answer_text: str) -> bool:
     fact = memory.facts[place]
     return (
-        any(answer_text in f" {_normalise_words(end)} " for end in (fact.object, fact.subject))
+        any(answer_text in f" {normalise_words(end)} " for end in (fact.object, fact.subject))
         if answer_text.strip()
         else False
     )
-
-
-def _normalise_words(text: str) -> str:
-    return " ".join(words(text))

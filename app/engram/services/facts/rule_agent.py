@@ -7,7 +7,7 @@ model: it names the end of the best path, and knows neither yes nor no.
 from collections.abc import Iterable
 
 from engram.core.knowledge.agent_turns import NOTHING, AgentTurn
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words
 from engram.providers.language import Language, PassageText, normalise_entity
 from engram.providers.language.entity_names import title_entities
 from engram.services.facts.agent_memory import AgentMemory
@@ -47,12 +47,12 @@ def answer(play: Play) -> AgentTurn:
 
     Of a date, number or words it is that; of a memory without a path, what it heard first.
     """
-    question_words = " ".join(words(play.question))
+    question_words = normalise_words(play.question)
     search_result = play.memory.search(play.question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
     for path in sorted(search_result.paths, key=lambda path: -len(path.asked)):
         fact = play.memory.facts[path.edges[-1] - 1]
         for end in (fact.object, fact.subject):
-            if " ".join(words(end)) not in question_words:
+            if normalise_words(end) not in question_words:
                 return AgentTurn("answer", end, "The best path of my memory ends there.")
     ends = (end for fact in play.memory.facts for end in (fact.object, fact.subject))
     return AgentTurn(
@@ -61,7 +61,7 @@ def answer(play: Play) -> AgentTurn:
 
 
 def _find_first_answer(ends: Iterable[str], question_words: str) -> str:
-    return next((end for end in ends if " ".join(words(end)) not in question_words), "unknown")
+    return next((end for end in ends if normalise_words(end) not in question_words), "unknown")
 
 
 def _ends(memory: AgentMemory, place: int) -> list[str]:

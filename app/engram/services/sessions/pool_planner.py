@@ -15,7 +15,7 @@ from typing import Any
 from engram.context.errors import LlmError
 from engram.core.planning.answerable import has_answer
 from engram.core.planning.binding import Binding, BindingSentence, bind, binds
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopReason
 from engram.core.planning.sub_questions import (
@@ -100,7 +100,7 @@ class PoolPlanner:
     def run_by_rules(self, state: SessionState, tools: StepTools) -> SessionStep:
         """Do a round without a language model."""
         knowledge = self._load_knowledge(state, tools)
-        asked_before = {_normalise_words(text) for text in state.queries}
+        asked_before = {normalise_words(text) for text in state.queries}
         gap = _gap(state, knowledge, asked_before) if state.rounds else None
         if state.rounds and gap is None:
             return SessionStep(action=None, stop="no_gap")
@@ -109,7 +109,7 @@ class PoolPlanner:
         sifted = SiftedSentences(*tools.curate_sentences(queries), [], [])
         knowledge, bound = _bind_unknowns(state, tools, knowledge, queries)
         end = _end(state, tools, knowledge, queries)
-        stop = end if _gap(state, knowledge, {*asked_before, _normalise_words(text)}) is None else None
+        stop = end if _gap(state, knowledge, {*asked_before, normalise_words(text)}) is None else None
         return _step(
             state, gap, queries, sifted, _RoundAssessment(knowledge, bound, "", stop, (), end == "not_found")
         )
@@ -120,7 +120,7 @@ class PoolPlanner:
         next_query = str(state.plan_state.get("query", "")) if state.rounds else ""
         gap = Gap(next_query) if next_query else None
         if state.rounds and gap is None:
-            gap = _gap(state, knowledge, {_normalise_words(text) for text in state.queries})
+            gap = _gap(state, knowledge, {normalise_words(text) for text in state.queries})
             if gap is None:
                 return SessionStep(action=None, stop="no_gap" if knowledge.missing else "found")
         text = state.question if gap is None else gap.text
@@ -157,7 +157,7 @@ class PoolPlanner:
     ) -> _RoundAssessment:
         """Assess the pool and choose the next question by the model (R-Feedback and the gap), else by rules."""
         pool = [(one.sentence_id, one.text) for one in (*evidence, *reversed(state.pool))]
-        before = {_normalise_words(text) for text in (*state.queries, *(query.text for query in queries))}
+        before = {normalise_words(text) for text in (*state.queries, *(query.text for query in queries))}
         facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in knowledge.triples]
         warnings: list[Fallback] = []
         try:
@@ -172,7 +172,7 @@ class PoolPlanner:
             if reply.sufficient:
                 return _RoundAssessment(knowledge, bound, "", "answered", warnings)
             names = list_invented_names(tools, reply.query, sources(state, *(text for _, text in pool)))
-            if not names and _normalise_words(reply.query) not in before:
+            if not names and normalise_words(reply.query) not in before:
                 return _RoundAssessment(knowledge, bound, reply.query, None, warnings)
             why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
             warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
@@ -227,8 +227,8 @@ def _gap(state: SessionState, knowledge: _PoolKnowledge, asked_texts: set[str]) 
         text = None if triple.unknown in knowledge.bindings else _sub_question(state, knowledge, triple)
         if (
             text is not None
-            and _normalise_words(text) not in asked_texts
-            and _normalise_words(text) != _normalise_words(state.question)
+            and normalise_words(text) not in asked_texts
+            and normalise_words(text) != normalise_words(state.question)
         ):
             return Gap(text, triple.ends)
     return None
@@ -382,10 +382,4 @@ def _compute_coverage(knowledge: _PoolKnowledge, coverage_of_words: float) -> fl
 def _states(value: str, cites: Sequence[int], pool: Sequence[tuple[int, str]]) -> bool:
     """Whether one of the cited sentences has the value in its words."""
     texts = dict(pool)
-    return any(
-        f" {_normalise_words(value)} " in f" {_normalise_words(texts[one])} " for one in cites if one in texts
-    )
-
-
-def _normalise_words(text: str) -> str:
-    return " ".join(words(text))
+    return any(f" {normalise_words(value)} " in f" {normalise_words(texts[one])} " for one in cites if one in texts)

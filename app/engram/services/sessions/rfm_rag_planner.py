@@ -15,7 +15,7 @@ from typing import Any
 
 from engram.context.errors import InvalidRequestError, LlmError
 from engram.core.planning.binding import Binding, BindingSentence, bind
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopRule
 from engram.core.planning.sub_questions import fits
@@ -160,10 +160,10 @@ def _read_gap(
         fresh = _bind_by_rules(state, tools, split, bindings, pool)
     values = {one.unknown: one.value for one in (*bindings, *fresh)}
     covered = triple_coverage(split, values, pool, answered=answered)
-    asked_before = {_normalise_words(text) for text in state.queries}
+    asked_before = {normalise_words(text) for text in state.queries}
     gaps = [Gap(query)] if query else []
     gaps += [Gap(gap_query(triple, values), triple.ends) for triple in covered.missing]
-    gap = next((one for one in gaps if _normalise_words(one.text) not in asked_before), None)
+    gap = next((one for one in gaps if normalise_words(one.text) not in asked_before), None)
     return _GapReading(covered.share, gap, fresh, warnings)
 
 
@@ -235,7 +235,3 @@ def _notes(
 
 def _format_state(split: Sequence[QuestionTriple], bindings: Sequence[Binding]) -> dict[str, Any]:
     return {"triples": [asdict(one) for one in split], "bindings": [asdict(one) for one in bindings]}
-
-
-def _normalise_words(text: str) -> str:
-    return " ".join(words(text))

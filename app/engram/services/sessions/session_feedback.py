@@ -14,7 +14,7 @@ from uuid import UUID
 
 from engram.context.errors import NotFoundError
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
-from engram.core.planning.curation import words
+from engram.core.planning.curation import normalise_words
 from engram.core.planning.session import Round
 from engram.core.ranking.coverage import content_words
 from engram.services.auth.scope import Scope
@@ -164,8 +164,8 @@ def _list_cited_sentences(state: SessionState) -> list[int]:
 
 def _states(sentence: str, binding: str) -> bool:
     """Whether a sentence contains the value of a binding, which its note gives after the last colon."""
-    value = " ".join(words(binding.rpartition(": ")[2]))
-    return bool(value) and f" {value} " in f" {' '.join(words(sentence))} "
+    value = normalise_words(binding.rpartition(": ")[2])
+    return bool(value) and f" {value} " in f" {normalise_words(sentence)} "
 
 
 def _read(one: Round) -> list[tuple[UUID, list[int]]]:
