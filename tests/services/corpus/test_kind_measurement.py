@@ -1,16 +1,22 @@
 """The kind of a collection's corpus: measured by titles and questions, set by hand, and what follows from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.profiles import ProfileName
 from engram.runtime.container import Application
+from engram.services.auth.encoder import Encoder
+from engram.services.corpus.graph_builder import IndexService
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from tests.support import state, undo
+from tests.support.encoder import Watched
+from tests.support.jobs import runner
 from tests.support.strict_client import TestClient
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -159,6 +165,32 @@ def test_questions_are_looked_at_again_when_there_are_twice_as_many(
     ask(application, collection, UNNAMING[:1])
     application.kinds.run()
     assert told(http, collection)[2:] == (0.5, 2 * LEAST_QUESTIONS)
+
+
+def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
+    http: TestClient, application: Application, collection: str
+) -> None:
+    """The first page alone is general, and a verdict on it would keep that for good."""
+    seen: list[tuple[str, float | None, str | None]] = []
+
+    def judge_first_page(_: Sequence[str]) -> None:
+        if not seen and state.counts(application, collection)[0]:
+            seen.append(kind_of(http, collection))
+            answer = application.serving.query(Query(text="Pay", scope=application.access.scope(collection)))
+            sentence = min(state.sentences(application, collection, "pay").values())
+            state.judge(application, collection, answer.query_id, [sentence], wait=True)
+
+    state.staged(application, collection, PAGES[0], *ARTICLES)
+    encoder = Watched(application.embedder, judge_first_page)
+    index = IndexService(
+        application.database, Encoder(encoder), application.language, application.kinds, batch_size=1
+    )
+    assert runner(application, ingest=index).run_ready() == 1
+
+    assert state.counts(application, collection)[0] == 3
+    two_of_three = pytest.approx(2 / 3)
+    assert seen == [("encyclopedic", two_of_three, None)]
+    assert kind_of(http, collection) == ("encyclopedic", two_of_three, None)
 
 
 def test_titles_that_nobody_looked_at_are_looked_at_without_an_ingest(

@@ -52,3 +52,22 @@ def test_lines_come_page_by_page(application: Application, collection: str) -> N
 
     assert [line for line, _ in some] == list(range(1, staged_lines.PAGE + 3))
     assert [line for line, _ in all_of_them] == list(range(1, 2 * staged_lines.PAGE + 4))
+
+
+def test_a_sample_is_evenly_spaced_and_its_texts_are_cut(application: Application, collection: str) -> None:
+    with application.database.write() as writer:
+        target = collections.open_for_writing(writer, collection, SOME).collection.id
+        assert jobs.add(writer, target, JOB, kind="any", lane=collection, payload={})
+        lines = [(line, {"id": str(line), "title": f"Title {line}", "text": "long text"}) for line in range(5, 15)]
+        staged_lines.add(writer, target, JOB, lines, [])
+        some = staged_lines.sample(writer, target, JOB, 4, 4)
+        every = staged_lines.sample(writer, target, JOB, 100, 4)
+
+    assert some == [(f"Title {line}", "long") for line in (5, 8, 11, 14)]
+    assert len(every) == 10
+
+
+def test_a_sample_of_no_lines_is_empty(application: Application, collection: str) -> None:
+    with application.database.write() as writer:
+        target = collections.open_for_writing(writer, collection, SOME).collection.id
+        assert staged_lines.sample(writer, target, JOB, 4, 4) == []

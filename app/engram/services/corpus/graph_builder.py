@@ -110,6 +110,7 @@ class IndexService:
         job = work.job
         if not (job.created or job.updated or job.unchanged or job.rejected):  # all of its lines are still there
             self._remove_replaced(job)
+        self._kinds.measure_waiting(job)
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
             planned = ahead.submit(copy_context().run, self._plan, job, 0)
             while not work.must_stop():

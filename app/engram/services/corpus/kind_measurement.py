@@ -1,10 +1,13 @@
 """Measuring what kind of corpus a collection holds, by its titles and by the questions that it is asked.
 
+A new collection is measured before its first passage can be found, by the lines that wait to be ingested. Otherwise
+a verdict on the first passages would keep a kind that nobody had measured yet.
+
 Nothing is recorded once verdicts moved the collection's ranking weights: what they taught belongs to the weights of
 one kind. A query costs nothing for it: what is counted are the answers that are kept anyway.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -12,14 +15,17 @@ from engram.core.ranking.corpus_kind import LEAST_QUESTIONS, question_share, tit
 from engram.core.ranking.passage_scores import FEATURES, names_title
 from engram.providers.language import title_entities
 from engram.providers.ranking_prior import RankingPriors
-from engram.storage.corpus import kinds, passages
+from engram.storage.corpus import collections, kinds, passages, staged_lines
 from engram.storage.corpus.kinds import KindMeasures, UnmeasuredCollection
 from engram.storage.database import Database
+from engram.storage.jobs.jobs import Job
 
 log = structlog.get_logger(__name__)
 
 SAMPLE = 1_000
 """Passages that are looked at: the share is then right to three points."""
+SAMPLE_CHARACTERS = 4_000
+"""Characters of a waiting passage that are looked at: a text uses the name that it is about early."""
 QUERIES = 300
 """Latest queries that are looked at."""
 SETTLED = QUERIES // 2
@@ -37,6 +43,14 @@ class KindService:
     def measure(self, collection_id: int) -> None:
         """Look at a collection's titles and questions."""
         self._measure(collection_id, titles=True, questions=True)
+
+    def measure_waiting(self, job: Job) -> None:
+        """Look at the titles that wait to be ingested, if the collection was never measured."""
+        with self._database.read() as reader:
+            if collections.load_by_id(reader, job.collection_id).title_share is not None:
+                return
+            sample = staged_lines.sample(reader, job.collection_id, job.id, SAMPLE, SAMPLE_CHARACTERS)
+        self._keep(job.collection_id, KindMeasures(title_share=_title_share(sample)))
 
     def forget_questions(self, collection_id: int) -> None:
         """Let titles decide until questions are looked at again."""
@@ -79,10 +93,13 @@ class KindService:
             best = kinds.load_best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []
         share = question_share([names_title(features) for features in best])
         measured = KindMeasures(
-            title_share=title_share((_name(title), text) for title, text in sample),
+            title_share=_title_share(sample),
             question_share=share,
             question_count=None if share is None else len(best),
         )
+        return self._keep(collection_id, measured)
+
+    def _keep(self, collection_id: int, measured: KindMeasures) -> bool:
         with self._database.write() as writer:
             changed = kinds.keep(writer, collection_id, measured, self._taught)
         if changed:
@@ -94,6 +111,10 @@ class KindService:
                 questions=measured.question_count,
             )
         return changed
+
+
+def _title_share(sample: Iterable[tuple[str | None, str]]) -> float | None:
+    return title_share((_name(title), text) for title, text in sample)
 
 
 def _name(title: str | None) -> str | None:

@@ -68,6 +68,26 @@ def list_next(
     return lines[: count_fitting(sizes, characters)]
 
 
+def sample(
+    reader: Reader, collection_id: int, job: UUID, limit: int, characters: int
+) -> list[tuple[str | None, str]]:
+    """Title and text of at most ``limit`` evenly spaced lines of a job; texts are cut at ``characters``."""
+    rows = reader.rows(
+        """
+        SELECT l.passage ->> 'title' AS title, left(l.passage ->> 'text', %(characters)s) AS text
+        FROM ingest_line l, (
+            SELECT min(line) AS first, (max(line) - min(line)) / %(limit)s + 1 AS step FROM ingest_line
+            WHERE collection_id = %(collection)s AND job_id = %(job)s
+        ) AS spacing
+        WHERE l.collection_id = %(collection)s AND l.job_id = %(job)s
+          AND (l.line - spacing.first) %% spacing.step = 0
+        ORDER BY l.line
+        """,
+        {"collection": collection_id, "job": job, "limit": limit, "characters": characters},
+    )
+    return [(row.title, row.text) for row in rows]
+
+
 def list_replaced(reader: Reader, collection_id: int, job: UUID, source: str) -> list[int]:
     """Ids of the passages of a document that are not among the job's staged lines."""
     rows = reader.rows(
