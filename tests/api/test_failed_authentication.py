@@ -19,12 +19,13 @@ def test_junk_tokens_are_soon_refused_unread(variant: Variant) -> None:
     client = TestClient(create_app(keyed))
     assert client.get("/collections", headers=known).status_code == 200
     answers = [
-        client.get("/collections", headers={"authorization": f"Bearer a.{at}.c"}) for at in range(int(BURST) + 30)
+        client.get("/collections", headers={"authorization": f"Bearer a.{at}.c"}) for at in range(int(BURST) + 5)
     ]
     assert {answer.status_code for answer in answers[: int(BURST)]} == {401}
-    assert answers[-1].status_code == 429
-    assert answers[-1].headers["retry-after"]
-    assert_problem(answers[-1])
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused, "each takes a second, in which the address gets one more try"
+    assert refused[0].headers["retry-after"]
+    assert_problem(refused[0])
     keyed.authentication.forget()
     assert client.get("/collections", headers=known).status_code == 200, "it was good before"
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engram.api import problems
 from engram.api.authentication_middleware import PRINCIPAL
 from engram.api.client_address import client_address
+from engram.api.refusals import Refusals
 from engram.api.throttle import Bounds, Throttle
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
@@ -69,7 +70,7 @@ class Served:
             return 1
 
         problems.install(app)
-        app.add_middleware(Throttle, bounds=bounds, rates=rates)
+        app.add_middleware(Throttle, bounds=bounds, rates=rates, refusals=Refusals(1, delay_seconds=0.0))
         app.add_middleware(Named)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
 

@@ -8,13 +8,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engram.api import console_files, problems
 from engram.api.client_address import client_address
 from engram.api.fair_places import Holder
+from engram.api.refusals import Refusals
 from engram.api.work_threads import WorkThreads
 from engram.context import tenancy
 from engram.context.errors import EngramError, TooManyRequestsError, UnauthorizedError
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.failed_attempts import FailedAttempts
 from engram.services.auth.scope import LOCAL, Principal
-from engram.telemetry import metrics
 
 PUBLIC = ("/healthz", "/readyz", "/openapi.json", "/docs")
 """Paths that need no key: they tell nothing of anybody's."""
@@ -33,8 +33,9 @@ def is_public(path: str) -> bool:
 class Authenticated:
     """Has each request be a principal's, or refuses it: before its body is read."""
 
-    def __init__(self, app: ASGIApp, authentication: Authentication | None) -> None:
+    def __init__(self, app: ASGIApp, authentication: Authentication | None, refusals: Refusals) -> None:
         self._app = app
+        self._refusals = refusals
         self._authentication = authentication
         self._failed = FailedAttempts()
 
@@ -46,9 +47,10 @@ class Authenticated:
             return
         try:
             principal = await self._find_principal(scope, self._authentication)
+        except TooManyRequestsError as error:
+            await self._refusals.refuse(error, "authentication", scope, receive, send)
+            return
         except EngramError as error:
-            if isinstance(error, TooManyRequestsError):
-                metrics.REFUSED.labels("authentication").inc()
             await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal

@@ -1,22 +1,21 @@
 """Limits on how much is asked at once and how often, by principal, or by address where nobody is known.
 
-A request is refused before its body is read: 429 where its principal asks too much, 503 where all together do, both
-with Retry-After. A slot is held only from the end of the body on, so that whoever sends slowly keeps none. Tenants
-share the slots fairly, and within a tenant its keys do.
+A request is refused before its body is read, with Retry-After. A slot is held only from the end of the body on, so
+that whoever sends slowly keeps none. Tenants share the slots fairly, and within a tenant its keys do.
 """
 
 import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engram.api import console_files, problems
+from engram.api import console_files
 from engram.api.fair_places import FairPlaces
+from engram.api.refusals import BUSY_SECONDS, Refusals
 from engram.api.request_principal import asker, holder
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import TooManyRequestsError, UnavailableError
@@ -30,8 +29,6 @@ STREAMED = frozenset({"/passages"})
 """Paths whose requests take no slot: they wait for their client for most of their time."""
 ASKING_AT_ONCE = 8
 """Threads that ask Redis."""
-BUSY_SECONDS = 2
-"""When to come again after a refusal that does not know better."""
 _ASKING = WorkThreads("engram-rates", ASKING_AT_ONCE)
 
 
@@ -55,9 +52,10 @@ class Bounds:
 class Throttle:
     """Serves requests within limits."""
 
-    def __init__(self, app: ASGIApp, bounds: Bounds, rates: Rates | None) -> None:
+    def __init__(self, app: ASGIApp, bounds: Bounds, rates: Rates | None, refusals: Refusals) -> None:
         """``rates``: None if nobody is asked how often."""
         self._app = app
+        self._refusals = refusals
         self._bounds = bounds
         self._rates = rates
         self._slots = FairPlaces(bounds.working, bounds.waiting, bounds.wait_seconds)
@@ -73,7 +71,7 @@ class Throttle:
             error = TooManyRequestsError(
                 f"At most {self._bounds.each} requests of yours may be in hand at once.", BUSY_SECONDS
             )
-            await _refuse(error, "concurrency", {}, scope, receive, send)
+            await self._refusals.refuse(error, "concurrency", scope, receive, send)
             return
         self._in_hand[who] += 1
         try:
@@ -93,7 +91,7 @@ class Throttle:
             error = TooManyRequestsError(
                 f"At most {self._rates.rate:g} requests a second are answered.", grant.retry_seconds
             )
-            await _refuse(error, "rate", rate_headers, scope, receive, send)
+            await self._refusals.refuse(error, "rate", scope, receive, send, rate_headers)
             return
 
         async def send_marked(message: Message) -> None:
@@ -128,7 +126,7 @@ class Throttle:
             if has_slot:
                 await self._app(scope, receive, send)
             else:
-                await _refuse(UnavailableError(_BUSY), "queue", {}, scope, receive, send)
+                await self._refusals.refuse(UnavailableError(_BUSY), "queue", scope, receive, send)
         finally:
             if has_slot:
                 self._slots.release(own)
@@ -159,19 +157,3 @@ def _headers(rates: Rates, grant: TokenGrant) -> Mapping[str, str]:
         "ratelimit-policy": f'"requests";q={int(rates.burst)};w={math.ceil(rates.burst / rates.rate)}',
         "ratelimit": f'"requests";r={grant.left};t={math.ceil(grant.full_seconds)}',
     }
-
-
-async def _refuse(
-    error: TooManyRequestsError | UnavailableError,
-    limit: Literal["concurrency", "rate", "queue"],
-    headers: Mapping[str, str],
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-) -> None:
-    metrics.REFUSED.labels(limit).inc()
-    answer = problems.problem_response(error, scope)
-    if isinstance(error, UnavailableError):
-        answer.headers["Retry-After"] = str(BUSY_SECONDS)
-    answer.headers.update(headers)
-    await answer(scope, receive, send)

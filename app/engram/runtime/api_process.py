@@ -34,6 +34,7 @@ from engram.api.maintenance import audit_routes, health_routes, metrics_routes, 
 from engram.api.openapi_links import link
 from engram.api.origin_checks import AllowedOrigins, Origins
 from engram.api.passage_keys import routes as passage_keys_routes
+from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
@@ -116,8 +117,13 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(ClientPresence)
     app.add_middleware(DrainMiddleware)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
-    _throttle(app, settings, None if application is None else application.rates)
-    app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
+    refusals = Refusals(settings.max_connections // CONNECTIONS_BY_REFUSAL)
+    _throttle(app, settings, None if application is None else application.rates, refusals)
+    app.add_middleware(
+        Authenticated,
+        authentication=None if application is None else application.authentication,
+        refusals=refusals,
+    )
     problems.install(app)
     for router in (*ROUTERS, documentation.router, console_files.router):
         app.include_router(router)
@@ -128,9 +134,11 @@ def create_app(application: Application | None) -> FastAPI:
 
 EACH_ELSEWHERE = 16
 """Requests of each in hand, where nothing is configured and others can reach the API."""
+CONNECTIONS_BY_REFUSAL = 4
+"""Connections that a process may have for each refusal that it holds back."""
 
 
-def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
+def _throttle(app: FastAPI, settings: Settings, rates: Rates | None, refusals: Refusals) -> None:
     """Put limits around the routes."""
     limit = settings.principal_concurrency
     if limit is None:
@@ -138,7 +146,7 @@ def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
     bounds = Bounds(
         limit, settings.max_concurrent_requests, settings.max_queued_requests, settings.queue_timeout_seconds
     )
-    app.add_middleware(Throttle, bounds=bounds, rates=rates)
+    app.add_middleware(Throttle, bounds=bounds, rates=rates, refusals=refusals)
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:
