@@ -18,6 +18,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
+    Sequence,
     SmallInteger,
     Table,
     Text,
@@ -139,6 +140,8 @@ fact = Table(
     postgresql_with={"fillfactor": "80"},
     comment="No foreign keys to its entities, which are removed with the last fact that names them.",
 )
+
+statement_sequence = Sequence("fact_said", metadata=metadata)
 
 fact_event = Table(
     "fact_event",

@@ -208,8 +208,10 @@ ranking_audit = Table(
     Column("prior", Text, nullable=False),
     Column("observation_noise", Float(53), nullable=False),
     Column("surprise", Float(53), nullable=False, comment="Probability the prior gave to what the verdict denies."),
-    Column("information", ARRAY(Float(53)), nullable=False),
-    Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
+    Column("information", ARRAY(Float(53)), info={"storage": "EXTERNAL"}, nullable=False),
+    Column(
+        "precision", ARRAY(Float(53)), info={"storage": "EXTERNAL"}, nullable=False, comment="(k, k), row by row."
+    ),
     Column(
         "counted",
         Boolean,
@@ -227,5 +229,6 @@ ranking_audit = Table(
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
     parent_key("feedback_event", "event_id"),
     CheckConstraint("model IN ('ranking', 'reranker', 'round', 'sufficiency')", name="model"),
+    postgresql_with={"toast_tuple_target": "8160"},
     comment="Changes of the ranking weights and of sufficiency, by event.",
 )
