@@ -1,12 +1,12 @@
-"""Writes migrations/schema.sql from the tables of the storage layer; with --check only says whether it is up to date."""
+"""Writes schema.sql from the tables of the storage layer; with --check only says whether it is up to date."""
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sqlalchemy import Column, Table
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import Table
+from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.schema import (
     AddConstraint,
     CreateIndex,
@@ -29,11 +29,14 @@ FIRST_TENANT = """\
 
 INSERT INTO tenant (name) VALUES ('local');
 """
-_DIALECT = postgresql.dialect(paramstyle="named")  # others write a percent sign twice
+_DIALECT = PGDialect(paramstyle="named")  # others write a percent sign twice
 
 
 def render() -> str:
-    """Return the statements that create every sequence and table, and the first tenant."""
+    """Return SQL that creates every sequence and table, and the first tenant.
+
+    Tables come in the order in which ``engram.storage.tables`` defines them.
+    """
     tables = metadata.tables.values()
     sequences = [_compile(CreateSequence(sequence)) for sequence in metadata._sequences.values()]
     references = [
@@ -57,7 +60,8 @@ def _list_statements(table: Table) -> Iterator[str]:
     yield _compile(CreateTable(table, include_foreign_key_constraints=[]))
     for column in table.columns:
         if "storage" in column.info:
-            yield f"ALTER TABLE {table.name} ALTER COLUMN {_quote(column)} SET STORAGE {column.info['storage']}"
+            name = _DIALECT.identifier_preparer.format_column(column)
+            yield f"ALTER TABLE {table.name} ALTER COLUMN {name} SET STORAGE {column.info['storage']}"
     for index in sorted(table.indexes, key=lambda index: str(index.name)):
         yield _compile(CreateIndex(index))
     if table.comment:
@@ -72,11 +76,7 @@ def _compile(statement: ExecutableDDLElement) -> str:
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
-def _quote(column: "Column[object]") -> str:
-    return _DIALECT.identifier_preparer.format_column(column)
-
-
-def _join(statements: "Iterator[str] | list[str]") -> str:
+def _join(statements: Iterable[str]) -> str:
     return "".join(f"{statement};\n" for statement in statements)
 
 
