@@ -29,7 +29,8 @@ FIRST_TENANT = """\
 
 INSERT INTO tenant (name) VALUES ('local');
 """
-_DIALECT = PGDialect(paramstyle="named")  # others write a percent sign twice
+# Other styles of parameters write a percent sign twice.
+_DIALECT = PGDialect(paramstyle="named")  # type: ignore[no-untyped-call]
 
 
 def render() -> str:
