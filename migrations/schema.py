@@ -1,6 +1,7 @@
 """Writes schema.sql from the tables of the storage layer; with --check only says whether it is up to date."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -73,8 +74,8 @@ def _list_statements(table: Table) -> Iterator[str]:
 
 
 def _compile(statement: ExecutableDDLElement) -> str:
-    lines = str(statement.compile(dialect=_DIALECT)).strip().expandtabs(4).splitlines()
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+    compiled = str(statement.compile(dialect=_DIALECT)).strip().expandtabs(4)
+    return re.sub(r"\s*\n", "\n", compiled).replace("\n)\n ", "\n) ")
 
 
 def _join(statements: Iterable[str]) -> str:

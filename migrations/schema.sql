@@ -235,8 +235,7 @@ CREATE TABLE lexical_term (
     CONSTRAINT lexical_term_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT lexical_term_collection_id_term_key UNIQUE (collection_id, term),
     CONSTRAINT lexical_term_passage_count_check CHECK (passage_count >= 0)
-)
- WITH (fillfactor = 70);
+) WITH (fillfactor = 70);
 COMMENT ON COLUMN lexical_term.passage_count IS 'Number of passages that hold the term.';
 
 CREATE TABLE lexical_posting (
@@ -247,7 +246,7 @@ CREATE TABLE lexical_posting (
     length REAL NOT NULL,
     CONSTRAINT lexical_posting_pkey PRIMARY KEY (collection_id, term_id, passage_id) INCLUDE (frequency, length)
 );
-COMMENT ON TABLE lexical_posting IS 'No foreign keys: checking one costs more than the row. A posting is reached from its term only.';
+COMMENT ON TABLE lexical_posting IS 'Passages of each term. No foreign keys: checking one costs more than the row.';
 COMMENT ON COLUMN lexical_posting.frequency IS 'How often the passage has the term; it need not be a whole number.';
 COMMENT ON COLUMN lexical_posting.length IS 'The passage''s length in terms, so that no passage is looked up for it.';
 
@@ -348,13 +347,12 @@ CREATE TABLE fact (
     CONSTRAINT fact_interval_check CHECK (valid_from < valid_to),
     CONSTRAINT fact_object_kind_check CHECK (object_kind IN ('entity', 'date', 'number', 'text')),
     CONSTRAINT fact_object_check CHECK ((object_id = 0) = (object_kind <> 'entity'))
-)
- WITH (fillfactor = 80);
+) WITH (fillfactor = 80);
 CREATE INDEX fact_collection_id_graph_id_predicate_idx ON fact (collection_id, graph_id, predicate);
 CREATE INDEX fact_collection_id_object_id_subject_id_idx ON fact (collection_id, object_id, subject_id);
 CREATE INDEX fact_collection_id_object_said_idx ON fact (collection_id, object_said);
 CREATE INDEX fact_collection_id_subject_id_predicate_idx ON fact (collection_id, subject_id, predicate);
-COMMENT ON TABLE fact IS 'No foreign keys to its entities, which are removed with the last fact that names them.';
+COMMENT ON TABLE fact IS 'Facts. No foreign keys to entities, which are removed with the last fact that names them.';
 COMMENT ON COLUMN fact.graph_id IS 'The graph of facts; 0: the collection''s own.';
 COMMENT ON COLUMN fact.subject_id IS 'The subject, after merges.';
 COMMENT ON COLUMN fact.object_id IS 'The object, after merges; 0: the object is no entity.';
@@ -535,8 +533,7 @@ CREATE TABLE episode (
     CONSTRAINT episode_memory_check CHECK (memory IN ('off', 'read')),
     CONSTRAINT episode_profile_check CHECK (profile IN ('paper', 'default')),
     CONSTRAINT episode_strategy_check CHECK (strategy IN ('graph', 'dense', 'lexical', 'hybrid'))
-)
- PARTITION BY RANGE (id);
+) PARTITION BY RANGE (id);
 CREATE INDEX episode_collection_id_created_at_id_idx ON episode (collection_id, created_at, id);
 CREATE INDEX episode_trace_idx ON episode (collection_id, trace_id) WHERE trace_id IS NOT NULL;
 COMMENT ON TABLE episode IS 'Answered queries. No foreign key: a new partition would lock out writers of collections.';
@@ -720,8 +717,7 @@ CREATE TABLE ranking_audit (
     contested BOOLEAN DEFAULT false NOT NULL,
     CONSTRAINT ranking_audit_pkey PRIMARY KEY (collection_id, event_id, model),
     CONSTRAINT ranking_audit_model_check CHECK (model IN ('ranking', 'reranker', 'round', 'sufficiency'))
-)
- WITH (toast_tuple_target = 8160);
+) WITH (toast_tuple_target = 8160);
 ALTER TABLE ranking_audit ALTER COLUMN information SET STORAGE EXTERNAL;
 ALTER TABLE ranking_audit ALTER COLUMN precision SET STORAGE EXTERNAL;
 COMMENT ON TABLE ranking_audit IS 'Changes of the ranking weights and of sufficiency, by event.';
@@ -801,8 +797,7 @@ CREATE TABLE sentence_memory (
     CONSTRAINT sentence_memory_pkey PRIMARY KEY (collection_id, sentence_id, channel),
     CONSTRAINT sentence_memory_channel_check CHECK (channel IN ('task', 'time')),
     CONSTRAINT sentence_memory_perplexity_check CHECK (perplexity BETWEEN 0 AND 1)
-)
- WITH (fillfactor = 50);
+) WITH (fillfactor = 50);
 ALTER TABLE sentence_memory ALTER COLUMN vector SET STORAGE MAIN;
 CREATE INDEX sentence_memory_time_idx ON sentence_memory (collection_id, time_expression_id) WHERE time_expression_id IS NOT NULL;
 COMMENT ON TABLE sentence_memory IS 'One row for each sentence and channel that a verdict touched (GAM-RAG, Eq. 2).';
@@ -836,8 +831,7 @@ CREATE TABLE question_support (
     said JSONB DEFAULT '[]' NOT NULL,
     CONSTRAINT question_support_pkey PRIMARY KEY (collection_id, question_id, sentence_id),
     CONSTRAINT question_support_perplexity_check CHECK (perplexity BETWEEN 0 AND 1)
-)
- WITH (fillfactor = 70);
+) WITH (fillfactor = 70);
 CREATE INDEX question_support_collection_id_sentence_id_idx ON question_support (collection_id, sentence_id);
 COMMENT ON TABLE question_support IS 'How surely a sentence supports a question; the question memory reads it.';
 COMMENT ON COLUMN question_support.complete IS 'Whether the last verdict claimed to name all evidence.';
@@ -983,8 +977,7 @@ CREATE TABLE expansion_memory (
     score DOUBLE PRECISION NOT NULL,
     CONSTRAINT expansion_memory_pkey PRIMARY KEY (collection_id, passage_id, unit_id),
     CONSTRAINT expansion_memory_score_check CHECK (score > 0)
-)
- WITH (fillfactor = 70);
+) WITH (fillfactor = 70);
 CREATE INDEX expansion_memory_collection_id_unit_id_idx ON expansion_memory (collection_id, unit_id);
 COMMENT ON TABLE expansion_memory IS 'u of ERM: a passage''s best units, as many as the capacity allows.';
 COMMENT ON COLUMN expansion_memory.score IS 's of ERM, Eq. 7.';
@@ -998,8 +991,7 @@ CREATE TABLE passage_key (
     scores DOUBLE PRECISION[] NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT passage_key_pkey PRIMARY KEY (collection_id, passage_id)
-)
- WITH (fillfactor = 70);
+) WITH (fillfactor = 70);
 ALTER TABLE passage_key ALTER COLUMN vector SET STORAGE MAIN;
 COMMENT ON TABLE passage_key IS 'Evolved keys as they are searched; a passage without a row has its base key.';
 COMMENT ON COLUMN passage_key.generation IS 'The latest generation whose evidence the key holds.';

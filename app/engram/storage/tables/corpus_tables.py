@@ -249,7 +249,7 @@ lexical_posting = Table(
     require("length", REAL, comment="The passage's length in terms, so that no passage is looked up for it."),
     # The index holds the whole row, since queries read it from the index alone.
     PrimaryKeyConstraint("collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length"]),
-    comment="No foreign keys: checking one costs more than the row. A posting is reached from its term only.",
+    comment="Passages of each term. No foreign keys: checking one costs more than the row.",
 )
 
 lexical_passage = Table(

@@ -142,7 +142,7 @@ fact = Table(
     CheckConstraint("object_kind IN ('entity', 'date', 'number', 'text')", name="object_kind"),
     CheckConstraint("(object_id = 0) = (object_kind <> 'entity')", name="object"),
     postgresql_with={"fillfactor": "80"},
-    comment="No foreign keys to its entities, which are removed with the last fact that names them.",
+    comment="Facts. No foreign keys to entities, which are removed with the last fact that names them.",
 )
 
 fact_event = Table(
