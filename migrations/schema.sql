@@ -129,7 +129,7 @@ COMMENT ON COLUMN collection.key_building IS 'The parts of a passage that its ba
 COMMENT ON COLUMN collection.key_generation IS 'The generation that serves; 0: base keys.';
 COMMENT ON COLUMN collection.serving IS 'shadow: the collection learns, and answers without memory.';
 COMMENT ON COLUMN collection.experiment IS 'Arms of the running experiment, each with its share of the queries.';
-COMMENT ON COLUMN collection.exploration IS 'How often, and how far, answers make room for untried passages.';
+COMMENT ON COLUMN collection.exploration IS 'Share of the queries that give positions to chance, and how many positions.';
 COMMENT ON COLUMN collection.past IS 'For a copy as of a past moment: its source, that moment, and the job.';
 COMMENT ON COLUMN collection.indexed IS 'Tables with a vector index of this collection''s rows; the others are searched exactly.';
 COMMENT ON COLUMN collection.space IS 'Number of its vector space; a new encoder takes the next number.';
@@ -802,7 +802,7 @@ ALTER TABLE sentence_memory ALTER COLUMN vector SET STORAGE MAIN;
 CREATE INDEX sentence_memory_time_idx ON sentence_memory (collection_id, time_expression_id) WHERE time_expression_id IS NOT NULL;
 COMMENT ON TABLE sentence_memory IS 'One row for each sentence and channel that a verdict touched (GAM-RAG, Eq. 2).';
 COMMENT ON COLUMN sentence_memory.time_expression_id IS 'For a time memory: the expression that it began as.';
-COMMENT ON COLUMN sentence_memory.pulled IS 'The last day on which the state moved, and the share that each judge has left of it (1: all).';
+COMMENT ON COLUMN sentence_memory.pulled IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
 
 CREATE TABLE question (
     collection_id BIGINT NOT NULL,
@@ -837,7 +837,7 @@ COMMENT ON TABLE question_support IS 'How surely a sentence supports a question;
 COMMENT ON COLUMN question_support.complete IS 'Whether the last verdict claimed to name all evidence.';
 COMMENT ON COLUMN question_support.answered IS 'Highest sufficiency of the answers whose verdicts supported the sentence.';
 COMMENT ON COLUMN question_support.sufficiency IS 'Sufficiency of an answer in which all evidence of the question leads.';
-COMMENT ON COLUMN question_support.pulled IS 'The last day on which the state moved, and the share that each judge has left of it (1: all).';
+COMMENT ON COLUMN question_support.pulled IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
 COMMENT ON COLUMN question_support.said IS 'Each judge''s last word, 1 for support and 0 for rejection, in the order of their first words.';
 
 CREATE TABLE ranking_belief (

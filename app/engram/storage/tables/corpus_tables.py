@@ -71,7 +71,9 @@ collection = Table(
         "serving", Text, default="'live'", comment="shadow: the collection learns, and answers without memory."
     ),
     Column("experiment", JSONB, comment="Arms of the running experiment, each with its share of the queries."),
-    Column("exploration", JSONB, comment="How often, and how far, answers make room for untried passages."),
+    Column(
+        "exploration", JSONB, comment="Share of the queries that give positions to chance, and how many positions."
+    ),
     Column("past", JSONB, comment="For a copy as of a past moment: its source, that moment, and the job."),
     require(
         "indexed",

@@ -36,7 +36,7 @@ def _build_gain_budget_column() -> Column[object]:
         "pulled",
         JSONB,
         default="'{}'",
-        comment="The last day on which the state moved, and the share that each judge has left of it (1: all).",
+        comment="The last day on which the state moved, and the share that each judge left unmoved on it (1: all).",
     )
 
 
