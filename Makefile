@@ -39,6 +39,7 @@ check: develop
 	@MYPYPATH=benchmarks $(BIN)/mypy --explicit-package-bases benchmarks/*.py
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
+	@$(BIN)/python migrations/schema.py --check
 	@$(BIN)/python docs/settings.py --check
 	@$(BIN)/python deploy/version.py --check
 	@$(BIN)/python deploy/sbom.py --check
@@ -52,6 +53,7 @@ format: develop
 
 docs: develop
 	@$(BIN)/engram openapi
+	@$(BIN)/python migrations/schema.py
 	@$(BIN)/python docs/settings.py
 	@$(BIN)/python docs/routes.py
 	@$(BIN)/python clients/python/generate.py

@@ -12,13 +12,6 @@ from engram.storage.tables import metadata
 LOCK_KEY = 0x456E6772616D  # "Engram": two deployments starting at once migrate one after the other
 
 
-def _compare_type(_context, _inspected, _metadata_column, inspected_type, metadata_type) -> bool | None:  # type: ignore[no-untyped-def]
-    """A vector column's dimension is configuration, not schema."""
-    if type(inspected_type).__name__ == type(metadata_type).__name__ == "VECTOR":
-        return False
-    return None
-
-
 def _refuse_strangers(connection: Connection) -> None:
     """A database that another line of the schema made is left as it is."""
     known = {script.revision for script in context.script.walk_revisions()}
@@ -49,7 +42,6 @@ def run() -> None:
             context.configure(
                 connection=connection,
                 target_metadata=metadata,
-                compare_type=_compare_type,
                 transaction_per_migration=True,
             )
             with context.begin_transaction():

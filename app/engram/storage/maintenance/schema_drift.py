@@ -11,7 +11,7 @@ from engram.storage.tables import metadata
 
 
 def list_missing(database: Database) -> list[str]:
-    """Describe in words what the database lacks. Extra indexes and partitions do not count."""
+    """Describe in words what the database lacks. Comments, extra indexes and partitions do not count."""
     with database.read() as reader:
         expected = (
             citus_distribution.build_distributed_schema() if citus_distribution.is_distributed(reader) else metadata
@@ -22,7 +22,7 @@ def list_missing(database: Database) -> list[str]:
     return sorted(
         _describe_change(change)
         for change in differences
-        if isinstance(change, tuple) and change[0].startswith("add_")
+        if isinstance(change, tuple) and change[0].startswith("add_") and change[0] != "add_table_comment"
     )
 
 

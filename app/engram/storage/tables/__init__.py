@@ -1,4 +1,7 @@
-"""The schema as SQLAlchemy metadata: what the migrations must add up to (a test compares the two).
+"""The schema: every table as SQLAlchemy metadata, the one place in which it is written by hand.
+
+``migrations/schema.py`` writes the SQL of the first revision from it.
+A test compares the tables with a migrated database.
 
 ``collection_id`` leads every primary key and every foreign key, so no statement crosses collections.
 Vectors are stored MAIN: a hop reads them by the hundred and must not follow TOAST pointers, as it does for vectors

@@ -1,6 +1,5 @@
 """Tables of the corpus: passages, sentences, entities, times, and terms of the lexical index."""
 
-from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
     ARRAY,
     REAL,
@@ -9,7 +8,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Date,
-    Float,
+    Double,
     ForeignKey,
     ForeignKeyConstraint,
     Identity,
@@ -25,7 +24,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
+from engram.storage.tables.table_base import (
+    build_collection_column,
+    build_id_column,
+    build_inherited_collection_column,
+    build_parent_key,
+    build_partial_index,
+    build_timestamp_column,
+    build_vector_column,
+    metadata,
+    require,
+)
 
 collection = Table(
     "collection",
@@ -37,97 +46,77 @@ collection = Table(
         ForeignKey("tenant.name"),
         nullable=False,
         server_default=text("'local'"),
-        comment="Whose it is.",
+        comment="The tenant that owns the collection.",
     ),
-    Column("name", Text, nullable=False),
-    Column("encoder_model", Text, nullable=False, comment="What its vectors are made with, by name."),
-    Column(
+    require("name", Text),
+    require("encoder_model", Text, comment="Name of the encoder that makes its vectors."),
+    require(
         "encoder_fingerprint",
         Text,
-        nullable=False,
-        comment="And for certain: SHA-256 of the weights. Vectors of others mean nothing beside them.",
+        comment="SHA-256 of the encoder's weights; vectors of other weights cannot be compared with these.",
     ),
-    Column("encoder_dimension", Integer, nullable=False, comment="Length of each of its vectors."),
-    Column("passage_count", BigInteger, nullable=False, server_default=text("0")),
-    Column("sentence_count", BigInteger, nullable=False, server_default=text("0")),
-    Column("entity_count", BigInteger, nullable=False, server_default=text("0")),
-    Column(
+    require("encoder_dimension", Integer, comment="Length of each of its vectors."),
+    require("passage_count", BigInteger, default="0"),
+    require("sentence_count", BigInteger, default="0"),
+    require("entity_count", BigInteger, default="0"),
+    require(
         "lexical_length",
-        Float(53),
-        nullable=False,
-        server_default=text("0"),
-        comment="Of all passages together, in terms: with passage_count the mean length that BM25 needs.",
+        Double,
+        default="0",
+        comment="Length of all passages in terms; BM25 divides it by passage_count.",
     ),
-    Column(
-        "key_building", Text, nullable=False, server_default=text("'full'"), comment="What base keys are made of."
+    require("key_building", Text, default="'full'", comment="The parts of a passage that its base key is made of."),
+    require("key_generation", BigInteger, default="0", comment="The generation that serves; 0: base keys."),
+    require(
+        "serving", Text, default="'live'", comment="shadow: the collection learns, and answers without memory."
     ),
-    Column("key_generation", BigInteger, nullable=False, server_default=text("0"), comment="0: base keys serve."),
+    Column("experiment", JSONB, comment="Arms of the running experiment, each with its share of the queries."),
     Column(
-        "serving",
-        Text,
-        nullable=False,
-        server_default=text("'live'"),
-        comment="shadow: it learns, and serves without memory.",
+        "exploration", JSONB, comment="Share of the queries that give positions to chance, and how many positions."
     ),
-    Column("experiment", JSONB, comment="Arms that queries are given by percentage."),
-    Column("exploration", JSONB, comment="How answers make room for what is untried."),
-    Column("past", JSONB, comment="Of a copy that a replay made: of which collection, as of when, by which job."),
-    Column(
+    Column("past", JSONB, comment="For a copy as of a past moment: its source, that moment, and the job."),
+    require(
         "indexed",
         ARRAY(Text),
-        nullable=False,
-        server_default=text("'{}'"),
-        comment="Tables that have a vector index of this collection's rows; others are searched exactly.",
+        default="'{}'",
+        comment="Tables with a vector index of this collection's rows; the others are searched exactly.",
     ),
-    Column(
-        "space",
-        Integer,
-        nullable=False,
-        server_default=text("0"),
-        comment="Counts its encoders: another number, other vectors.",
+    require(
+        "space", Integer, default="0", comment="Number of its vector space; a new encoder takes the next number."
     ),
-    Column(
+    require(
         "index_recall",
         JSONB,
-        nullable=False,
-        server_default=text("'{}'"),
-        comment="Of its vector indexes, by table: how much they find, and the breadth of search that it takes.",
+        default="'{}'",
+        comment="Measured recall of its vector indexes, by table, and the search breadth that reaches it.",
     ),
-    Column(
+    require(
         "keys_version",
         Uuid,
-        nullable=False,
-        server_default=text("gen_random_uuid()"),
-        comment="Another one with each change of its passages' base keys.",
+        default="gen_random_uuid()",
+        comment="A new value after each change of its passages' base keys.",
     ),
     build_timestamp_column("created_at"),
     Column(
         "going_since",
         TIMESTAMP(timezone=True),
-        comment="It was deleted: nobody finds it any more, and its rows go piece by piece.",
+        comment="When it was deleted: it is hidden, and its rows are removed piece by piece.",
     ),
-    Column(
-        "title_share", REAL, comment="Share of its passages titled after what they describe; null until measured."
-    ),
-    Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: by what was measured."),
-    Column(
+    Column("title_share", REAL, comment="Share of passages titled after what they describe; null until measured."),
+    Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: the measured kind."),
+    require(
         "passage_facts",
         Text,
-        nullable=False,
-        server_default=text("'auto'"),
-        comment="Which passages facts are read from: on (all), off (none), auto (those about their title).",
+        default="'auto'",
+        comment="Passages that facts are read from: on (all), off (none), auto (those about their title).",
     ),
     Column(
         "question_share",
         REAL,
-        comment="Share of its questions that name what a candidate is titled after; null until enough were asked.",
+        comment="Share of questions that name a candidate's title; null until enough were asked.",
     ),
-    Column(
-        "question_count",
-        Integer,
-        nullable=False,
-        server_default=text("0"),
-        comment="Different questions that question_share was looked for in.",
+    require(
+        "question_count", Integer, default="0", comment="Different questions that question_share was measured on."
     ),
     CheckConstraint("passage_facts IN ('auto', 'on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
@@ -137,35 +126,30 @@ collection = Table(
     UniqueConstraint("tenant", "name"),
 )
 
-# Of no collection: several may have their vectors of one.
+# It belongs to no collection: several collections may use one encoder.
 encoder = Table(
     "encoder",
     metadata,
     Column("fingerprint", Text, primary_key=True),
-    Column("model", Text, nullable=False),
-    Column("dimension", Integer, nullable=False),
-    Column(
-        "probes",
-        LargeBinary,
-        nullable=False,
-        comment="Vectors of fixed texts, one after the other, float32 little-endian.",
-    ),
+    require("model", Text),
+    require("dimension", Integer),
+    require("probes", LargeBinary, comment="Vectors of fixed texts, one after the other, float32 little-endian."),
     build_timestamp_column("created_at"),
     CheckConstraint("dimension BETWEEN 1 AND 4096", name="dimension"),
-    comment="Encoders behind a server, which shows no weights: known by what they make of probes.",
+    comment="Encoders behind a server that shows no weights; their vectors of fixed texts identify them.",
 )
 
 passage = Table(
     "passage",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("external_id", Text, nullable=False),
+    build_collection_column(),
+    build_id_column(),
+    require("external_id", Text),
     Column("title", Text),
-    Column("text", Text, nullable=False),
-    Column("metadata", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
-    Column("content_hash", LargeBinary, nullable=False),
-    Column("embedding", VECTOR(), nullable=False),
+    require("text", Text),
+    require("metadata", JSONB, default="'{}'"),
+    require("content_hash", LargeBinary),
+    build_vector_column("embedding"),
     build_timestamp_column("created_at"),
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "id"),
@@ -182,12 +166,12 @@ passage = Table(
 time_expression = Table(
     "time_expression",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("text", Text, nullable=False),
+    build_collection_column(),
+    build_id_column(),
+    require("text", Text),
     Column("starts_on", Date),
     Column("ends_on", Date),
-    Column("embedding", VECTOR(), nullable=False),
+    build_vector_column("embedding"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text"),
 )
@@ -195,15 +179,15 @@ time_expression = Table(
 sentence = Table(
     "sentence",
     metadata,
-    tenant(),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("passage_id", BigInteger, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("text", Text, nullable=False),
+    build_inherited_collection_column(),
+    build_id_column(),
+    require("passage_id", BigInteger),
+    require("position", Integer),
+    require("text", Text),
     Column("time_expression_id", BigInteger),
-    Column("embedding", VECTOR(), nullable=False),
+    build_vector_column("embedding"),
     PrimaryKeyConstraint("collection_id", "id"),
-    parent_key("passage", "passage_id"),
+    build_parent_key("passage", "passage_id"),
     ForeignKeyConstraint(
         ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
     ),
@@ -214,41 +198,43 @@ sentence = Table(
 entity = Table(
     "entity",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
-    Column("surface", Text, nullable=False),
-    Column("spelling", Text, nullable=False, comment="Names that differ in their spelling only meet here."),
-    Column("embedding", VECTOR(), comment="Null until it is made, which is after the passages can be found."),
+    build_collection_column(),
+    build_id_column(),
+    require("name", Text, comment="The normalised name; equal names are one entity."),
+    require("surface", Text),
+    require("spelling", Text, comment="The same for names that differ only in their spelling."),
+    build_vector_column(
+        "embedding", nullable=True, comment="Null until a worker embeds the name after the ingest."
+    ),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "name"),
     Index(None, "collection_id", "spelling"),
-    Index("entity_waiting_idx", "collection_id", "id", postgresql_where=text("embedding IS NULL")),
+    build_partial_index("entity_waiting_idx", "collection_id", "id", where="embedding IS NULL"),
 )
 
 entity_sentence = Table(
     "entity_sentence",
     metadata,
-    tenant(),
-    Column("entity_id", BigInteger, nullable=False),
-    Column("sentence_id", BigInteger, nullable=False),
-    Column("passage_id", BigInteger, nullable=False, comment="That of the sentence, so that none is looked up."),
-    # Read from the index alone: which passages name an entity.
+    build_inherited_collection_column(),
+    require("entity_id", BigInteger),
+    require("sentence_id", BigInteger),
+    require("passage_id", BigInteger, comment="The sentence's passage, so that no sentence is looked up for it."),
+    # A query reads from the index alone which passages name an entity.
     PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id", postgresql_include=["passage_id"]),
-    parent_key("entity", "entity_id"),
-    parent_key("sentence", "sentence_id"),
+    build_parent_key("entity", "entity_id"),
+    build_parent_key("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id", "entity_id"),
     Index(None, "collection_id", "passage_id", "entity_id"),
-    comment="M_ES of GAM-RAG, Eq. 1.",
+    comment="The entities that each sentence mentions (M_ES of GAM-RAG, Eq. 1).",
 )
 
 lexical_term = Table(
     "lexical_term",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("term", Text, nullable=False),
-    Column("passage_count", BigInteger, nullable=False, comment="How many passages hold it."),
+    build_collection_column(),
+    build_id_column(),
+    require("term", Text),
+    require("passage_count", BigInteger, comment="Number of passages that hold the term."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "term"),
     CheckConstraint("passage_count >= 0", name="passage_count"),
@@ -258,63 +244,56 @@ lexical_term = Table(
 lexical_posting = Table(
     "lexical_posting",
     metadata,
-    tenant(),
-    Column("term_id", BigInteger, nullable=False),
-    Column("passage_id", BigInteger, nullable=False),
-    Column("frequency", REAL, nullable=False, comment="How often the passage has the term; need not be whole."),
-    Column("length", REAL, nullable=False, comment="The passage's length in terms, so that no row is looked up."),
-    # Read from the index alone, which is why that holds the whole row.
+    build_inherited_collection_column(),
+    require("term_id", BigInteger),
+    require("passage_id", BigInteger),
+    require("frequency", REAL, comment="How often the passage has the term; it need not be a whole number."),
+    require("length", REAL, comment="The passage's length in terms, so that no passage is looked up for it."),
+    # The index holds the whole row, since queries read it from the index alone.
     PrimaryKeyConstraint("collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length"]),
-    comment="No foreign keys: checking one costs more than the row. A posting is reached from its term only.",
+    comment="Passages of each term. No foreign keys: checking one costs more than the row.",
 )
 
 lexical_passage = Table(
     "lexical_passage",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("passage_id", BigInteger, nullable=False),
-    Column("analyser", Integer, nullable=False, comment="Version of the analysis that gave the terms."),
-    Column("length", REAL, nullable=False),
-    Column("term_ids", ARRAY(BigInteger), nullable=False, comment="Where the passage's postings are."),
+    build_collection_column(),
+    require("passage_id", BigInteger),
+    require("analyser", Integer, comment="Version of the analysis that gave the terms."),
+    require("length", REAL),
+    require("term_ids", ARRAY(BigInteger), comment="Terms under which the passage has postings."),
     PrimaryKeyConstraint("collection_id", "passage_id"),
-    # No cascade: a passage cannot leave while it is still counted.
+    # No cascade: a passage cannot leave while the index still counts it.
     ForeignKeyConstraint(["collection_id", "passage_id"], ["passage.collection_id", "passage.id"]),
-    comment="What takes a passage out of the lexical index again, exactly as it came.",
+    comment="What a passage added to the lexical index, so that exactly this can be taken out again.",
 )
 
 staged_embedding = Table(
     "staged_embedding",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("encoder", Text, nullable=False, comment="Its fingerprint."),
-    Column("passage_id", BigInteger, comment="With none of these it is of a text that callers sent."),
+    build_collection_column(),
+    build_id_column(),
+    require("encoder", Text, comment="Fingerprint of the encoder."),
+    Column("passage_id", BigInteger, comment="The embedded row; with no id the vector is of a caller's text."),
     Column("sentence_id", BigInteger),
     Column("entity_id", BigInteger),
     Column("time_expression_id", BigInteger),
     Column(
-        "digest",
-        LargeBinary,
-        comment="Of what it is of: a passage's content and what keys are made of, or a caller's text.",
+        "digest", LargeBinary, comment="Hash of the passage's content and key building, or of the caller's text."
     ),
-    Column("embedding", VECTOR(), nullable=False),
+    build_vector_column("embedding"),
     PrimaryKeyConstraint("collection_id", "id"),
-    parent_key("passage", "passage_id"),
-    parent_key("sentence", "sentence_id"),
-    parent_key("entity", "entity_id"),
-    parent_key("time_expression", "time_expression_id"),
+    build_parent_key("passage", "passage_id"),
+    build_parent_key("sentence", "sentence_id"),
+    build_parent_key("entity", "entity_id"),
+    build_parent_key("time_expression", "time_expression_id"),
     CheckConstraint("num_nonnulls(passage_id, sentence_id, entity_id, time_expression_id) <= 1", name="one"),
     CheckConstraint(
         "(digest IS NULL) = (num_nonnulls(sentence_id, entity_id, time_expression_id) = 1)", name="digest"
     ),
     *(
-        Index(
-            f"staged_embedding_{name}_idx",
-            "collection_id",
-            column,
-            "encoder",
-            unique=True,
-            postgresql_where=text(condition),
+        build_partial_index(
+            f"staged_embedding_{name}_idx", "collection_id", column, "encoder", where=condition, unique=True
         )
         for name, column, condition in (
             ("passage", "passage_id", "passage_id IS NOT NULL"),
@@ -324,5 +303,5 @@ staged_embedding = Table(
             ("text", "digest", "digest IS NOT NULL AND passage_id IS NULL"),
         )
     ),
-    comment="Vectors by encoders that the collection does not serve by: of the next one, or of the one before.",
+    comment="Vectors of an encoder that does not serve the collection: the next encoder, or the one before.",
 )

@@ -11,107 +11,112 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    Float,
-    ForeignKey,
-    Identity,
+    Double,
     Index,
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
+    Sequence,
     SmallInteger,
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
-from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
+from engram.storage.tables.table_base import (
+    build_collection_column,
+    build_id_column,
+    build_inherited_collection_column,
+    build_parent_key,
+    build_partial_index,
+    build_principal_column,
+    build_timestamp_column,
+    metadata,
+    require,
+)
+
+statement_sequence = Sequence("fact_said", metadata=metadata)
 
 
-def _build_collection_column() -> Column[int]:
-    return Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False)
+def _build_graph_column() -> Column[int]:
+    return require("graph_id", BigInteger, default="0", comment="The graph of facts; 0: the collection's own.")
 
 
-def _graph() -> Column[int]:
-    return Column(
-        "graph_id", BigInteger, nullable=False, server_default=text("0"), comment="0: the collection's own."
-    )
+def _build_sequence_column() -> Column[int]:
+    return require("sequence", BigInteger, comment="Its place among all statements; replay follows this order.")
 
 
-def _sequence() -> Column[int]:
-    return Column(
-        "sequence",
-        BigInteger,
-        nullable=False,
-        comment="Order in which things were said; replay follows it.",
-    )
+def _build_noise_columns() -> list[Column[float]]:
+    """Build the constants of the filter that a statement counts with, as they were when it came."""
+    return [
+        require("observation_noise_positive", Double, comment="R of the filter if it supports the fact."),
+        require("observation_noise_negative", Double, comment="R of the filter if it goes against the fact."),
+        require("process_noise", Double, comment="Q of the filter."),
+    ]
 
 
 fact_graph = Table(
     "fact_graph",
     metadata,
-    _build_collection_column(),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("name", Text, nullable=False),
+    build_collection_column(),
+    build_id_column(),
+    require("name", Text),
     build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "name"),
-    comment="Graphs of facts of their own, beside the collection's.",
+    comment="Separate graphs of facts, beside the collection's own.",
 )
 
 fact_entity = Table(
     "fact_entity",
     metadata,
-    _build_collection_column(),
-    Column("id", BigInteger, Identity(), nullable=False),
-    _graph(),
-    Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
-    Column("bare", Text, nullable=False, comment="The name without what is added in brackets."),
-    Column("tail", Text, nullable=False, comment="The last word of the name, by which others may be meant."),
-    Column("surface", Text, nullable=False),
+    build_collection_column(),
+    build_id_column(),
+    _build_graph_column(),
+    require("name", Text, comment="The normalised name; equal names are one entity."),
+    require("bare", Text, comment="The name without its addition in brackets."),
+    require("tail", Text, comment="The last word of the name, by which others may mean the entity."),
+    require("surface", Text),
     Column("stands_for", BigInteger, comment="The entity that it was merged into."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "graph_id", "name"),
     Index(None, "collection_id", "graph_id", "bare"),
     Index(None, "collection_id", "graph_id", "tail"),
-    Index(
-        "fact_entity_stands_for_idx",
-        "collection_id",
-        "stands_for",
-        postgresql_where=text("stands_for IS NOT NULL"),
+    build_partial_index(
+        "fact_entity_stands_for_idx", "collection_id", "stands_for", where="stands_for IS NOT NULL"
     ),
 )
 
 fact = Table(
     "fact",
     metadata,
-    _build_collection_column(),
-    Column("id", BigInteger, Identity(), nullable=False),
-    _graph(),
-    Column("subject_id", BigInteger, nullable=False, comment="The entity that its subject stands for."),
-    Column("predicate", Text, nullable=False),
-    Column("object_id", BigInteger, nullable=False, comment="0: the object is no entity."),
-    Column("subject_said", BigInteger, nullable=False, comment="The entity by the name that was used."),
-    Column("object_said", BigInteger, nullable=False),
-    Column("object_text", Text, nullable=False, comment="As it was said first."),
-    Column(
-        "object_key", Text, nullable=False, comment="Of an object that is no entity: equal if so is what is said."
-    ),
-    Column("object_kind", Text, nullable=False),
-    Column(
-        "valid_from", Integer, nullable=False, server_default=text("0"), comment="Day, 1 being 0001-01-01; 0: open."
-    ),
-    Column(
+    build_collection_column(),
+    build_id_column(),
+    _build_graph_column(),
+    require("subject_id", BigInteger, comment="The subject, after merges."),
+    require("predicate", Text),
+    require("object_id", BigInteger, comment="The object, after merges; 0: the object is no entity."),
+    require("subject_said", BigInteger, comment="The subject as the statement names it."),
+    require("object_said", BigInteger, comment="The object as the statement names it."),
+    require("object_text", Text, comment="The object's text in the first statement."),
+    require("object_key", Text, comment="The same for equal objects that are no entities."),
+    require("object_kind", Text),
+    require("valid_from", Integer, default="0", comment="First day of the fact; day 1 is 0001-01-01, 0: open."),
+    require(
         "valid_to",
         Integer,
-        nullable=False,
-        server_default=text("3652060"),
-        comment="First day on which it no longer holds; 3652060: open.",
+        default="3652060",
+        comment="First day on which the fact no longer holds; 3652060: open.",
     ),
-    Column("belief", Float(53), nullable=False, server_default=text("0.5")),
-    Column("perplexity", Float(53), nullable=False, server_default=text("1")),
-    Column("observations", Integer, nullable=False, server_default=text("0")),
-    Column("held_until", Integer, nullable=False, server_default=text("3652060")),
+    require("belief", Double, default="0.5"),
+    require("perplexity", Double, default="1"),
+    require("observations", Integer, default="0"),
+    require(
+        "held_until",
+        Integer,
+        default="3652060",
+        comment="valid_to, or the earlier day on which another statement ended the fact.",
+    ),
     Column("closed_at", TIMESTAMP(timezone=True)),
     Column("closed_reason", Text),
     Column("superseded_by", BigInteger),
@@ -137,40 +142,38 @@ fact = Table(
     CheckConstraint("object_kind IN ('entity', 'date', 'number', 'text')", name="object_kind"),
     CheckConstraint("(object_id = 0) = (object_kind <> 'entity')", name="object"),
     postgresql_with={"fillfactor": "80"},
-    comment="No foreign keys to its entities, which are removed with the last fact that names them.",
+    comment="Facts. No foreign keys to entities, which are removed with the last fact that names them.",
 )
 
 fact_event = Table(
     "fact_event",
     metadata,
-    _build_collection_column(),
-    Column("id", BigInteger, Identity(), nullable=False),
-    _graph(),
-    Column("kind", Text, nullable=False),
-    Column("judge", Text, nullable=False),
-    Column("principal", Text, nullable=False, server_default=text("'local'"), comment="Whose request brought it."),
-    Column("idempotency_key", Text, nullable=False),
-    Column("body_hash", LargeBinary, nullable=False),
-    Column("fact_id", BigInteger, comment="That it speaks of; it may be gone."),
+    build_collection_column(),
+    build_id_column(),
+    _build_graph_column(),
+    require("kind", Text),
+    require("judge", Text),
+    build_principal_column(),
+    require("idempotency_key", Text),
+    require("body_hash", LargeBinary),
+    Column("fact_id", BigInteger, comment="The fact that the event is about; it may be gone."),
     Column(
         "other_id",
         BigInteger,
-        comment="The fact that comes after, the entity that joins, or the graph that is adopted.",
+        comment="The fact that follows, the entity that joins, or the graph that is adopted.",
     ),
-    Column("entity_id", BigInteger, comment="Of a merge: the entity that stays."),
+    Column("entity_id", BigInteger, comment="For a merge: the entity that stays."),
     Column("valid_until", Integer, comment="First day on which the fact no longer holds."),
     Column("reason", Text),
-    Column("part_of", BigInteger, comment="The adoption that brought it from another graph."),
-    Column("origin_id", BigInteger, comment="What it repeats of that graph."),
-    Column("covers", ARRAY(BigInteger), comment="Of a revocation: the events that it took back."),
-    Column("status", Text, nullable=False, server_default=text("'applied'")),
-    _sequence(),
-    Column("observation_noise_positive", Float(53), nullable=False, comment="By which it was applied, as follows."),
-    Column("observation_noise_negative", Float(53), nullable=False),
-    Column("process_noise", Float(53), nullable=False),
-    Column("daily_share", Float(53), nullable=False),
-    Column("contested_share", Float(53), nullable=False),
-    Column("standing", Float(53), nullable=False, server_default=text("1"), comment="Of the judge, in (0, 1]."),
+    Column("part_of", BigInteger, comment="The adoption that brought the event from another graph."),
+    Column("origin_id", BigInteger, comment="The event of the other graph that this one repeats."),
+    Column("covers", ARRAY(BigInteger), comment="For a revocation: the events that it revoked."),
+    require("status", Text, default="'applied'"),
+    _build_sequence_column(),
+    *_build_noise_columns(),
+    require("daily_share", Double),
+    require("contested_share", Double),
+    require("standing", Double, default="1", comment="The judge's standing, in (0, 1]."),
     build_timestamp_column("received_at"),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
@@ -178,113 +181,97 @@ fact_event = Table(
     Index(None, "collection_id", "fact_id"),
     Index(None, "collection_id", "entity_id"),
     Index(None, "collection_id", "judge", "received_at"),
-    Index("fact_event_part_of_idx", "collection_id", "part_of", postgresql_where=text("part_of IS NOT NULL")),
-    Index("fact_event_origin_idx", "collection_id", "origin_id", postgresql_where=text("origin_id IS NOT NULL")),
+    build_partial_index("fact_event_part_of_idx", "collection_id", "part_of", where="part_of IS NOT NULL"),
+    build_partial_index("fact_event_origin_idx", "collection_id", "origin_id", where="origin_id IS NOT NULL"),
     CheckConstraint(
         "kind IN ('assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke', 'change')",
         name="kind",
     ),
     CheckConstraint("status IN ('applied', 'revoked')", name="status"),
-    comment="The log of what was said of facts: with the sources, everything believed of them is a function of it.",
+    comment="The log of events on facts: every belief is a function of it and of the sources.",
 )
 
 fact_statement = Table(
     "fact_statement",
     metadata,
-    tenant(),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("event_id", BigInteger, nullable=False),
-    Column("source", Text, nullable=False, comment="Who or what says so."),
-    Column("text", Text, nullable=False),
-    Column("origin_id", BigInteger, comment="The sentence that it repeats of another graph."),
+    build_inherited_collection_column(),
+    build_id_column(),
+    require("event_id", BigInteger),
+    require("source", Text, comment="The person or thing that states it."),
+    require("text", Text),
+    Column("origin_id", BigInteger, comment="The sentence of another graph that this one repeats."),
     PrimaryKeyConstraint("collection_id", "id"),
-    parent_key("fact_event", "event_id"),
+    build_parent_key("fact_event", "event_id"),
     Index(None, "collection_id", "event_id"),
-    Index(
-        "fact_statement_origin_idx", "collection_id", "origin_id", postgresql_where=text("origin_id IS NOT NULL")
-    ),
-    comment="Sentences that callers gave as the sources of facts, beside those of passages.",
+    build_partial_index("fact_statement_origin_idx", "collection_id", "origin_id", where="origin_id IS NOT NULL"),
+    comment="Sentences that callers gave as sources of facts; sentences of passages are elsewhere.",
 )
 
 fact_source = Table(
     "fact_source",
     metadata,
-    tenant(),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("fact_id", BigInteger, nullable=False),
+    build_inherited_collection_column(),
+    build_id_column(),
+    require("fact_id", BigInteger),
     Column("sentence_id", BigInteger),
-    Column("passage_id", BigInteger, comment="That of the sentence, or that a statement's source is."),
+    Column("passage_id", BigInteger, comment="The sentence's passage, or the passage that a statement came from."),
     Column("statement_id", BigInteger),
-    Column("withdrawn_by", BigInteger, comment="The event by which it says so no more; null: it still does."),
-    Column("confidence", Float(53), nullable=False),
-    _sequence(),
-    Column("observation_noise_positive", Float(53), nullable=False, comment="By which it counts, as follows."),
-    Column("observation_noise_negative", Float(53), nullable=False),
-    Column("process_noise", Float(53), nullable=False),
+    Column("withdrawn_by", BigInteger, comment="The event that withdrew the source; null: it still counts."),
+    require("confidence", Double),
+    _build_sequence_column(),
+    *_build_noise_columns(),
     build_timestamp_column("learned_at"),
     PrimaryKeyConstraint("collection_id", "id"),
-    parent_key("fact", "fact_id"),
-    parent_key("sentence", "sentence_id"),
-    parent_key("fact_statement", "statement_id"),
+    build_parent_key("fact", "fact_id"),
+    build_parent_key("sentence", "sentence_id"),
+    build_parent_key("fact_statement", "statement_id"),
     Index("fact_source_fact_idx", "collection_id", "fact_id", "sentence_id", "statement_id", unique=True),
-    Index(
-        "fact_source_sentence_idx",
-        "collection_id",
-        "sentence_id",
-        postgresql_where=text("sentence_id IS NOT NULL"),
+    build_partial_index(
+        "fact_source_sentence_idx", "collection_id", "sentence_id", where="sentence_id IS NOT NULL"
     ),
-    Index(
-        "fact_source_statement_idx",
-        "collection_id",
-        "statement_id",
-        postgresql_where=text("statement_id IS NOT NULL"),
+    build_partial_index(
+        "fact_source_statement_idx", "collection_id", "statement_id", where="statement_id IS NOT NULL"
     ),
-    Index(
-        "fact_source_stated_idx",
-        "collection_id",
-        "passage_id",
-        postgresql_where=text("num_nonnulls(statement_id) = 1"),
+    build_partial_index(
+        "fact_source_stated_idx", "collection_id", "passage_id", where="num_nonnulls(statement_id) = 1"
     ),
-    Index(
-        "fact_source_withdrawn_idx",
-        "collection_id",
-        "withdrawn_by",
-        postgresql_where=text("withdrawn_by IS NOT NULL"),
+    build_partial_index(
+        "fact_source_withdrawn_idx", "collection_id", "withdrawn_by", where="withdrawn_by IS NOT NULL"
     ),
     CheckConstraint("num_nonnulls(sentence_id, statement_id) = 1", name="one"),
     CheckConstraint("confidence > 0 AND confidence <= 1", name="confidence"),
-    comment="Who says so; a fact that loses its last source goes.",
+    comment="The sentences that state a fact; a fact without a source is removed.",
 )
 
 fact_audit = Table(
     "fact_audit",
     metadata,
-    tenant(),
-    Column("fact_id", BigInteger, nullable=False),
-    Column("sequence", BigInteger, nullable=False, comment="Of the source or the event that moved it."),
-    Column("target", SmallInteger, nullable=False, comment="y of GAM-RAG, Eq. 10."),
-    Column("observation_noise", Float(53), nullable=False),
-    Column("gain", Float(53), nullable=False),
-    Column("residual", Float(53), nullable=False),
-    Column("perplexity_before", Float(53), nullable=False),
-    Column("perplexity_after", Float(53), nullable=False),
-    Column("belief", Float(53), nullable=False, comment="After it."),
-    Column("at", TIMESTAMP(timezone=True), nullable=False),
+    build_inherited_collection_column(),
+    require("fact_id", BigInteger),
+    require("sequence", BigInteger, comment="Sequence of the source or event that changed the belief."),
+    require("target", SmallInteger, comment="y of GAM-RAG, Eq. 10."),
+    require("observation_noise", Double),
+    require("gain", Double),
+    require("residual", Double),
+    require("perplexity_before", Double),
+    require("perplexity_after", Double),
+    require("belief", Double, comment="The belief after the change."),
+    require("at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "fact_id", "sequence"),
-    parent_key("fact", "fact_id"),
-    comment="One row for each thing said that moved a fact.",
+    build_parent_key("fact", "fact_id"),
+    comment="One row for each statement that changed the belief in a fact.",
 )
 
 fact_predicate = Table(
     "fact_predicate",
     metadata,
-    _build_collection_column(),
-    _graph(),
-    Column("predicate", Text, nullable=False),
-    Column("declared", Boolean, comment="Whether a subject has one object at a time, as somebody said."),
-    Column("functional", Boolean, nullable=False, server_default=text("false"), comment="By which facts compete."),
-    Column("subjects", BigInteger, nullable=False, server_default=text("0"), comment="When it was last counted."),
-    Column("single", BigInteger, nullable=False, server_default=text("0"), comment="Of them, with one object."),
+    build_collection_column(),
+    _build_graph_column(),
+    require("predicate", Text),
+    Column("declared", Boolean, comment="Whether somebody declared the predicate functional or not; null: nobody."),
+    require("functional", Boolean, default="false", comment="Whether facts of one subject compete."),
+    require("subjects", BigInteger, default="0", comment="Number of subjects at the last count."),
+    require("single", BigInteger, default="0", comment="Number of these subjects with one object."),
     build_timestamp_column("counted_at"),
     PrimaryKeyConstraint("collection_id", "graph_id", "predicate"),
 )

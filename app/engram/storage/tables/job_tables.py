@@ -6,7 +6,6 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    ForeignKey,
     Identity,
     Index,
     Integer,
@@ -15,61 +14,56 @@ from sqlalchemy import (
     Table,
     Text,
     Uuid,
-    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import build_timestamp_column, metadata
+from engram.storage.tables.table_base import (
+    build_collection_column,
+    build_partial_index,
+    build_principal_column,
+    build_timestamp_column,
+    metadata,
+    require,
+)
 
 OPEN = "status IN ('queued', 'running')"
 
-# No index has a column that a beat or a batch changes, so that both are HOT.
+# No index has a column that a heartbeat or a batch changes, so that both are HOT.
 job = Table(
     "job",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", Uuid, nullable=False),
+    build_collection_column(),
+    require("id", Uuid),
     Column("number", BigInteger, Identity(), nullable=False, comment="The order in which jobs came."),
-    Column("kind", Text, nullable=False),
-    Column(
-        "lane",
-        Text,
-        nullable=False,
-        comment="Jobs of a collection's lane are done one by one, in their order.",
+    require("kind", Text),
+    require("lane", Text, comment="Jobs of one lane of a collection are done one by one, in their order."),
+    require(
+        "single", Boolean, default="false", comment="Whether a collection has at most one open job of its kind."
     ),
-    Column(
-        "single",
-        Boolean,
-        nullable=False,
-        server_default=text("false"),
-        comment="At most one of its kind is open in a collection.",
-    ),
-    Column("payload", JSONB, nullable=False, server_default=text("'{}'"), comment="What is asked for."),
-    Column("status", Text, nullable=False),
-    Column("stage", Text, comment="What a job that has several stages is at."),
-    Column("received", BigInteger, nullable=False, server_default=text("0")),
-    Column("created", BigInteger, nullable=False, server_default=text("0")),
-    Column("updated", BigInteger, nullable=False, server_default=text("0")),
-    Column("unchanged", BigInteger, nullable=False, server_default=text("0")),
-    Column("rejected", BigInteger, nullable=False, server_default=text("0")),
-    Column(
+    require("payload", JSONB, default="'{}'", comment="The request."),
+    require("status", Text),
+    Column("stage", Text, comment="The current stage of a job with several stages."),
+    require("received", BigInteger, default="0"),
+    require("created", BigInteger, default="0"),
+    require("updated", BigInteger, default="0"),
+    require("unchanged", BigInteger, default="0"),
+    require("rejected", BigInteger, default="0"),
+    require(
         "position",
         BigInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="The id after which a job that takes rows in order goes on.",
+        default="0",
+        comment="The last id done by a job that takes rows in order of their ids.",
     ),
-    Column("result", JSONB, comment="What a job that succeeded has to say beyond counts."),
-    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("result", JSONB, comment="The result of a job that succeeded, beside its counts."),
+    require("attempts", Integer, default="0"),
     Column("error", Text),
-    Column("claimant", Uuid, comment="Of a running job: who has it in hand."),
+    Column("claimant", Uuid, comment="The worker that runs the job."),
     Column("claimed_at", TIMESTAMP(timezone=True)),
-    Column(
+    require(
         "due_at",
         TIMESTAMP(timezone=True),
-        nullable=False,
-        server_default=text("now()"),
-        comment="When it may be claimed: of a running job, the end of its claimant's lease.",
+        default="now()",
+        comment="When the job may be claimed; for a running job, the end of its lease.",
     ),
     Column("cancel_requested_at", TIMESTAMP(timezone=True)),
     build_timestamp_column("created_at"),
@@ -77,12 +71,12 @@ job = Table(
     Column("finished_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
     Index("job_number_idx", "collection_id", "number", unique=True),
-    Index("job_open_idx", "collection_id", "lane", "number", postgresql_where=text(OPEN)),
+    build_partial_index("job_open_idx", "collection_id", "lane", "number", where=OPEN),
     Index("job_turn_idx", "collection_id", "lane", "claimed_at"),
-    Index("job_receiving_idx", "collection_id", postgresql_where=text("status = 'receiving'")),
-    # What the claim sees to, also of two claims that do not see each other.
-    Index("job_running_idx", "collection_id", "lane", unique=True, postgresql_where=text("status = 'running'")),
-    Index("job_single_idx", "collection_id", "kind", unique=True, postgresql_where=text(f"single AND {OPEN}")),
+    build_partial_index("job_receiving_idx", "collection_id", where="status = 'receiving'"),
+    # Claims keep to both rules; these indexes hold even for two claims that do not see each other.
+    build_partial_index("job_running_idx", "collection_id", "lane", where="status = 'running'", unique=True),
+    build_partial_index("job_single_idx", "collection_id", "kind", where=f"single AND {OPEN}", unique=True),
     CheckConstraint(
         "status IN ('receiving', 'queued', 'running', 'succeeded', 'failed', 'cancelled')", name="status"
     ),
@@ -91,17 +85,11 @@ job = Table(
 idempotency = Table(
     "idempotency",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column(
-        "principal",
-        Text,
-        nullable=False,
-        server_default=text("'local'"),
-        comment="Whose request it was: keys of others say nothing.",
-    ),
-    Column("key", Text, nullable=False),
-    Column("body_hash", LargeBinary, nullable=False),
-    Column("answer", JSONB, nullable=False),
+    build_collection_column(),
+    build_principal_column("The principal who made the request; each principal has keys of its own."),
+    require("key", Text),
+    require("body_hash", LargeBinary),
+    require("answer", JSONB),
     build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "principal", "key"),
     comment="First answers of keyed writes other than feedback, whose log keeps its own keys.",

@@ -1,16 +1,13 @@
 """Tables of questions and learning: memories, supports and weights. Their log is in ``feedback_log_tables``."""
 
-from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
     ARRAY,
     BigInteger,
     Boolean,
     CheckConstraint,
     Column,
-    Float,
-    ForeignKey,
+    Double,
     ForeignKeyConstraint,
-    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -18,134 +15,136 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import build_timestamp_column, metadata, parent_key, tenant
+from engram.storage.tables.table_base import (
+    build_collection_column,
+    build_id_column,
+    build_inherited_collection_column,
+    build_parent_key,
+    build_partial_index,
+    build_timestamp_column,
+    build_vector_column,
+    metadata,
+    require,
+)
 
 
-def _gain_budget() -> Column[object]:
-    return Column(
+def _build_gain_budget_column() -> Column[object]:
+    return require(
         "pulled",
         JSONB,
-        nullable=False,
-        server_default=text("'{}'::jsonb"),
-        comment="Of the last day that it moved: what each judge left of it, 1 being all.",
+        default="'{}'",
+        comment="The last day on which the state moved, and the share that each judge left unmoved on it (1: all).",
     )
 
 
 sentence_memory = Table(
     "sentence_memory",
     metadata,
-    tenant(),
-    Column("sentence_id", BigInteger, nullable=False),
-    Column("channel", Text, nullable=False),
-    Column("vector", VECTOR(), nullable=False),
-    Column("perplexity", Float(53), nullable=False),
-    Column("update_count", Integer, nullable=False),
-    Column("time_expression_id", BigInteger, comment="Of a time memory: what it began as."),
-    _gain_budget(),
+    build_inherited_collection_column(),
+    require("sentence_id", BigInteger),
+    require("channel", Text),
+    build_vector_column("vector"),
+    require("perplexity", Double),
+    require("update_count", Integer),
+    Column("time_expression_id", BigInteger, comment="For a time memory: the expression that it began as."),
+    _build_gain_budget_column(),
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
-    parent_key("sentence", "sentence_id"),
+    build_parent_key("sentence", "sentence_id"),
     # No cascade: the expression stays as long as a memory that began as it.
     ForeignKeyConstraint(
         ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
     ),
-    Index(
-        "sentence_memory_time_idx",
-        "collection_id",
-        "time_expression_id",
-        postgresql_where=text("time_expression_id IS NOT NULL"),
+    build_partial_index(
+        "sentence_memory_time_idx", "collection_id", "time_expression_id", where="time_expression_id IS NOT NULL"
     ),
     CheckConstraint("channel IN ('task', 'time')", name="channel"),
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
     postgresql_with={"fillfactor": "50"},
-    comment="One row per sentence and channel, once a verdict touched it (GAM-RAG, Eq. 2).",
+    comment="One row for each sentence and channel that a verdict touched (GAM-RAG, Eq. 2).",
 )
 
 question = Table(
     "question",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", BigInteger, Identity(), nullable=False),
-    Column("text_hash", LargeBinary, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("embedding", VECTOR(), nullable=False),
+    build_collection_column(),
+    build_id_column(),
+    require("text_hash", LargeBinary),
+    require("text", Text),
+    build_vector_column("embedding"),
     build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
-    comment="Questions that verdicts were given for; insert-only.",
+    comment="Questions that verdicts were given for; rows are only inserted.",
 )
 
 question_support = Table(
     "question_support",
     metadata,
-    tenant(),
-    Column("question_id", BigInteger, nullable=False),
-    Column("sentence_id", BigInteger, nullable=False),
-    Column("support", Float(53), nullable=False),
-    Column("perplexity", Float(53), nullable=False),
-    Column("update_count", Integer, nullable=False),
-    Column("complete", Boolean, nullable=False, comment="Whether the last verdict claimed to name all evidence."),
-    Column(
+    build_inherited_collection_column(),
+    require("question_id", BigInteger),
+    require("sentence_id", BigInteger),
+    require("support", Double),
+    require("perplexity", Double),
+    require("update_count", Integer),
+    require("complete", Boolean, comment="Whether the last verdict claimed to name all evidence."),
+    require(
         "answered",
-        Float(53),
-        nullable=False,
-        server_default=text("0"),
+        Double,
+        default="0",
         comment="Highest sufficiency of the answers whose verdicts supported the sentence.",
     ),
-    Column(
+    require(
         "sufficiency",
-        Float(53),
-        nullable=False,
-        server_default=text("0"),
-        comment="Probability that an answer is sufficient in which all evidence of the question leads.",
+        Double,
+        default="0",
+        comment="Sufficiency of an answer in which all evidence of the question leads.",
     ),
-    _gain_budget(),
-    Column(
+    _build_gain_budget_column(),
+    require(
         "said",
         JSONB,
-        nullable=False,
-        server_default=text("'[]'::jsonb"),
-        comment="Judges and their last words, 1 supported, 0 rejected, in the order in which they first spoke.",
+        default="'[]'",
+        comment="Each judge's last word, 1 for support and 0 for rejection, in the order of their first words.",
     ),
     PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
-    parent_key("question", "question_id"),
-    parent_key("sentence", "sentence_id"),
+    build_parent_key("question", "question_id"),
+    build_parent_key("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id"),
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
     postgresql_with={"fillfactor": "70"},
-    comment="How surely a sentence supports a question: the state that experience recall reads.",
+    comment="How surely a sentence supports a question; the question memory reads it.",
 )
 
 ranking_belief = Table(
     "ranking_belief",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("model", Text, nullable=False, comment="What it is a belief of."),
-    Column("prior", Text, nullable=False, comment="Fingerprint of the prior that the sums add to."),
-    Column("information", ARRAY(Float(53)), nullable=False),
-    Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
-    Column("events", BigInteger, nullable=False, server_default=text("0")),
+    build_collection_column(),
+    require("model", Text, comment="The model whose weights the belief is about."),
+    require("prior", Text, comment="Fingerprint of the prior that the sums add to."),
+    require("information", ARRAY(Double)),
+    require("precision", ARRAY(Double), comment="(k, k), row by row."),
+    require("events", BigInteger, default="0"),
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "model", "prior"),
     CheckConstraint("model IN ('ranking', 'reranker', 'round', 'sufficiency')", name="model"),
-    comment="What verdicts taught about the weights of a model: the sum of the events' terms.",
+    comment="What verdicts taught about a model's weights: the sum of the events' terms.",
 )
 
 judge = Table(
     "judge",
     metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("name", Text, nullable=False),
-    Column("observation_noise_positive", Float(53)),
-    Column("observation_noise_negative", Float(53)),
-    Column("daily_share", Float(53)),
-    Column("contested_share", Float(53)),
+    build_collection_column(),
+    require("name", Text),
+    Column("observation_noise_positive", Double),
+    Column("observation_noise_negative", Double),
+    Column("daily_share", Double),
+    Column("contested_share", Double),
     Column("daily_comparisons", Integer),
-    Column("trusted", Boolean, comment="Whether it counts in full, whoever brings its verdicts."),
+    Column("trusted", Boolean, comment="Whether the judge counts in full, whoever sends its verdicts."),
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "name"),
     CheckConstraint("observation_noise_positive > 0", name="observation_noise_positive"),
@@ -153,5 +152,5 @@ judge = Table(
     CheckConstraint("daily_share BETWEEN 0 AND 1", name="daily_share"),
     CheckConstraint("contested_share BETWEEN 0 AND 1", name="contested_share"),
     CheckConstraint("daily_comparisons >= 0", name="daily_comparisons"),
-    comment="What is set for a judge; null: as for every judge.",
+    comment="Settings of single judges; null: the setting that holds for every judge.",
 )

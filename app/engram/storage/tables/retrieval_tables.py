@@ -1,5 +1,7 @@
 """Tables of answered queries, as ids and numbers, partitioned by week."""
 
+from typing import Any
+
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
     ARRAY,
@@ -14,67 +16,100 @@ from sqlalchemy import (
     Table,
     Text,
     Uuid,
-    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import build_timestamp_column, metadata, space, tenant
+from engram.storage.tables.table_base import (
+    build_inherited_collection_column,
+    build_partial_index,
+    build_principal_column,
+    build_space_column,
+    build_timestamp_column,
+    metadata,
+    require,
+)
+
+
+def build_question_columns() -> list[Column[Any]]:
+    """Build the columns of a question and the time that it names, with their vectors."""
+    return [
+        require("question", Text),
+        require("embedding", VECTOR()),
+        Column("time_constraint", Text),
+        Column("time_embedding", VECTOR()),
+    ]
+
+
+def build_feature_columns() -> list[Column[Any]]:
+    """Build the columns of the candidates and their features."""
+    return [
+        Column("ranked", ARRAY(BigInteger), comment="Best candidates; null if features alone did not rank them."),
+        Column(
+            "features",
+            LargeBinary,
+            comment="Features of the candidates: (n, k) float32, little-endian, row by row.",
+        ),
+        Column(
+            "answer_features",
+            LargeBinary,
+            comment="Features of the answer: (k,) float32; the first of ranked were shown.",
+        ),
+    ]
+
+
+def build_reranker_columns() -> list[Column[Any]]:
+    """Build the columns of what a reranker said of the candidates."""
+    return [
+        Column("reranker", Text, comment="Fingerprint of the belief in the reranker that was used; null: none."),
+        Column(
+            "reranked", LargeBinary, comment="For each candidate its own score and the log odds: (n, 2) float32."
+        ),
+    ]
+
 
 episode = Table(
     "episode",
     metadata,
-    tenant(),
-    Column("id", Uuid, nullable=False, comment="Of version 7: its time decides on the partition."),
-    Column("question", Text, nullable=False),
-    Column("embedding", VECTOR(), nullable=False),
-    Column("time_constraint", Text),
-    Column("time_embedding", VECTOR()),
-    Column("memory", Text, nullable=False),
-    Column("profile", Text, nullable=False),
-    Column("strategy", Text, nullable=False),
-    Column("filter", JSONB, comment="What metadata its passages had to have."),
-    Column("activated", ARRAY(BigInteger), nullable=False, comment="Sentences selected in any hop."),
-    Column("shown", ARRAY(BigInteger), nullable=False, comment="The answer's passages, in order."),
+    build_inherited_collection_column(),
+    require("id", Uuid, comment="A UUID of version 7, whose time selects the partition."),
+    *build_question_columns(),
+    require("memory", Text),
+    require("profile", Text),
+    require("strategy", Text),
+    Column("filter", JSONB, comment="Metadata that the passages had to have."),
+    require("activated", ARRAY(BigInteger), comment="Sentences selected in any hop."),
+    require("shown", ARRAY(BigInteger), comment="The answer's passages, in order."),
     Column("explored", ARRAY(BigInteger), comment="Passages that exploration put into the answer."),
-    Column("hops", SmallInteger, nullable=False),
-    Column("total_ms", REAL, nullable=False),
-    Column("arm", Text, comment="Given by the collection's experiment."),
-    Column("principal", Text, nullable=False, server_default=text("'local'"), comment="Whose request it was."),
-    Column("answer", JSONB, nullable=False, comment="What was answered, without the texts."),
-    Column("trace", JSONB, nullable=False, comment="How it came about, without the texts."),
-    Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
-    Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
-    Column(
-        "answer_features",
-        LargeBinary,
-        comment="Features of the answer: (k,) float32; the first of ranked were shown.",
-    ),
+    require("hops", SmallInteger),
+    require("total_ms", REAL),
+    Column("arm", Text, comment="The arm of the collection's experiment."),
+    build_principal_column(),
+    require("answer", JSONB, comment="The answer, without the texts."),
+    require("trace", JSONB, comment="The trace, without the texts."),
+    *build_feature_columns(),
     Column("trace_id", Text, comment="The caller's id of the trace or message that the query belongs to."),
-    Column("reranker", Text, comment="Fingerprint of the belief in a reranker that was asked; null: none was."),
-    Column("reranked", LargeBinary, comment="Of the candidates: (n, 2) float32, own score and log odds."),
-    space(),
+    *build_reranker_columns(),
+    build_space_column(),
     build_timestamp_column("created_at"),
-    Column(
+    require(
         "judge_failures",
         SmallInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="Times the LLM judge failed on it; those with fewer come first.",
+        default="0",
+        comment="Times the LLM judge failed on it; episodes with fewer come first.",
     ),
-    Column(
+    require(
         "judge_refusals",
         SmallInteger,
-        nullable=False,
-        server_default=text("0"),
-        comment="Of these, times the LLM refused or replied with something unusable; "
-        "after a few it is left unjudged.",
+        default="0",
+        comment="Failures in which the LLM refused or gave an unusable reply; "
+        "after a few the episode stays unjudged.",
     ),
     PrimaryKeyConstraint("collection_id", "id"),
     Index(None, "collection_id", "created_at", "id"),
-    Index("episode_trace_idx", "collection_id", "trace_id", postgresql_where=text("trace_id IS NOT NULL")),
+    build_partial_index("episode_trace_idx", "collection_id", "trace_id", where="trace_id IS NOT NULL"),
     CheckConstraint("memory IN ('off', 'read')", name="memory"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
     CheckConstraint("strategy IN ('graph', 'dense', 'lexical', 'hybrid')", name="strategy"),
     postgresql_partition_by="RANGE (id)",
-    comment="No foreign key: a new week's partition would lock out who writes to collections.",
+    comment="Answered queries. No foreign key: a new partition would lock out writers of collections.",
 )

@@ -1,15 +1,25 @@
-"""Metadata of all tables, and columns and constraints that recur."""
+"""Metadata of all tables, and builders of the columns, keys and indexes that recur."""
 
+from typing import Any, Literal
+
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
     TIMESTAMP,
     BigInteger,
     Column,
+    ForeignKey,
     ForeignKeyConstraint,
+    Identity,
+    Index,
     Integer,
     MetaData,
+    Text,
     func,
     text,
 )
+from sqlalchemy.types import TypeEngine
+
+Storage = Literal["MAIN", "EXTERNAL"]
 
 metadata = MetaData(
     naming_convention={
@@ -22,25 +32,68 @@ metadata = MetaData(
 )
 
 
-def tenant() -> Column[int]:
-    return Column("collection_id", BigInteger, nullable=False)
+def require(
+    name: str,
+    kind: type[TypeEngine[Any]] | TypeEngine[Any],
+    *,
+    default: str | None = None,
+    comment: str | None = None,
+    storage: Storage | None = None,
+) -> Column[Any]:
+    """Build a column that is never null.
 
-
-def space() -> Column[int]:
+    Args:
+        default: an SQL expression; None: every row must give a value.
+        storage: how Postgres keeps long values (``SET STORAGE``); None: by the type.
+    """
     return Column(
-        "space",
-        Integer,
+        name,
+        kind,
         nullable=False,
-        server_default=text("0"),
-        comment="Of the collection's, that its vectors are of.",
+        server_default=None if default is None else text(default),
+        comment=comment,
+        info={} if storage is None else {"storage": storage},
     )
 
 
-def build_timestamp_column(name: str) -> Column[object]:
+def build_id_column() -> Column[Any]:
+    return Column("id", BigInteger, Identity(), nullable=False)
+
+
+def build_collection_column() -> Column[Any]:
+    """Build ``collection_id`` of a table that refers to its collection, and is emptied with it."""
+    return Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False)
+
+
+def build_inherited_collection_column() -> Column[Any]:
+    """Build ``collection_id`` of a table whose parents refer to the collection, or that outlives it."""
+    return require("collection_id", BigInteger)
+
+
+def build_principal_column(comment: str = "The principal who made the request.") -> Column[Any]:
+    return require("principal", Text, default="'local'", comment=comment)
+
+
+def build_space_column() -> Column[Any]:
+    return require("space", Integer, default="0", comment="The collection's space when the vectors were made.")
+
+
+def build_timestamp_column(name: str) -> Column[Any]:
     return Column(name, TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
 
 
-def parent_key(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
+def build_vector_column(name: str, *, nullable: bool = False, comment: str | None = None) -> Column[Any]:
+    """Build a column of vectors that are read by the hundred, and so stay in the row (MAIN)."""
+    return Column(name, VECTOR(), nullable=nullable, comment=comment, info={"storage": "MAIN"})
+
+
+def build_parent_key(parent: str, column: str, *, parent_column: str = "id") -> ForeignKeyConstraint:
+    """Build a reference to a row of the same collection, with which this row is deleted."""
     return ForeignKeyConstraint(
-        ["collection_id", *columns], [f"{parent}.collection_id", f"{parent}.{references}"], ondelete="CASCADE"
+        ["collection_id", column], [f"{parent}.collection_id", f"{parent}.{parent_column}"], ondelete="CASCADE"
     )
+
+
+def build_partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """Build an index of the rows that meet a condition in SQL."""
+    return Index(name, *columns, unique=unique, postgresql_where=text(where))

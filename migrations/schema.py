@@ -1,0 +1,97 @@
+"""Writes schema.sql from the tables of the storage layer; with --check only says whether it is up to date."""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sqlalchemy import Table
+from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.schema import (
+    AddConstraint,
+    CreateIndex,
+    CreateSequence,
+    CreateTable,
+    ExecutableDDLElement,
+    SetColumnComment,
+    SetTableComment,
+)
+
+from engram.storage.tables import metadata
+
+TARGET = Path(__file__).with_suffix(".sql")
+HEADER = """\
+-- The first schema: what revision 2026.11 creates. Generated from app/engram/storage/tables by `make docs`.
+-- Rules that hold of every table are in `rules.py`.
+"""
+FIRST_TENANT = """\
+-- The tenant of requests without a key
+
+INSERT INTO tenant (name) VALUES ('local');
+"""
+# Other styles of parameters write a percent sign twice.
+_DIALECT = PGDialect(paramstyle="named")  # type: ignore[no-untyped-call]
+
+
+def render() -> str:
+    """Return SQL that creates every sequence and table, and the first tenant.
+
+    Tables come in the order in which ``engram.storage.tables`` defines them.
+    """
+    tables = metadata.tables.values()
+    sequences = [_compile(CreateSequence(sequence)) for sequence in metadata._sequences.values()]
+    references = [
+        _compile(AddConstraint(key))
+        for table in tables
+        for key in sorted(table.foreign_key_constraints, key=lambda key: str(key.name))
+    ]
+    parts = [
+        HEADER,
+        _join(sequences),
+        *(_join(_list_statements(table)) for table in tables),
+        "-- References\n",
+        _join(references),
+        FIRST_TENANT,
+    ]
+    return "\n".join(parts)
+
+
+def _list_statements(table: Table) -> Iterator[str]:
+    """Yield the statements of one table, without its foreign keys, which may lead to later tables."""
+    yield _compile(CreateTable(table, include_foreign_key_constraints=[]))
+    for column in table.columns:
+        if "storage" in column.info:
+            name = _DIALECT.identifier_preparer.format_column(column)
+            yield f"ALTER TABLE {table.name} ALTER COLUMN {name} SET STORAGE {column.info['storage']}"
+    for index in sorted(table.indexes, key=lambda index: str(index.name)):
+        yield _compile(CreateIndex(index))
+    if table.comment:
+        yield _compile(SetTableComment(table))
+    for column in table.columns:
+        if column.comment:
+            yield _compile(SetColumnComment(column))
+
+
+def _compile(statement: ExecutableDDLElement) -> str:
+    compiled = str(statement.compile(dialect=_DIALECT)).strip().expandtabs(4)
+    return re.sub(r"\s*\n", "\n", compiled).replace("\n)\n ", "\n) ")
+
+
+def _join(statements: Iterable[str]) -> str:
+    return "".join(f"{statement};\n" for statement in statements)
+
+
+def main() -> None:
+    """Write the file, or compare it with the tables."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--check", action="store_true", help="only say whether the file is up to date")
+    schema = render()
+    if not options.parse_args().check:
+        TARGET.write_text(schema, encoding="utf-8")
+    elif TARGET.read_text(encoding="utf-8") != schema:
+        sys.exit(f"out of date, run `make docs`: {TARGET.name}")
+
+
+if __name__ == "__main__":
+    main()
