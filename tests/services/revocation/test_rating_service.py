@@ -7,7 +7,7 @@ import pytest
 
 from engram.core.filter.ratings import Rating
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -66,9 +66,7 @@ def answered(application: Application, name: str) -> object:
 
 def rating(application: Application, name: str, query: object, value: Rating) -> Verdict:
     cited = [NamedSentence(passage_id="curie")] if value == "up" else []
-    return Verdict(
-        query_id=query, scope=application.access.scope(name), judge="ana", rating=IncomingRating(value, cited)
-    )
+    return Verdict(query_id=query, scope=application.access.scope(name), judge="ana", rating=value, cited=cited)
 
 
 def rate(application: Application, name: str, query: object, value: Rating, key: str) -> int:

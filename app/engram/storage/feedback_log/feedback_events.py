@@ -26,6 +26,7 @@ Vector = NDArray[np.float32]
 class StoredVerdictEvent:
     """An accepted verdict and what became of it."""
 
+    collection_id: int
     id: int
     query_id: UUID
     idempotency_key: str
@@ -91,7 +92,7 @@ def list_earlier_ratings(
 
 
 COLUMNS = """
-    id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
+    collection_id, id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
     applied_at, revoked_at
 """
 """Of the log, what ``build_event`` takes."""
@@ -100,6 +101,7 @@ COLUMNS = """
 def build_event(row: Any) -> StoredVerdictEvent:
     """The event that a row of ``COLUMNS`` is."""
     return StoredVerdictEvent(
+        collection_id=row.collection_id,
         id=row.id,
         query_id=row.query_id,
         idempotency_key=row.idempotency_key,
