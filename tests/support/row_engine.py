@@ -50,7 +50,7 @@ class RowEngine:
             if (sentence, TASK) not in self.memories:
                 continue
             target = statement.targets[sentence]
-            noise = compute_seen_noise(statement.noise[target], statement.examined.get(sentence, 1.0))
+            noise = compute_seen_noise(statement.noise[target], statement.probabilities.get(sentence, 1.0))
             observation = SentenceObservation(event, sentence, target, noise)
             support = self.supports.get((event.question_id, sentence), Support(event.question_id, sentence))
             if is_contested(support.said, event.judge, target):

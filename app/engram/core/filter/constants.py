@@ -39,6 +39,14 @@ class FilterConstants:
             return self
         return replace(self, standing=standing.weight, share=min(self.share, self.newcomers), comparisons=0)
 
+    def reduce_for_rewording(self) -> Self:
+        """Return the constants of a verdict that contradicts others on nearly the same question."""
+        return replace(self, share=min(self.share, self.contested), comparisons=0)
+
+    def observation_noise(self, target: int, confidence: float) -> float:
+        """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
+        return (self.positive if target else self.negative) / (confidence * self.standing)
+
     @property
     def is_new(self) -> bool:
         """Whether the judge is."""
