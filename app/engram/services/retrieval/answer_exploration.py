@@ -72,7 +72,7 @@ class ExploredAnswer:
 
 def depth(plan: QueryPlan) -> int:
     """Count the passages a plain search must find: those to show, and those to draw from if the query explores."""
-    return plan.query.top_k + (0 if plan.served.exploring is None else DEPTH)
+    return plan.query.top_k + (0 if plan.query.exploring is None else DEPTH)
 
 
 def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> ExploredAnswer:
@@ -80,7 +80,7 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
 
     Nothing if the query wants an answer that is enough and it is too likely not.
     """
-    exploring, focus = plan.served.exploring, plan.focus
+    exploring, focus = plan.query.exploring, plan.focus
     duplicates = frozenset(ranking.standing)
     least, enough = plan.query.min_sufficiency, ranking.sufficiency
     if least is not None and enough is not None and enough.probability < least:

@@ -1,7 +1,6 @@
 """The second look at a query's candidates: the pool of the best, and what the others would add to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,19 +24,6 @@ from engram.storage.retrieval.complementarity_links import PoolLinks
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 
-@dataclass(frozen=True, slots=True)
-class ComplementarityResult:
-    """Result of complementarity reranking.
-
-    Attributes:
-        pool: that the first ranking gives; None where it has no member.
-        learned: what verdicts taught of each model.
-    """
-
-    pool: CandidatePool | None
-    learned: Mapping[PriorIdentity, LearnedWeights]
-
-
 def look_again(
     reader: Reader,
     plan: QueryPlan,
@@ -46,8 +32,10 @@ def look_again(
     titles: Sequence[Sequence[str]],
     scores: Floats,
     believed: Sequence[PriorIdentity],
-) -> ComplementarityResult:
-    """The pool, and what verdicts taught, which is read with it.
+) -> tuple[CandidatePool | None, Mapping[PriorIdentity, LearnedWeights]]:
+    """The pool that the first ranking gives, and what verdicts taught of each model, which is read with it.
+
+    The pool is None where it has no member.
 
     Args:
         titles: of each candidate the normalised names that its title stands for.
@@ -55,9 +43,7 @@ def look_again(
         believed: of what models verdicts taught; none if what they taught is not to be read.
     """
     if not len(candidates.ids):
-        return ComplementarityResult(
-            None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
-        )
+        return None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
     best = candidates.ids[members(candidates.ids, scores)].tolist()
     start_entities = list(walk.hops[0].start.activation) if walk.hops else []
     links = complementarity_links.look(
@@ -71,14 +57,14 @@ def look_again(
     )
     learned = learned_weights.collect_weights(links.aside, believed)
     if not links.members:
-        return ComplementarityResult(None, learned)
+        return None, learned
     candidate_pool = pool(
         np.searchsorted(candidates.ids, links.members),
         _find_named_entities(links, titles, start_entities),
         SharedWords(candidates.words.weight, candidates.words.said),
         GapSimilarities(keys=candidates.similarity, sentences=links.similarities, across=links.across),
     )
-    return ComplementarityResult(candidate_pool, learned)
+    return candidate_pool, learned
 
 
 def _find_named_entities(

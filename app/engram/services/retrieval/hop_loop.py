@@ -32,8 +32,10 @@ def recalls(plan: QueryPlan) -> bool:
     return plan.profile.recalls and plan.focus.use_memory
 
 
-def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
-    """Read the opening of a walk from the question's names."""
+def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
+    """Read the opening of a walk from the question's names, unless one of them has to be embedded first."""
+    if not plan.mentions or plan.unknown:
+        return None
     return openings.read(
         reader,
         plan.focus,

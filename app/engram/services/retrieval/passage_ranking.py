@@ -129,8 +129,8 @@ def rank(
         nearest_lookup: tells which passages are nearest to the question, where the process knows them.
     """
     top_k = plan.query.top_k
-    if plan.served.strategy != "graph":
-        strategy = plan.served.strategy
+    if plan.query.strategy != "graph":
+        strategy = plan.query.strategy
 
         def search_passages(limit: int) -> list[tuple[int, float]]:
             return search(reader, plan.focus, strategy, plan.terms, limit, plan.limits, nearest_lookup)
@@ -188,9 +188,9 @@ def _rank_by_features(
     profile, top_k = plan.profile, plan.query.top_k
     candidates, titles, first, standing = _collect_distinct(reader, plan, walk, prior, nearest_lookup)
     taught = list(prior.of_answers) if plan.focus.use_memory else []
-    look = look_again(reader, plan, walk, candidates, titles, first @ prior.first, taught)
-    features = passage_scores.add_second_look(first, look.pool, prior.first)
-    believed = _compute_beliefs(prior, look.learned)
+    pool, learned = look_again(reader, plan, walk, candidates, titles, first @ prior.first, taught)
+    features = passage_scores.add_second_look(first, pool, prior.first)
+    believed = _compute_beliefs(prior, learned)
     mean, events = believed[prior.of_ranking]
     values = features @ mean
     reranked = _apply_reranker(plan, prior, candidates, features, believed)
@@ -201,7 +201,7 @@ def _rank_by_features(
     words = replace(
         candidates.words, score=candidates.words.score[first_places], said=candidates.words.said[first_places]
     )
-    pool = None if look.pool is None else look.pool.reorder(order)
+    pool = None if pool is None else pool.reorder(order)
     judged = estimate_sufficiency(
         plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency]
     )
