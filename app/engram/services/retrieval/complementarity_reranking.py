@@ -9,7 +9,6 @@ from engram.core.ranking.complementarity import (
     Floats,
     GapSimilarities,
     NamedEntities,
-    SharedWords,
     members,
     pool,
 )
@@ -52,7 +51,7 @@ def look_again(
         best,
         candidates.ids,
         start_entities,
-        plan.limits.hub_limit,
+        plan.focus.limits.hub_limit,
         carried=learned_weights.build_query_of_all(believed) if believed else None,
     )
     learned = learned_weights.collect_weights(links.aside, believed)
@@ -61,7 +60,7 @@ def look_again(
     candidate_pool = pool(
         np.searchsorted(candidates.ids, links.members),
         _find_named_entities(links, titles, start_entities),
-        SharedWords(candidates.words.weight, candidates.words.said),
+        candidates.words,
         GapSimilarities(keys=candidates.similarity, sentences=links.similarities, across=links.across),
     )
     return candidate_pool, learned

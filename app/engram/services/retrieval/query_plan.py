@@ -40,7 +40,6 @@ class QueryPlan:
         query_id: of the answer.
         profile: the constants that it is retrieved by.
         focus: what all its statements look for, and where.
-        limits: bounds on what one statement reads.
         question_memory_threshold: least cosine of a past question that is heard.
         max_hops: propagation rounds at most.
         stop_rule: what may end them early.
@@ -56,7 +55,6 @@ class QueryPlan:
     query: Query
     profile: Profile
     focus: Focus
-    limits: GraphLimits
     question_memory_threshold: float
     max_hops: int
     stop_rule: HopStopRule
@@ -133,6 +131,7 @@ class QueryPlanner:
         focus = Focus(
             query.scope.collection,
             vectors[0],
+            limits=self.limits,
             time_vector=beside[-1] if times else None,
             use_memory=query.memory == "read",
             policy=profile.policy,
@@ -148,7 +147,6 @@ class QueryPlanner:
             query=query,
             profile=profile,
             focus=focus,
-            limits=self.limits,
             question_memory_threshold=self.question_memory_threshold,
             max_hops=query.max_hops or profile.max_hops,
             stop_rule=stop_rule,

@@ -303,7 +303,7 @@ def _align_mentions(
     unmatched = [name for name in plan.mentions if name not in called]
     unknown = [name for name in unmatched if name not in plan.unknown]
     for name in unmatched if not unknown else ():
-        nearest = entity_lookup.find_nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
+        nearest = entity_lookup.find_nearest_entity(reader, plan.collection, plan.unknown[name], plan.focus.limits)
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
             aligned.append(EntityAnswer(plan.mentions[name], *nearest))
