@@ -105,7 +105,7 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
     verdict = Verdict(
         query_id=ended, scope=scope, supporting=[NamedSentence(one.sentence_id) for one in read.evidence]
     )
-    application.teacher.judge(scope, sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
+    application.teacher.judge(sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
     sessions.cancel(scope, sessions.start(scope, NewSession(question=chain)))
     held = {one.passage_id for one in read.passages}
     changed = next(passage for passage in CURIE if passage["id"] in held)

@@ -46,7 +46,7 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
 def test_a_rating_that_waits_is_replaced_and_never_applied(application: Application, curie: str) -> None:
     query = answered(application, curie)
     scope = application.access.scope(curie)
-    first = application.ratings.rate(scope, rating(application, curie, query, "up"), "first").event.id
+    first = application.ratings.rate(rating(application, curie, query, "up"), "first").event.id
     second = rate(application, curie, query, "withdrawn", "second")
     assert application.learn.apply(scope.collection.id, [first, second]) == 0
     assert state.event_statuses(application, curie) == {first: "revoked", second: "applied"}
@@ -70,5 +70,4 @@ def rating(application: Application, name: str, query: object, value: Rating) ->
 
 
 def rate(application: Application, name: str, query: object, value: Rating, key: str) -> int:
-    scope = application.access.scope(name)
-    return application.ratings.rate(scope, rating(application, name, query, value), key, wait=True).event.id
+    return application.ratings.rate(rating(application, name, query, value), key, wait=True).event.id

@@ -216,13 +216,13 @@ def _judge_session(
     _admit(app, scope, sent.body.judge)
     verdict = sent.body.to_verdict(scope)
     state = app.sessions.state(scope, session)
-    receipts = app.teacher.judge(scope, state, verdict, key, wait=sent.body.wait)
+    receipts = app.teacher.judge(state, verdict, key, wait=sent.body.wait)
     if sent.body.wait:
         app.reads.note_write(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
     receipt = _format_receipt(receipts[0], sent.body.collection)
-    complete_at = app.teacher.complete_at(scope, state, verdict)
+    complete_at = app.teacher.complete_at(state, verdict)
     ids = [one.event.id for one in receipts]
     return FeedbackOut(**receipt, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
 
@@ -232,7 +232,7 @@ def _rate_answer(app: App, sent: PostedBody[FeedbackIn], key: str, response: Res
     body = sent.body
     scope = app.access.scope(body.collection, sent.scope.principal, JUDGE)
     _admit(app, scope, body.judge)
-    receipt = app.ratings.rate(scope, body.to_verdict(scope), key, wait=body.wait)
+    receipt = app.ratings.rate(body.to_verdict(scope), key, wait=body.wait)
     if body.wait:
         app.reads.note_write(scope.collection.id)
     if receipt.event.status in {"applied", "revoked"}:

@@ -273,17 +273,16 @@ def _build_known_event(arriving: _Arriving) -> NewVerdictEvent | None:
     )
 
 
-def _build_event(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
-    incoming = arriving.verdict
-    scope = incoming.scope
-    judge, trusted = scope.judge(incoming.judge)
+def _build_event(arriving: _Arriving, logged: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
+    verdict, scope = arriving.verdict, arriving.verdict.scope
+    judge, trusted = scope.judge(verdict.judge)
     return NewVerdictEvent(
         scope.collection.id,
-        incoming.query_id,
+        verdict.query_id,
         arriving.key,
         arriving.hash(),
         judge,
-        verdict,
+        logged,
         sentences,
         principal=scope.principal.name,
         tenant=scope.principal.tenant,

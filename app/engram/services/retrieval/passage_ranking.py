@@ -198,7 +198,7 @@ def _rank_by_features(
     first_places = order[: sufficiency.FIRST]
     words = replace(candidates.words, said=candidates.words.said[first_places])
     pool = None if pool is None else pool.reorder(order)
-    judged = estimate_sufficiency(
+    estimate = estimate_sufficiency(
         plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency]
     )
     scores = dict(zip(candidates.ids.tolist(), values.tolist(), strict=True))
@@ -224,7 +224,7 @@ def _rank_by_features(
         beyond=ordered[top_k:],
         weight_events=events,
         sufficiency=replace(
-            judged, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
+            estimate, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
         ),
         standing=standing,
         reranked=None if reranked is None else reranked.reorder(order),

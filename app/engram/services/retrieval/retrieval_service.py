@@ -131,7 +131,7 @@ class RetrievalService:
         began = time.perf_counter()
         start = None if plan.query.strategy == "graph" else Walk(stop_reason="no_hops")
         walk: Walk | None = start
-        aligned: list[EntityAnswer] = []
+        entities: list[EntityAnswer] = []
         unknown: list[str] = []
         while True:
             unread: list[tuple[int, StoredPassage]] = []
@@ -146,15 +146,15 @@ class RetrievalService:
                     moved_collection = current_vectors.load_if_moved(reader, plan.collection, now)
                     nearest_lookup = self._kept_keys.prepare_search(reader, plan.focus, now)
                     if moved_collection is None and walk is None:
-                        aligned, unknown, opened = _align_mentions(reader, plan, opened)
-                        frontier = build_first_frontier(aligned)
+                        entities, unknown, opened = _align_mentions(reader, plan, opened)
+                        frontier = build_first_frontier(entities)
                         walk = None if unknown else hop_loop.begin(reader, plan, frontier, nearest_lookup, opened)
                 if moved_collection is None and walk is not None:
                     walk, ranking = self._advance_walk(reader, plan, walk, nearest_lookup)
                     if walk.stop_reason is not None:
                         unread = self._list_unread_candidates(reader, plan, walk, ranking, nearest_lookup)
                     if walk.stop_reason is not None and not unread:
-                        yield reader, self._retrieve(reader, plan, aligned, walk, ranking, nearest_lookup, began)
+                        yield reader, self._retrieve(reader, plan, entities, walk, ranking, nearest_lookup, began)
                         return
             if (
                 moved_collection is not None
@@ -225,7 +225,7 @@ class RetrievalService:
         self,
         reader: Reader,
         plan: QueryPlan,
-        aligned: Sequence[EntityAnswer],
+        entities: Sequence[EntityAnswer],
         walk: Walk,
         ranking: PassageRanking | None,
         nearest_lookup: NearestLookup,
@@ -243,7 +243,7 @@ class RetrievalService:
                     sentences.setdefault(sentence.passage_id, []).append(sentence)
             return RetrievalResult(
                 plan=plan,
-                entities=aligned,
+                entities=entities,
                 walk=walk,
                 ranking=ranking,
                 explored=explored,
@@ -299,20 +299,20 @@ def _align_mentions(
         called = opened.called
     elif plan.mentions:
         called = entity_lookup.find_called_entities(reader, plan.collection, list(plan.mentions))
-    aligned = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
+    entities = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
     unmatched = [name for name in plan.mentions if name not in called]
     unknown = [name for name in unmatched if name not in plan.unknown]
     for name in unmatched if not unknown else ():
         nearest = entity_lookup.find_nearest_entity(reader, plan.collection, plan.unknown[name], plan.focus.limits)
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
-            aligned.append(EntityAnswer(plan.mentions[name], *nearest))
-    return aligned, unknown, None if unmatched else opened
+            entities.append(EntityAnswer(plan.mentions[name], *nearest))
+    return entities, unknown, None if unmatched else opened
 
 
-def build_first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
+def build_first_frontier(entities: Sequence[EntityAnswer]) -> Frontier:
     """Return the frontier of the first hop; of several mentions of one entity the best counts."""
-    ordered = sorted(aligned, key=lambda entity: entity.similarity)
+    ordered = sorted(entities, key=lambda entity: entity.similarity)
     return Frontier(
         {entity.entity_id: entity.similarity for entity in ordered},
         {entity.entity_id: entity.name for entity in ordered},
