@@ -17,7 +17,6 @@ from engram.core.filter.states import (
     TIME,
     Audit,
     SentenceMemory,
-    SentenceObservation,
     Support,
     Vector,
     question_hash,
@@ -119,9 +118,8 @@ class TestWorkedExamples:
         assert question_hash("?") != question_hash("!")
 
     def test_a_gain_below_that_of_eq_11_was_capped(self) -> None:
-        observed = SentenceObservation(EVENT, 1, 1, 0.5)
-        assert not Audit.from_observation(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
-        assert Audit.from_observation(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
+        assert not Audit(1, 1, TASK, 1, 0.5, 0.5, 0.4, 0.5, 0.251, 0.001).capped  # 0.5 / (0.5 + 0.5)
+        assert Audit(1, 1, TASK, 1, 0.5, 0.4, 0.4, 0.5, 0.301, 0.001).capped
 
 
 class TestProperties:

@@ -37,6 +37,17 @@ class EventStatement:
     noise: tuple[float, float]
     probabilities: Mapping[int, float] = field(default_factory=dict)
 
+    def observation_noise(self, sentence: int) -> float:
+        """R of what is said of a sentence, above 0.
+
+        Raises:
+            ValueError: its probability is out of its range.
+        """
+        probability = self.probabilities.get(sentence, 1.0)
+        if not 0.0 < probability <= 1.0:
+            raise ValueError("an examination probability must lie in (0, 1]")
+        return self.noise[self.targets[sentence]] / probability
+
 
 @dataclass(frozen=True, slots=True)
 class BatchObservations:

@@ -61,11 +61,11 @@ class Batch:
         statements = [
             build_statement(event, self.questions[event.id], self.constants[event.id]) for event in self.events
         ]
-        moved = rule(statements, self.memories, self.supports)
-        sentence_memories.store(writer, collection_id, moved.memories)
-        question_supports.store_supports(writer, collection_id, moved.supports)
-        sentence_memories.record(writer, collection_id, moved.audit)
-        return moved
+        moved_states = rule(statements, self.memories, self.supports)
+        sentence_memories.store(writer, collection_id, moved_states.memories)
+        question_supports.store_supports(writer, collection_id, moved_states.supports)
+        sentence_memories.record(writer, collection_id, moved_states.audit)
+        return moved_states
 
 
 def _lock_questions(writer: Writer, collection_id: int, events: Sequence[PendingEvent]) -> dict[int, int]:

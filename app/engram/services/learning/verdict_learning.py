@@ -1,5 +1,6 @@
 """Learning from verdicts: each event is applied once, in one transaction with its audit."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -166,20 +167,18 @@ class LearningService:
             batch = Batch.lock(writer, collection_id, pending, constants)
             holders = self._weights.holders(writer, collection_id, pending)
             with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
-                moved = batch.apply(writer, collection_id, self._rule)
-                taught = self._weights.terms(kind, pending, constants, holders, moved.contested)
+                moved_states = batch.apply(writer, collection_id, self._rule)
+                taught = self._weights.terms(kind, pending, constants, holders, moved_states.contested)
             if units:
                 credited_events = [event for event in pending if not constants[event.id].is_new]
                 self._attribution.credit(writer, collection_id, credited_events, units)
             for believed, terms in taught.items():
                 learned_weights.add(writer, collection_id, believed, terms)
             feedback_events.mark_applied(writer, collection_id, batch.questions, constants)
-        _count(batch, moved)
-        moved_rows = dict(
-            zip(*(column.tolist() for column in np.unique(moved.audit.event_ids, return_counts=True)), strict=True)
-        )
+        _count(batch, moved_states)
+        moved_rows = Counter(moved_states.audit.event_ids.tolist())
         for event in pending:
-            log.info("feedback applied", event_id=event.id, rows=moved_rows.get(event.id, 0))
+            log.info("feedback applied", event_id=event.id, rows=moved_rows[event.id])
         if units:
             self._evolve_if_due(collection_id)
         return len(pending)
@@ -215,10 +214,10 @@ class LearningService:
             log.exception("keys not evolved", collection_id=collection_id)
 
 
-def _count(batch: Batch, moved: MovedStates) -> None:
+def _count(batch: Batch, moved_states: MovedStates) -> None:
     """Tell of events that were applied."""
-    audit = moved.audit
-    metrics.count_ended_verdicts([("applied", len(batch.events)), ("contested", len(moved.contested))])
+    audit = moved_states.audit
+    metrics.count_ended_verdicts([("applied", len(batch.events)), ("contested", len(moved_states.contested))])
     for event in batch.events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
         metrics.JUDGE_WEIGHT.observe(batch.constants[event.id].standing)

@@ -16,8 +16,6 @@ from engram.core.filter.states import (
     TIME,
     Audit,
     AuditRows,
-    SentenceObservation,
-    compute_seen_noise,
     question_hash,
 )
 from engram.services.learning.verdict_batch import build_statement
@@ -125,8 +123,21 @@ def _audit(
         statement = build_statement(event, questions[event.id], constants[event.id])
         for sentence, target in sorted(statement.targets.items()):
             if sentence in alive:
-                noise = compute_seen_noise(statement.noise[target], statement.probabilities.get(sentence, 1.0))
-                observation = SentenceObservation(statement.event, sentence, target, noise)
+                noise = statement.observation_noise(sentence)
                 channels = [channel for channel in statement.directions if channel != TIME or sentence in dated]
-                rows += [Audit.from_observation(observation, channel) for channel in (RECALL, *channels)]
+                rows += [
+                    Audit(
+                        event_id=event.id,
+                        sentence_id=sentence,
+                        channel=channel,
+                        target=target,
+                        observation_noise=noise,
+                        gain=0.0,
+                        residual=0.0,
+                        perplexity_before=1.0,
+                        perplexity_after=1.0,
+                        process_noise=statement.event.process_noise,
+                    )
+                    for channel in (RECALL, *channels)
+                ]
     return AuditRows.from_rows(rows)
