@@ -247,7 +247,7 @@ def _admit(app: App, scope: Scope, claimed: str | None) -> None:
 
 def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
     return ListedFeedbackOut(
-        **_format_receipt(Receipt(summary.event, None), collection),
+        **_format_receipt(Receipt(summary.event), collection),
         question=summary.question,
         rating=summary.rating,
         reason=summary.reason,
@@ -268,7 +268,7 @@ async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Re
     if verdict.expansions:
         await run_in_threadpool(app.intake.check_expansions, verdict)
     stored = app.intake.submit(verdict, key, announced=not sent.body.wait)
-    return Receipt(await asyncio.wrap_future(stored), None)
+    return Receipt(await asyncio.wrap_future(stored))
 
 
 def _format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from engram.core.filter.judge_standing import FULL, JudgeStanding
+from engram.core.filter.judge_standing import FULL, NEWCOMERS, JudgeStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,10 @@ class FilterConstants:
     def observation_noise(self, target: int, confidence: float) -> float:
         """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
         return (self.positive if target else self.negative) / (confidence * self.standing)
+
+    def name_for_caps(self, judge: str) -> str:
+        """Return the judge's name as caps know it: all new judges count as one."""
+        return NEWCOMERS if self.is_new else judge
 
     @property
     def is_new(self) -> bool:

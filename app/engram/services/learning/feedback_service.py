@@ -33,7 +33,7 @@ class Receipt:
     """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
 
     event: StoredVerdictEvent
-    changes: list[Audit] | None
+    changes: list[Audit] | None = None
     keys: KeyEffect | None = None
 
 
@@ -63,7 +63,7 @@ class FeedbackService:
                 ``Intake.accept``.
         """
         event = self._intake.accept(verdict, key, announced=not wait)
-        return self.apply_event(event) if wait else Receipt(event, None)
+        return self.apply_event(event) if wait else Receipt(event)
 
     def apply_event(self, event: StoredVerdictEvent) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""
@@ -107,7 +107,7 @@ class FeedbackService:
             raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
         if not retried:
             raise ConflictError(f"Feedback {event_id} is {event.status}; only what is parked can be retried.")
-        return Receipt(event, None)
+        return Receipt(event)
 
     def retry_all(self, scope: Scope, judge: str | None = None) -> int:
         """Let all parked events wait again, or all of one judge; how many there were.

@@ -7,7 +7,6 @@ import numpy as np
 
 from engram.core.filter import states
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import TASK, TIME, Event, Vector
 from engram.core.filter.steps import EventStatement, LearningRule, MovedStates
@@ -89,7 +88,7 @@ def build_statement(event: PendingEvent, question: int, constants: FilterConstan
         Event(
             id=event.id,
             question_id=question,
-            judge=NEWCOMERS if constants.is_new else event.judge,
+            judge=constants.name_for_caps(event.judge),
             day=event.day,
             share=constants.share,
             contested_share=constants.contested,

@@ -13,7 +13,6 @@ from engram.context.errors import (
     is_out_of_reach,
 )
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.states import AUDITED
 from engram.core.filter.steps import LearningRule, MovedStates
 from engram.services.learning.verdict_batch import Batch
@@ -199,8 +198,7 @@ class LearningService:
         constants |= {
             event.id: constants[event.id].adapt_to_standing(standings[event.judge, event.day]) for event in unknown
         }
-        known_as = {event.id: NEWCOMERS if constants[event.id].is_new else event.judge for event in unknown}
-        reworded = judge_standings.find_opposing_near(reader, collection_id, unknown, known_as)
+        reworded = judge_standings.find_opposing_near(reader, collection_id, unknown, constants)
         return constants | {event: constants[event].reduce_for_rewording() for event in reworded}
 
     def _evolve_if_due(self, collection_id: int) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from engram.core.filter.caps import is_contested
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judge_standing import JudgeStanding
 from engram.core.filter.states import question_hash
 from engram.storage.column_parameters import integers, vectors
@@ -69,12 +70,12 @@ def standings(
 
 
 def find_opposing_near(
-    reader: Reader, collection_id: int, events: Sequence[PendingEvent], judges: Mapping[int, str]
+    reader: Reader, collection_id: int, events: Sequence[PendingEvent], constants: Mapping[int, FilterConstants]
 ) -> set[int]:
     """Events that go against what other judges said of a sentence for a question that is nearly the same.
 
     Args:
-        judges: event -> its judge as caps know it.
+        constants: event -> constants by which it is applied.
     """
     named = [(at, sentence) for at, event in enumerate(events) for sentence in sorted(event.targets)]
     rows = reader.rows(
@@ -109,6 +110,7 @@ def find_opposing_near(
     contradicting = set()
     for row in rows:
         event = events[row.place]
-        if is_contested(tuple(map(tuple, row.said)), judges[event.id], event.targets[row.sentence_id]):
+        judge = constants[event.id].name_for_caps(event.judge)
+        if is_contested(tuple(map(tuple, row.said)), judge, event.targets[row.sentence_id]):
             contradicting.add(event.id)
     return contradicting
