@@ -99,7 +99,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedNames:
+class _ResolvedNames:
     """Sentences and passages that a verdict's names resolve to.
 
     Attributes:
@@ -122,19 +122,38 @@ class ResolvedNames:
     first: Sequence[int] = ()
 
 
-def resolve_ids(verdict: Verdict) -> ResolvedNames | None:
-    """Resolve names on trust; None where more than sentence ids is named, or one id is both for and against."""
+def resolve_verdict(reader: Reader, verdict: Verdict) -> LoggedVerdict:
+    """The verdict as the log keeps it.
+
+    What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
+    shown, and would else count as rejected.
+
+    Raises:
+        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected; or a
+            rating and its reason have no meaning together.
+    """
+    names = _look_up(reader, verdict)
+    if verdict.rating is not None:
+        return _resolve_rating(verdict, verdict.rating, names)
+    return _resolve_names(verdict, names)
+
+
+def resolve_ids(verdict: Verdict) -> LoggedVerdict | None:
+    """The verdict as the log keeps it if its sentences exist.
+
+    None where more than sentence ids is named, or one id is both for and against.
+    """
     supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
     rejects = {name.sentence_id for name in verdict.rejected}
     named = supports | rejects
     if verdict.rating is not None or verdict.supporting_passages or None in named or supports & rejects:
         return None
-    return ResolvedNames({sentence for sentence in named if sentence is not None}, {}, {})
+    return _resolve_names(verdict, _ResolvedNames({sentence for sentence in named if sentence is not None}, {}, {}))
 
 
-def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNames:
+def _look_up(reader: Reader, verdict: Verdict) -> _ResolvedNames:
     """Resolve the verdict's names to existing rows."""
-    named = verdict.named
+    collection_id, named = verdict.scope.collection.id, verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
     versions = passages.versions(reader, collection_id, external)
@@ -163,21 +182,15 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
         answered = episodes.load_answered(reader, collection_id, [verdict.query_id])
         first = [passage for answer in answered.values() for passage in answer.shown[:FIRST]]
     nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
-    return ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
+    return _ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
 
 
-def resolve_verdict(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
-    """The verdict as the log keeps it.
-
-    What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
-    shown, and would else count as rejected.
+def _resolve_names(verdict: Verdict, names: _ResolvedNames) -> LoggedVerdict:
+    """The verdict by its resolved names.
 
     Raises:
-        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected; or a
-            rating and its reason have no meaning together.
+        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
     """
-    if verdict.rating is not None:
-        return _resolve_rating(verdict, verdict.rating, names)
     helpful = _passage_ids(verdict.supporting_passages, names)
     missed = _sentence_ids(verdict.missed, names)
     supports = sorted({*_sentence_ids(verdict.supporting, names), *missed})
@@ -207,7 +220,7 @@ def resolve_verdict(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     )
 
 
-def _resolve_rating(verdict: Verdict, rating: Rating, names: ResolvedNames) -> LoggedVerdict:
+def _resolve_rating(verdict: Verdict, rating: Rating, names: _ResolvedNames) -> LoggedVerdict:
     """The rating as a verdict of the log. Whatever it does not name stays unknown.
 
     Raises:
@@ -248,7 +261,7 @@ def _resolve_rating(verdict: Verdict, rating: Rating, names: ResolvedNames) -> L
     )
 
 
-def _choose_first_sentences(meaning: RatingMeaning, names: ResolvedNames) -> dict[int, float]:
+def _choose_first_sentences(meaning: RatingMeaning, names: _ResolvedNames) -> dict[int, float]:
     """Sentence that stands for a first passage -> probability that the rating speaks of it, in id order."""
     chosen: dict[int, float] = {}
     for rank, passage in enumerate(names.first, start=1):
@@ -258,7 +271,7 @@ def _choose_first_sentences(meaning: RatingMeaning, names: ResolvedNames) -> dic
     return dict(sorted(chosen.items()))
 
 
-def _passage_ids(named: Sequence[str], names: ResolvedNames) -> list[int]:
+def _passage_ids(named: Sequence[str], names: _ResolvedNames) -> list[int]:
     """Return the ids of the named passages as they were shown, in order.
 
     Raises:
@@ -271,19 +284,19 @@ def _passage_ids(named: Sequence[str], names: ResolvedNames) -> list[int]:
     return sorted({names.standing.get(passage, passage) for passage in ids})
 
 
-def _find_shown_sentences(sentences: Sequence[int], names: ResolvedNames) -> list[int]:
+def _find_shown_sentences(sentences: Sequence[int], names: _ResolvedNames) -> list[int]:
     """Return the sentences as the shown passages have them, in id order."""
     return sorted({same for one in sentences for same in _find_in_shown_passage(one, names)})
 
 
-def _find_in_shown_passage(sentence: int, names: ResolvedNames) -> Sequence[int]:
+def _find_in_shown_passage(sentence: int, names: _ResolvedNames) -> Sequence[int]:
     """Return the same sentence in the shown passage; itself where that passage does not have it."""
     _, same = names.twins.get(sentence, (0, ()))
     return same or (sentence,)
 
 
 def _collect_rejected(
-    rejects: Mapping[int, float], supports: Sequence[int], names: ResolvedNames
+    rejects: Mapping[int, float], supports: Sequence[int], names: _ResolvedNames
 ) -> dict[int, float]:
     """The rejected sentences as the passages that were shown have them, without those that are supported there."""
     shown: dict[int, float] = {}
@@ -295,7 +308,7 @@ def _collect_rejected(
 
 
 def _choose_likely_supports(
-    helpful: Sequence[int], names: ResolvedNames, supports: Collection[int], rejects: Collection[int]
+    helpful: Sequence[int], names: _ResolvedNames, supports: Collection[int], rejects: Collection[int]
 ) -> tuple[LikelySupport, ...]:
     """Return for each helpful passage without a supported sentence the nearest sentence that is not rejected."""
     chosen = []
@@ -307,7 +320,7 @@ def _choose_likely_supports(
     return tuple(LikelySupport(sentence, LIKELY) for sentence in sorted(chosen))
 
 
-def _sentence_ids(named: Sequence[NamedSentence], names: ResolvedNames) -> list[int]:
+def _sentence_ids(named: Sequence[NamedSentence], names: _ResolvedNames) -> list[int]:
     """The named sentences, in order.
 
     Raises:
@@ -316,7 +329,7 @@ def _sentence_ids(named: Sequence[NamedSentence], names: ResolvedNames) -> list[
     return list(_collect_examined(named, names))
 
 
-def _collect_examined(named: Sequence[NamedSentence], names: ResolvedNames) -> dict[int, float]:
+def _collect_examined(named: Sequence[NamedSentence], names: _ResolvedNames) -> dict[int, float]:
     """The named sentences in order, each with what probability it was looked at: the largest that is said."""
     ids: dict[int, float] = {}
     for one in named:

@@ -17,7 +17,7 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolve_ids, resolve_verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_ids, resolve_verdict
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
@@ -232,8 +232,8 @@ class Intake:
             first = event_intake.find_first(reader, target, principal, key, verdict.query_id)
             if first is not None:
                 return _check_repeat(arriving, first)
-            names = look_up(reader, target.id, verdict)
-        [event] = self._store([_build_event(arriving, resolve_verdict(verdict, names))])
+            logged = resolve_verdict(reader, verdict)
+        [event] = self._store([_build_event(arriving, logged)])
         if event is not None:
             self._announce([event] if arriving.announced else [])
             return event
@@ -265,12 +265,8 @@ class Intake:
 
 def _build_known_event(arriving: _Arriving) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
-    names = resolve_ids(arriving.verdict)
-    return (
-        None
-        if names is None
-        else _build_event(arriving, resolve_verdict(arriving.verdict, names), sorted(names.sentences))
-    )
+    logged = resolve_ids(arriving.verdict)
+    return None if logged is None else _build_event(arriving, logged, sorted({*logged.supports, *logged.rejects}))
 
 
 def _build_event(arriving: _Arriving, logged: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:

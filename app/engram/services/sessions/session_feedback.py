@@ -19,7 +19,7 @@ from engram.core.planning.session import Round
 from engram.core.ranking.coverage import content_words
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolve_verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_verdict
 from engram.services.sessions.round_judge import list_judged_rounds
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus import passages
@@ -67,7 +67,7 @@ class Teacher:
         """
         with self._database.snapshot() as reader:
             collection_id = verdict.scope.collection.id
-            logged = resolve_verdict(verdict, look_up(reader, collection_id, verdict))
+            logged = resolve_verdict(reader, verdict)
             ids = [episode for one in state.rounds for episode in one.episodes]
             answered = episodes.load_answered(reader, collection_id, ids)
             read = {episode: shown_passages for one in state.rounds for episode, shown_passages in _read(one)}
@@ -112,7 +112,7 @@ class Teacher:
         """
         with self._database.snapshot() as reader:
             collection_id = verdict.scope.collection.id
-            logged = resolve_verdict(verdict, look_up(reader, collection_id, verdict))
+            logged = resolve_verdict(reader, verdict)
             named = passages.sentences_by_id(reader, collection_id, logged.supports)
         passage_ids = {*logged.passages, *(sentence.passage_id for sentence in named.values())}
         if not (logged.complete and passage_ids):
