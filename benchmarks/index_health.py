@@ -22,6 +22,7 @@ nothing else, as the embedded one of an empty ENGRAM_DATA_DIR. No worker may run
 import argparse
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,10 @@ class Searches:
             use_the_index(reader)
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
-                focus = Focus(target, vector, use_memory=evolved)
-                exact = set(passages_by_key.find_nearest_passages(reader, focus, TOP_K, EXACT))
+                focus = Focus(target, vector, limits=self._graph, use_memory=evolved)
+                exact = set(passages_by_key.find_nearest_passages(reader, replace(focus, limits=EXACT), TOP_K))
                 began = time.perf_counter()
-                near = set(passages_by_key.find_nearest_passages(reader, focus, TOP_K, self._graph))
+                near = set(passages_by_key.find_nearest_passages(reader, focus, TOP_K))
                 took.append((time.perf_counter() - began) * 1000.0)
                 found.append(len(near & exact) / len(exact))
                 short += len(near) < len(exact)

@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from engram.context.errors import InvalidRequestError
+from engram.core.ranking.profiles import Profile
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import ServingMode
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, Gold, Question
 from engram_evaluation.evaluation_run import evaluate
@@ -271,9 +271,9 @@ def test_an_ungated_run_asks_without_the_gate(
     asked: dict[bool, int] = {True: 0, False: 0}
     ask = QueryService.query
 
-    def counted(self: QueryService, query: Query, served: ServingMode, **more: Any) -> Any:
-        asked[not served.profile.policy.gated] += 1
-        return ask(self, query, served, **more)
+    def counted(self: QueryService, query: Query, profile: Profile, **more: Any) -> Any:
+        asked[not profile.policy.gated] += 1
+        return ask(self, query, profile, **more)
 
     monkeypatch.setattr(QueryService, "query", counted)
     report = run_protocol("noise", few, limit=1)

@@ -33,7 +33,7 @@ def timely(application: Application, name: str, asked: str) -> dict[str, float]:
             )
         }
         vector = np.zeros(application.embedder.dimension, dtype=np.float32)
-        focus = Focus(collection, vector, asked=find_time_expressions(asked))
+        focus = Focus(collection, vector, limits=application.limits, asked=find_time_expressions(asked))
         found = passages_by_key.find_timely_passages(reader, focus, list(ids))
     return {ids[passage]: share for passage, share in found.items()}
 
@@ -72,17 +72,16 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
         mill = entity_lookup.find_called_entities(reader, corpus, ["old mill"])["old mill"][0]
         vector = application.embedder.embed(["What was the Old Mill in 1920?"])[0]
         for use_memory in (False, True):
-            timeless = Focus(corpus, vector, use_memory=use_memory, policy=DEFAULT.policy)
+            timeless = Focus(corpus, vector, limits=limits, use_memory=use_memory, policy=DEFAULT.policy)
             timed = replace(timeless, asked=find_time_expressions("in 1920"))
             walks = [
-                graph_hops.find_linked_sentences(reader, focus, {mill: 1.0}, [], limits).candidates
+                graph_hops.find_linked_sentences(reader, focus, {mill: 1.0}, []).candidates
                 for focus in (timeless, timed)
             ]
             scans = [
-                graph_hops.find_all_sentences(reader, focus, None, [], limits).candidates
-                for focus in (timeless, timed)
+                graph_hops.find_all_sentences(reader, focus, None, []).candidates for focus in (timeless, timed)
             ]
-            nothing = graph_hops.find_linked_sentences(reader, timed, {}, [], limits).candidates
+            nothing = graph_hops.find_linked_sentences(reader, timed, {}, []).candidates
             for without, with_time in (walks, scans):
                 assert without.agreement.tolist() == [0.0, 0.0, 0.0]
                 assert with_time.agreement[1] == 1.0
@@ -100,12 +99,11 @@ def test_recalled_sentence_joins_a_hop_unless_deleted(
     named, other = (next(iter(state.sentences(application, collection, one).values())) for one in ("mill", "barn"))
     query_id = state.given_episode(application, collection, "What is wet?", [other])
     state.judge(application, collection, query_id, [other], wait=True)
-    limits = GraphLimits(hub_limit=10, candidate_limit=10)
     with application.database.read() as reader:
         focus = focused(reader, collection, application.embedder.embed(["What is wet?"])[0], use_memory=use_memory)
         ada = entity_lookup.find_called_entities(reader, focus.collection, ["ada lovelace"])["ada lovelace"][0]
         gone = max(named, other) + 1
-        reached = graph_hops.find_linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone], limits, 1)
+        reached = graph_hops.find_linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone], 1)
     found = reached.candidates
     assert found.sentence_ids.tolist() == sorted([named, other])
     assert dict(zip(found.sentence_ids.tolist(), found.activation.tolist(), strict=True)) == {
@@ -138,11 +136,10 @@ def test_a_hub_contributes_what_is_near_and_others_all(
         focus = replace(focused(reader, collection, np.ones(application.embedder.dimension)), metadata=metadata)
         held = passages.versions(reader, corpus.id, ["p2", "p3"])
         near = [held[key][0] for key in ("p2", "p3")]
-        limits = GraphLimits(hub_limit=10, candidate_limit=10)
 
         def reached(near: list[int] | None, *names: str) -> list[int]:
             active = {found[name][0]: 1.0 for name in names}
-            some = graph_hops.find_linked_sentences(reader, focus, active, [], limits, near=near).candidates
+            some = graph_hops.find_linked_sentences(reader, focus, active, [], near=near).candidates
             return some.sentence_ids.tolist()
 
         inside = [number for number in range(4) if metadata is None or number % 2 == 0]
@@ -247,7 +244,7 @@ def keys(application: Application, collection: str) -> Keys:
 
 
 def focused(reader: Reader, name: str, vector: Vector, *, use_memory: bool = True, **more: Any) -> Focus:
-    more = {"metadata": None} | more
+    more = {"metadata": None, "limits": EXACT} | more
     return Focus(collections.find(reader, name), vector, use_memory=use_memory, policy=DEFAULT.policy, **more)
 
 
@@ -263,26 +260,26 @@ class TestKeys:
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
     ) -> None:
         evolve(application, collection, keys.evolved)
-        focus = focused(reader, collection, keys.question)
+        focus = focused(reader, collection, keys.question, limits=limits)
         expected = keys.expected(keys.base | keys.evolved, keys.question)
         assert [*expected][:: len(expected) - 1] == ["p0", "p4"]
 
         for limit in (1, 3, 15, 16, 50):
-            found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit, limits))
+            found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit))
             assert_near(found, dict(list(expected.items())[:limit]))
         given = {key: keys.ids[key] for key in ("p4", "p5", "p9", "p0")}
-        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, limits, list(given.values())))
+        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, list(given.values())))
         assert found == pytest.approx({key: expected[key] for key in given}, abs=1e-6)
 
     def test_without_memory_base_keys_serve(
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
     ) -> None:
         evolve(application, collection, keys.evolved)
-        focus = focused(reader, collection, keys.question, use_memory=False)
+        focus = focused(reader, collection, keys.question, use_memory=False, limits=limits)
         expected = keys.expected(keys.base, keys.question)
 
-        assert_near(keys.named(passages_by_key.find_nearest_passages(reader, focus, 16, limits)), expected)
-        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, limits, list(keys.ids.values())))
+        assert_near(keys.named(passages_by_key.find_nearest_passages(reader, focus, 16)), expected)
+        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
         assert found == pytest.approx(expected, abs=1e-6)
 
     def test_a_filter_holds_for_evolved_keys_too(
@@ -290,10 +287,10 @@ class TestKeys:
     ) -> None:
         evolve(application, collection, keys.evolved)
         for odd in (False, True):
-            focus = focused(reader, collection, keys.question, metadata={"odd": odd})
+            focus = focused(reader, collection, keys.question, metadata={"odd": odd}, limits=limits)
             expected = keys.expected(keys.base | keys.evolved, keys.question, odd)
             for limit in (2, 8, 50):
-                found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit, limits))
+                found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit))
                 assert_near(found, dict(list(expected.items())[:limit]))
 
     def test_search_finds_all_passages_when_all_keys_evolved(
@@ -301,9 +298,9 @@ class TestKeys:
     ) -> None:
         turned = dict(zip(keys.base, reversed(keys.base.values()), strict=True))
         evolve(application, collection, turned)
-        focus = focused(reader, collection, keys.question)
+        focus = focused(reader, collection, keys.question, limits=limits)
 
-        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 16, limits))
+        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 16))
 
         assert_near(found, keys.expected(turned, keys.question))
 
@@ -313,12 +310,13 @@ class TestKeys:
         other = unit(keys.question + keys.base["p7"])
         for evolved in ({}, keys.evolved):
             evolve(application, collection, evolved)
-            focus = focused(reader, collection, keys.base["p3"], key_vector=other)
+            focus = focused(reader, collection, keys.base["p3"], key_vector=other, limits=limits)
             expected = keys.expected(keys.base | evolved, other)
-            assert_near(keys.named(passages_by_key.find_nearest_passages(reader, focus, 16, limits)), expected)
-            found = keys.named(
-                passages_by_key.find_nearest_passages(reader, focus, 0, limits, list(keys.ids.values()))
+            assert_near(
+                keys.named(passages_by_key.find_nearest_passages(reader, focus, 16)),
+                expected,
             )
+            found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
             assert found == pytest.approx(expected, abs=1e-6)
 
     def test_other_collections_keys_have_no_say(
@@ -330,7 +328,9 @@ class TestKeys:
         evolve(application, collection, {"p1": keys.question})
 
         found = keys.named(
-            passages_by_key.find_nearest_passages(reader, focused(reader, collection, keys.question), 50, limits)
+            passages_by_key.find_nearest_passages(
+                reader, focused(reader, collection, keys.question, limits=limits), 50
+            )
         )
 
         assert_near(found, keys.expected(keys.base | {"p1": keys.question}, keys.question))
@@ -341,9 +341,9 @@ class TestKeys:
         ids = list(keys.ids.values())
         with application.database.read() as reader, statements() as sent:
             for use_memory in (False, True):
-                focus = focused(reader, collection, keys.question, use_memory=use_memory)
-                passages_by_key.find_nearest_passages(reader, focus, 5, limits)
-                passages_by_key.find_nearest_passages(reader, focus, 5, limits, ids)
+                focus = focused(reader, collection, keys.question, use_memory=use_memory, limits=limits)
+                passages_by_key.find_nearest_passages(reader, focus, 5)
+                passages_by_key.find_nearest_passages(reader, focus, 5, ids)
         assert sent[:3] == sent[3:]
         assert not [statement for statement in sent if "passage_key" in statement]
 
@@ -353,9 +353,9 @@ def test_the_index_serves_the_keys_that_did_not_evolve(
     application: Application, collection: str, reader: Reader, keys: Keys, metadata: Any
 ) -> None:
     evolve(application, collection, keys.evolved)
-    focus = focused(reader, collection, keys.question, metadata=metadata)
+    focus = focused(reader, collection, keys.question, metadata=metadata, limits=INDEXED)
     with statements() as sent, application.database.read() as other:
-        passages_by_key.find_nearest_passages(other, focus, 5, INDEXED)
+        passages_by_key.find_nearest_passages(other, focus, 5)
     assert len(sent) == 1
     plan = "\n".join(row[0] for row in reader.rows(f"EXPLAIN {sent[0]}", focus.parameters(limit=5)))
     assert plan.count(f"passage_hnsw_{focus.collection.id}") == 1
@@ -370,13 +370,12 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
         plain = focused(reader, collection, question)
         widened = replace(plain, key_vector=other)
         for reached in (
-            lambda focus: graph_hops.find_all_sentences(reader, focus, None, [], EXACT),
+            lambda focus: graph_hops.find_all_sentences(reader, focus, None, []),
             lambda focus: graph_hops.find_linked_sentences(
                 reader,
                 focus,
                 {entity_lookup.find_called_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
                 [],
-                EXACT,
             ),
         ):
             np.testing.assert_array_equal(reached(plain).candidates.semantic, reached(widened).candidates.semantic)

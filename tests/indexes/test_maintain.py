@@ -109,8 +109,8 @@ def search_index(application: Application, name: str, vector: np.ndarray[Any, An
     with application.database.read() as reader:
         reader.scalar("SELECT set_config('enable_sort', 'off', false)")
         target = collections.find(reader, name)
-        focus = Focus(target, vector)
-        found = list(passages_by_key.find_nearest_passages(reader, focus, 10, LIMITS))
+        focus = Focus(target, vector, limits=LIMITS)
+        found = list(passages_by_key.find_nearest_passages(reader, focus, 10))
         reader.scalar("SELECT set_config('enable_sort', 'on', false)")
     return found
 

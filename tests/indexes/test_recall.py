@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -79,9 +80,9 @@ def searched(reader: Reader, target: Collection) -> float:
     """The share of the ten nearest that a query finds of 40 directions drawn."""
     found = 0
     for vector in draw(40, seed=77):
-        focus = Focus(target, vector)
-        exact = set(passages_by_key.find_nearest_passages(reader, focus, 10, EXACT))
-        found += len(exact & set(passages_by_key.find_nearest_passages(reader, focus, 10, PLAIN)))
+        focus = Focus(target, vector, limits=PLAIN)
+        exact = set(passages_by_key.find_nearest_passages(reader, replace(focus, limits=EXACT), 10))
+        found += len(exact & set(passages_by_key.find_nearest_passages(reader, focus, 10)))
     return found / 400
 
 

@@ -184,9 +184,9 @@ def _by_nearness(application: Application, *, broadly: bool) -> list[str]:
         if broadly:
             measured = IndexRecall(recall=0.9, breadth=400, configured=100, rows=2000, measured_at="")
             target = replace(target, index_recall=dict.fromkeys(vector_indexes.BUILDS, measured))
-        focus = Focus(target, vector, use_memory=True, policy=DEFAULT.policy)
+        focus = Focus(target, vector, limits=limits, use_memory=True, policy=DEFAULT.policy)
         with before_each(lambda _connection, *what: sent.append(what)):
-            passages_by_key.find_nearest_passages(reader, focus, 50, limits)
+            passages_by_key.find_nearest_passages(reader, focus, 50)
             passages_by_key.find_nearest_to_each(
                 reader, focus.collection, [passages_by_key.Search(focus.vector, 50)], limits
             )

@@ -125,7 +125,7 @@ def search(
             reader, collection, weights, limit, condition, evolved=evolved, metadata=Jsonb(metadata)
         )
         matches = matched(reader, collection, weights, list(found), evolved=evolved)
-        assert dict(zip(matches.ids.tolist(), matches.words.score.tolist(), strict=True)) == found
+        assert dict(zip(matches.ids.tolist(), matches.word_scores.tolist(), strict=True)) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
         stored = passages.load_by_id(reader, collection.id, found)
     return {stored[passage].external_id: score for passage, score in found.items()}
@@ -141,8 +141,13 @@ def matched(
 ) -> CandidatePassages:
     """How these passages, and no others, match the question, as a ranking reads it."""
     nowhere = np.zeros(reader.scalar("SELECT vector_dims(embedding) FROM passage LIMIT 1"), dtype=np.float32)
-    focus = Focus(replace(collection, key_generation=int(evolved)), nowhere, use_memory=True)
-    return passage_candidates.find(reader, focus, weights, 0, GraphLimits(1, 1, exact=True), ids)
+    focus = Focus(
+        replace(collection, key_generation=int(evolved)),
+        nowhere,
+        limits=GraphLimits(1, 1, exact=True),
+        use_memory=True,
+    )
+    return passage_candidates.find(reader, focus, weights, 0, ids)
 
 
 def reference(corpus: Tokens, question: Sequence[str]) -> dict[str, float]:

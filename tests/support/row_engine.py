@@ -14,12 +14,35 @@ from engram.core.filter.states import (
     Audit,
     Event,
     SentenceMemory,
-    SentenceObservation,
     Support,
     Vector,
-    compute_seen_noise,
 )
 from engram.core.filter.steps import EventStatement
+
+
+@dataclass(frozen=True)
+class SentenceObservation:
+    """Observation of a sentence by an event: y of GAM-RAG, Eq. 10, and its noise R > 0 of Eq. 11."""
+
+    event: Event
+    sentence_id: int
+    target: int
+    observation_noise: float
+
+    def audit(self, channel: str, gain: float, residual: float, before: float, after: float) -> Audit:
+        """The audit of the state that it moved, by perplexity ``before`` and ``after``."""
+        return Audit(
+            self.event.id,
+            self.sentence_id,
+            channel,
+            self.target,
+            self.observation_noise,
+            gain,
+            residual,
+            before,
+            after,
+            self.event.process_noise,
+        )
 
 
 @dataclass
@@ -50,8 +73,7 @@ class RowEngine:
             if (sentence, TASK) not in self.memories:
                 continue
             target = statement.targets[sentence]
-            noise = compute_seen_noise(statement.noise[target], statement.examined.get(sentence, 1.0))
-            observation = SentenceObservation(event, sentence, target, noise)
+            observation = SentenceObservation(event, sentence, target, statement.observation_noise(sentence))
             support = self.supports.get((event.question_id, sentence), Support(event.question_id, sentence))
             if is_contested(support.said, event.judge, target):
                 self.contested.add(event.id)
@@ -105,7 +127,7 @@ def move_memory(
         pulled=memory.pulled.start_day(event.day).spend(event.judge, gain),
     )
     residual = float(update.residuals[0])
-    return moved, Audit.from_observation(observation, memory.channel, gain, residual, memory.perplexity, perplexity)
+    return moved, observation.audit(memory.channel, gain, residual, memory.perplexity, perplexity)
 
 
 def move_support(support: Support, observation: SentenceObservation) -> tuple[Support, Audit]:
@@ -141,7 +163,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
         sufficiency=float(sufficiency[0]),
     )
     residual = float(update.residuals[0])
-    return moved, Audit.from_observation(observation, RECALL, gain, residual, support.perplexity, perplexity)
+    return moved, observation.audit(RECALL, gain, residual, support.perplexity, perplexity)
 
 
 def _most(state: SentenceMemory | Support, said: JudgeStatements, observation: SentenceObservation) -> float:

@@ -8,7 +8,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import REASONS, Rating
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence
+from engram.services.learning.incoming_verdict import NamedSentence
 from tests.support import state
 
 Rows = list[dict[str, Any]]
@@ -111,7 +111,9 @@ def _rated(
         collection,
         draw.choice(asked),
         judge=draw.choice(JUDGES),
-        rating=IncomingRating(rating, cited, reason),
+        rating=rating,
+        cited=cited,
+        reason=reason,
     )
     return receipt.event.id
 

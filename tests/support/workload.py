@@ -9,8 +9,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import ExplorationSettings, as_asked
+from engram.services.retrieval.query import ExplorationSettings, Query
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import CURIE
@@ -62,7 +61,7 @@ def _ask(application: Application, scope: Scope) -> None:
             wide = replace(one, strategy=strategy, expansions=UNITS, include=EVERYTHING)
             application.ask.query(wide)
             application.ask.query(replace(wide, metadata=FILTER))
-        application.ask.query(one, replace(as_asked(one), exploring=ExplorationSettings(2, 7)))
+        application.ask.query(replace(one, exploring=ExplorationSettings(2, 7)))
         application.compare.compare(one, replace(one, memory="off"))
         application.expand.expand(scope, text, ["prf"], 3)
         application.dense.search(scope, text, 5)
@@ -106,7 +105,7 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
     verdict = Verdict(
         query_id=ended, scope=scope, supporting=[NamedSentence(one.sentence_id) for one in read.evidence]
     )
-    application.teacher.judge(scope, sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
+    application.teacher.judge(sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
     sessions.cancel(scope, sessions.start(scope, NewSession(question=chain)))
     held = {one.passage_id for one in read.passages}
     changed = next(passage for passage in CURIE if passage["id"] in held)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.steps import LearningRule, apply_statements
 from engram.core.passage_keys.evolution import KeyRules
 from engram.providers.embedder import Embedder, load_precisions
@@ -21,7 +22,6 @@ from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.providers.stop_weights import CrossEncoder, Relevance, StopWeights, load_stop
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import KeyLearning
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
@@ -221,10 +221,10 @@ class Models:
         return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     @cached_property
-    def noise(self) -> FeedbackPolicy:
+    def noise(self) -> FilterConstants:
         """Noise and quotas by which verdicts move learned state."""
         settings = self.settings
-        return FeedbackPolicy(
+        return FilterConstants(
             settings.observation_noise_positive,
             settings.observation_noise_negative,
             settings.process_noise,

@@ -11,7 +11,7 @@ from engram.context import tenancy
 from engram.context.errors import ConflictError, EngramError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.profiles import ProfileName
+from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.providers.embedder import Embedder
 from engram.providers.llm import Llm
 from engram.services.auth.scope import AccessService, Principal, Scope
@@ -34,7 +34,6 @@ from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 from engram.services.retrieval.query_expansion import ExpansionService
-from engram.services.retrieval.query_plan import as_asked
 from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.services.revocation.learning_reset import LearningResetService
 from engram.services.sessions.session_service import SessionService
@@ -189,16 +188,15 @@ class Harness:
             time_constraint="" if arm.timeless else None,
             expansions=expansions,
         )
-        served = as_asked(query)
+        profile = PROFILES[arm.profile]
         if arm.sentences is not None:
-            served = replace(served, profile=replace(served.profile, sentences_per_hop=arm.sentences))
+            profile = replace(profile, sentences_per_hop=arm.sentences)
         if arm.entities is not None:
-            served = replace(served, profile=replace(served.profile, entities_per_hop=arm.entities))
+            profile = replace(profile, entities_per_hop=arm.entities)
         if arm.ungated:
-            policy = replace(served.profile.policy, gated=False)
-            served = replace(served, profile=replace(served.profile, policy=policy))
+            profile = replace(profile, policy=replace(profile.policy, gated=False))
         began = time.perf_counter()
-        answer = self.services.ask.query(query, served, explained=False)
+        answer = self.services.ask.query(query, profile, explained=False)
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":

@@ -63,9 +63,11 @@ class PartialRule:
         partial_statement = replace(statement, directions=directions)
         observed = observe([partial_statement], memories, SupportRows.from_rows(supports))
         if self.fixed_gain is not None:
-            ratio, examined = (1.0 - self.fixed_gain) / self.fixed_gain, statement.examined
-            remembered = _set_proportional_noise(observed.remembered, ratio, memories.perplexities, examined)
-            recalled = _set_proportional_noise(observed.recalled, ratio, observed.supports.perplexities, examined)
+            ratio, probabilities = (1.0 - self.fixed_gain) / self.fixed_gain, statement.probabilities
+            remembered = _set_proportional_noise(observed.remembered, ratio, memories.perplexities, probabilities)
+            recalled = _set_proportional_noise(
+                observed.recalled, ratio, observed.supports.perplexities, probabilities
+            )
             observed = replace(observed, remembered=remembered, recalled=recalled)
         if RECALL in self.frozen:
             observed = replace(observed, recalled=observed.recalled.select(np.zeros(0, dtype=np.int64)))
@@ -73,16 +75,16 @@ class PartialRule:
 
 
 def _set_proportional_noise(
-    observations: Observations, ratio: float, perplexities: Floats, examined: Mapping[int, float]
+    observations: Observations, ratio: float, perplexities: Floats, probabilities: Mapping[int, float]
 ) -> Observations:
     """Set the noise R to so many times the perplexity of the state, so that the gain π / (π + R) is fixed.
 
     Args:
         perplexities: of all states, (m,).
-        examined: see ``EventStatement``.
+        probabilities: see ``EventStatement``.
     """
-    probabilities = [examined.get(sentence, 1.0) for sentence in observations.sentence_ids.tolist()]
-    noise = ratio * perplexities[observations.states] / np.array(probabilities, dtype=np.float64)
+    divisors = [probabilities.get(sentence, 1.0) for sentence in observations.sentence_ids.tolist()]
+    noise = ratio * perplexities[observations.states] / np.array(divisors, dtype=np.float64)
     return replace(observations, noise=noise)
 
 

@@ -15,7 +15,6 @@ from engram.context.errors import EngramError, InvalidRequestError, LlmError, Ll
 from engram.core.planning.session import Budget, StopRule
 from engram.providers.llm import Usage
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import as_asked
 from engram.services.sessions.rfm_rag_planner import RFM_RAG
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
@@ -219,7 +218,7 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
         profile=run.options.profile,
         include=frozenset({"sentences"}),
     )
-    answer = services.ask.query(query, as_asked(query), explained=False)
+    answer = services.ask.query(query, explained=False)
     draft, failure = None, {}
     if services.llm is not None:
         try:

@@ -11,7 +11,6 @@ from typing import Any, Literal, cast, get_args
 
 from engram.core.planning.session import Budget
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import as_asked
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram_evaluation.dataset import Dataset, build, load
@@ -202,7 +201,7 @@ def _summary(name: str, outcomes: Sequence[QuestionOutcome]) -> Summary:
 
 def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
     query = Query(text=question.text, scope=harness.scope, top_k=FIRST, memory="off")
-    answer = harness.services.ask.query(query, as_asked(query), explained=False)
+    answer = harness.services.ask.query(query, explained=False)
     service = harness.services.sessions
     request = SessionRequest(top_k=FIRST, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=ROUNDS, llm_calls=0, tokens=0, seconds=SECONDS, passages=PASSAGES)

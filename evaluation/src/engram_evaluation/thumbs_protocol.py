@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.feedback_rules import (
     FeedbackRule,
@@ -212,5 +212,12 @@ def _keep(
 
 def _rate(harness: Harness, question: Question, query_id: UUID, rated: RatedAnswer, judge: str) -> None:
     """Have a judge rate an answer. The answer without learning is the same whenever a question arrives."""
-    thumb = IncomingRating("up" if rated.up else "down", [NamedSentence(passage_id=one) for one in rated.cited])
-    harness.give(question, Verdict(query_id=query_id, scope=harness.scope, partial=True, judge=judge, rating=thumb))
+    verdict = Verdict(
+        query_id=query_id,
+        scope=harness.scope,
+        partial=True,
+        judge=judge,
+        rating="up" if rated.up else "down",
+        cited=[NamedSentence(passage_id=one) for one in rated.cited],
+    )
+    harness.give(question, verdict)

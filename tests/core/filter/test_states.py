@@ -17,7 +17,6 @@ from engram.core.filter.states import (
     TIME,
     Audit,
     SentenceMemory,
-    SentenceObservation,
     Support,
     Vector,
     question_hash,
@@ -100,17 +99,17 @@ class TestWorkedExamples:
         memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         directions = {TASK: unit(7)}
         whole = told({1: 0, 2: 0, 3: 1}, directions, memories)
-        moved = told({1: 0, 2: 0, 3: 1}, directions, memories, examined={2: 0.25})
+        moved = told({1: 0, 2: 0, 3: 1}, directions, memories, probabilities={2: 0.25})
         of_second = [row for row in moved.audit if row.sentence_id == 2]
         assert [(row.observation_noise, row.gain) for row in of_second] == [(4.0, 0.2)] * 2  # 1 / (1 + 1 / 0.25)
         others = [bits(row) for row in moved.audit if row.sentence_id != 2]
         assert others == [bits(row) for row in whole.audit if row.sentence_id != 2]
 
-    @pytest.mark.parametrize("examined", [0.0, -0.5, 1.01, math.nan])
-    def test_invalid_examination_probability_is_refused(self, examined: float) -> None:
+    @pytest.mark.parametrize("probability", [0.0, -0.5, 1.01, math.nan])
+    def test_invalid_examination_probability_is_refused(self, probability: float) -> None:
         memories = {(1, TASK): SentenceMemory(1, TASK, unit(1))}
         with pytest.raises(ValueError, match="examination probability"):
-            told({1: 0}, {TASK: unit(2)}, memories, examined={1: examined})
+            told({1: 0}, {TASK: unit(2)}, memories, probabilities={1: probability})
 
     def test_equal_questions_meet(self) -> None:
         assert question_hash("  Who was\tborn? ") == question_hash("who was born?")
@@ -119,9 +118,8 @@ class TestWorkedExamples:
         assert question_hash("?") != question_hash("!")
 
     def test_a_gain_below_that_of_eq_11_was_capped(self) -> None:
-        observed = SentenceObservation(EVENT, 1, 1, 0.5)
-        assert not Audit.from_observation(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
-        assert Audit.from_observation(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
+        assert not Audit(1, 1, TASK, 1, 0.5, 0.5, 0.4, 0.5, 0.251, 0.001).capped  # 0.5 / (0.5 + 0.5)
+        assert Audit(1, 1, TASK, 1, 0.5, 0.4, 0.4, 0.5, 0.301, 0.001).capped
 
 
 class TestProperties:

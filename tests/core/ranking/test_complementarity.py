@@ -14,7 +14,7 @@ from engram.core.ranking.complementarity import (
     CandidatePool,
     GapSimilarities,
     NamedEntities,
-    SharedWords,
+    QuestionWords,
     compute_evidence_probabilities,
     find_completed,
     gaps,
@@ -51,7 +51,7 @@ class Corpus:
         return pool(
             places,
             NamedEntities(1 / np.log2(1.0 + self.passages), self.asked, self.named, self.titled),
-            SharedWords(self.weight, self.said),
+            QuestionWords(self.weight, self.said),
             GapSimilarities(self.keys @ self.question, best @ self.question, best @ self.keys.T),
         )
 

@@ -6,10 +6,10 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from engram.core.ranking.profiles import PROFILES
 from engram.runtime.container import Application, Servers
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import as_asked
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.learning_variations import Variation
 from tests.support.state import given_episode, judge, sentences
@@ -30,9 +30,8 @@ def teach(application: Application, name: str, time_constraint: str | None = Non
 def asked(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
     scope = application.access.scope(name)
     query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
-    served = as_asked(query)
-    policy = replace(served.profile.policy, gated=not ungated)
-    answer = application.ask.query(query, replace(served, profile=replace(served.profile, policy=policy)))
+    profile = PROFILES[query.profile]
+    answer = application.ask.query(query, replace(profile, policy=replace(profile.policy, gated=not ungated)))
     assert answer.trace is not None
     return answer.trace
 

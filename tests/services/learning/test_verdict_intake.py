@@ -3,7 +3,8 @@
 import threading
 from concurrent.futures import wait
 from dataclasses import replace
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -14,9 +15,10 @@ from engram.context.errors import (
     NotFoundError,
     UnavailableError,
 )
+from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_intake import Intake
+from engram.services.learning.verdict_intake import Intake, _Arriving
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collection_deletion
 from engram.storage.database import Database
@@ -60,7 +62,7 @@ def test_many_are_stored_together_and_each_once(
 
     futures = [application.intake.submit(verdict, key) for key in (*names, *names)]
 
-    events = [future.result(timeout=30).event for future in futures]
+    events = [future.result(timeout=30) for future in futures]
     assert [event.idempotency_key for event in events] == [*names, *names]
     assert [event.id for event in events[:150]] == [event.id for event in events[150:]]
     assert sorted(row["idempotency_key"] for row in state.rows(application, curie, "feedback_event")) == sorted(
@@ -96,10 +98,39 @@ def test_batched_verdicts_fail_individually(application: Application, verdict: V
     wait(futures.values(), timeout=30)
     for name, (_, key, error) in cases.items():
         if error is None:
-            assert futures[name].result().event.idempotency_key == key, name
+            assert futures[name].result().idempotency_key == key, name
         else:
             assert isinstance(futures[name].exception(), error), name
     assert sum(stored) == 4
+
+
+def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
+    """A repetition of a logged verdict is known by its hash, also by a later version."""
+    judged: dict[str, Any] = {
+        "query_id": UUID(int=7),
+        "scope": verdict.scope,
+        "supporting": [NamedSentence(17), NamedSentence(passage_id="curie", text="x")],
+        "rejected": [NamedSentence(4, examined=0.25)],
+        "expansions": [Expansion("m", "t")],
+        "judge": "ana",
+        "confidence": 0.5,
+        "supporting_passages": ["p"],
+    }
+    rated: dict[str, Any] = {
+        "query_id": UUID(int=7),
+        "scope": verdict.scope,
+        "judge": "ana",
+        "rating": "down",
+        "cited": [NamedSentence(passage_id="titan"), NamedSentence(3)],
+        "reason": "missing",
+    }
+
+    hashes = [_Arriving(Verdict(**given), "key", announced=True).hash().hex() for given in (judged, rated)]
+
+    assert hashes == [
+        "8e643c5dd2ad79dc89af53fb54ce67a934700531b581ac51c609ffe767698f28",
+        "bd69223df05ef355d773ab4cdba00df70a39e8069064ec296a794accb669dc9d",
+    ]
 
 
 def test_cancelled_verdict_is_not_accepted(application: Application, verdict: Verdict) -> None:
@@ -112,7 +143,7 @@ def test_cancelled_verdict_is_not_accepted(application: Application, verdict: Ve
     assert left.cancel()
     free.set()
 
-    assert kept.result(timeout=30).event.id
+    assert kept.result(timeout=30).id
     with application.database.read() as reader:
         assert log.find_by_key(reader, kept.result().collection_id, "local", gone) is None
     intake.close()

@@ -8,7 +8,6 @@ import pytest
 
 from engram.core.filter.logged_verdict import LIKELY
 from engram.runtime.container import Application
-from engram.services.learning.feedback_policy import FeedbackPolicy
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -247,12 +246,3 @@ class TestManyVerdicts:
         assert application.learn.apply(target, events) == len(events)
 
         assert state.learned(application, curie) == one_by_one
-
-    def test_noise_grows_as_confidence_falls(self) -> None:
-        noise = FeedbackPolicy(positive=0.5, negative=1.0, process=0.001)
-
-        assert [
-            noise.observation_noise(1, 1.0),
-            noise.observation_noise(0, 1.0),
-            noise.observation_noise(1, 0.5),
-        ] == [0.5, 1.0, 1.0]

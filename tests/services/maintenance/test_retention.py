@@ -96,7 +96,7 @@ class TestSessions:
         scope = application.access.scope(curie)
         session = application.sessions.state(scope, teach.ended(application, scope))
         said = teach.verdict(scope, *teach.evidence(application, curie))
-        application.teacher.judge(scope, session, said, "key", wait=True)
+        application.teacher.judge(session, said, "key", wait=True)
         assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
         before = state.rows(application, curie, "question_support")
 

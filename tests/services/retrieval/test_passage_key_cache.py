@@ -58,7 +58,7 @@ def taught(alone: Application, collection: str) -> str:
 
 def focus(application: Application, reader: Reader, name: str, question: str, **more: Any) -> Focus:
     found = collections.find(reader, name)
-    return Focus(found, application.encoder.embed(found, [question])[0], **more)
+    return Focus(found, application.encoder.embed(found, [question])[0], limits=application.limits, **more)
 
 
 def known(kept: PassageKeyCache, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
@@ -72,7 +72,7 @@ def assert_true(application: Application, kept: PassageKeyCache, name: str) -> N
         for use_memory in (False, True):
             with application.database.snapshot() as reader:
                 asked = focus(application, reader, name, question, use_memory=use_memory)
-                nearest = passages_by_key.find_nearest_passages(reader, asked, 3, application.limits)
+                nearest = passages_by_key.find_nearest_passages(reader, asked, 3)
                 assert known(kept, reader, asked, 3) == list(nearest)
 
 
@@ -174,11 +174,7 @@ def test_each_snapshot_finds_what_it_has(alone: Application, taught: str) -> Non
         before = known(kept, old, asked, 2)
         delete(alone, taught)
         assert_true(alone, kept, taught)
-        assert (
-            known(kept, old, asked, 2)
-            == before
-            == list(passages_by_key.find_nearest_passages(old, asked, 2, alone.limits))
-        )
+        assert known(kept, old, asked, 2) == before == list(passages_by_key.find_nearest_passages(old, asked, 2))
     assert_true(alone, kept, taught)
 
 
@@ -212,9 +208,7 @@ def test_a_question_without_names_reads_what_is_near_by_them(
     found = alone.retrieve.find(alone.retrieve.plan(query))
     with alone.database.snapshot() as reader:
         asked = focus(alone, reader, taught, query.text)
-        assert list(found.walk.near or ()) == list(
-            passages_by_key.find_nearest_passages(reader, asked, 2, alone.limits)
-        )
+        assert list(found.walk.near or ()) == list(passages_by_key.find_nearest_passages(reader, asked, 2))
 
 
 class TestRoom:
@@ -320,9 +314,7 @@ def test_expansions_are_looked_for_as_postgres_does(alone: Application, taught: 
         asked = focus(alone, reader, taught, QUESTIONS[0])
         other = alone.encoder.embed(asked.collection, [QUESTIONS[1]])[0]
         expanded = replace(asked, key_vector=other)
-        assert known(kept, reader, expanded, 2) == list(
-            passages_by_key.find_nearest_passages(reader, expanded, 2, alone.limits)
-        )
+        assert known(kept, reader, expanded, 2) == list(passages_by_key.find_nearest_passages(reader, expanded, 2))
         assert known(kept, reader, expanded, 2) != known(kept, reader, asked, 2)
 
 

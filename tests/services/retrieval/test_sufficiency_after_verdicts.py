@@ -13,7 +13,7 @@ from engram.context.errors import NotFoundError
 from engram.core.ranking.sufficiency import FIRST
 from engram.runtime.container import Application
 from engram.sample.tour import question
-from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence
+from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from tests.conftest import Ingest
@@ -97,9 +97,7 @@ def judged(
     if draw.random() < 0.3:
         up = draw.random() < 0.6
         cited = [NamedSentence(one) for one in supporting]
-        state.judge(
-            application, name, answer.query_id, rating=IncomingRating("up" if up else "down", cited), **verdict
-        )
+        state.judge(application, name, answer.query_id, rating="up" if up else "down", cited=cited, **verdict)
         return {placed[one] for one in supporting} if up else set()
     rejected = [one for one in draw.sample(pool, min(2, len(pool))) if one not in supporting]
     state.judge(

@@ -7,7 +7,7 @@ import pytest
 
 from engram.core.filter.ratings import Rating
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -46,7 +46,7 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
 def test_a_rating_that_waits_is_replaced_and_never_applied(application: Application, curie: str) -> None:
     query = answered(application, curie)
     scope = application.access.scope(curie)
-    first = application.ratings.rate(scope, rating(application, curie, query, "up"), "first").event.id
+    first = application.ratings.rate(rating(application, curie, query, "up"), "first").event.id
     second = rate(application, curie, query, "withdrawn", "second")
     assert application.learn.apply(scope.collection.id, [first, second]) == 0
     assert state.event_statuses(application, curie) == {first: "revoked", second: "applied"}
@@ -66,11 +66,8 @@ def answered(application: Application, name: str) -> object:
 
 def rating(application: Application, name: str, query: object, value: Rating) -> Verdict:
     cited = [NamedSentence(passage_id="curie")] if value == "up" else []
-    return Verdict(
-        query_id=query, scope=application.access.scope(name), judge="ana", rating=IncomingRating(value, cited)
-    )
+    return Verdict(query_id=query, scope=application.access.scope(name), judge="ana", rating=value, cited=cited)
 
 
 def rate(application: Application, name: str, query: object, value: Rating, key: str) -> int:
-    scope = application.access.scope(name)
-    return application.ratings.rate(scope, rating(application, name, query, value), key, wait=True).event.id
+    return application.ratings.rate(rating(application, name, query, value), key, wait=True).event.id

@@ -23,7 +23,7 @@ def judged(application: Application, collection: str) -> tuple[SessionState, lis
     scope = application.access.scope(collection)
     session = application.sessions.state(scope, ended(application, scope))
     said = verdict(scope, *evidence(application, collection))
-    receipts = application.teacher.judge(scope, session, said, "key", wait=True)
+    receipts = application.teacher.judge(session, said, "key", wait=True)
     assert {one.event.status for one in receipts} == {"applied"}
     return session, [one.event.id for one in receipts]
 
@@ -36,7 +36,7 @@ def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
     scope = application.access.scope(collection)
     session = application.sessions.state(scope, ended(application, scope, top_k=5))
     said = verdict(scope, *evidence(application, collection))
-    own, *parts = [one.event.id for one in application.teacher.judge(scope, session, said, "key", wait=True)]
+    own, *parts = [one.event.id for one in application.teacher.judge(session, said, "key", wait=True)]
     assert parts
     moved = {(row["model"], row["event_id"]) for row in state.rows(application, collection, "ranking_audit")}
     assert {("ranking", own), ("round", own)} <= moved
@@ -56,11 +56,11 @@ def test_it_says_at_which_round_the_pool_was_complete(application: Application, 
     born, lies, flows = evidence(application, curie)
     by_round = {number: [one.sentence_id for one in session.pool if one.round == number] for number in (1, 2)}
     teacher = application.teacher
-    assert teacher.complete_at(scope, session, verdict(scope, by_round[1][0])) == 1
-    assert teacher.complete_at(scope, session, verdict(scope, by_round[1][0], by_round[2][-1])) == 2
+    assert teacher.complete_at(session, verdict(scope, by_round[1][0])) == 1
+    assert teacher.complete_at(session, verdict(scope, by_round[1][0], by_round[2][-1])) == 2
     (elsewhere, *_) = state.sentences(application, curie, "tokyo").values()
-    assert teacher.complete_at(scope, session, verdict(scope, born, elsewhere)) is None
-    assert teacher.complete_at(scope, session, verdict(scope, born, lies, flows, partial=True)) is None
+    assert teacher.complete_at(session, verdict(scope, born, elsewhere)) is None
+    assert teacher.complete_at(session, verdict(scope, born, lies, flows, partial=True)) is None
 
 
 def test_its_parts_become_keys_and_go_with_it(application: Application, curie: str) -> None:
@@ -71,7 +71,7 @@ def test_its_parts_become_keys_and_go_with_it(application: Application, curie: s
         service.go_on(scope, begun, question)
         application.runner.run_ready()
     said = verdict(scope, *evidence(application, curie), retrieval_success=True)
-    receipts = application.teacher.judge(scope, service.state(scope, begun), said, "key", wait=True)
+    receipts = application.teacher.judge(service.state(scope, begun), said, "key", wait=True)
 
     (unit,) = state.rows(application, curie, "expansion_unit")
     assert (unit["method"], unit["text"]) == ("decomposition", "the birthplace of Marie Curie")
@@ -116,7 +116,7 @@ def test_it_teaches_after_which_round_the_pool_was_enough(application: Applicati
     scope = application.access.scope(curie)
     session = application.sessions.state(scope, ended(application, scope))
     first, second = ([one.sentence_id for one in session.pool if one.round == number] for number in (1, 2))
-    own, *_ = application.teacher.judge(scope, session, verdict(scope, first[0], second[-1]), "key", wait=True)
+    own, *_ = application.teacher.judge(session, verdict(scope, first[0], second[-1]), "key", wait=True)
     before = suffices(session)
     assert [one["teaches"] for one in before] == [True, True]
     assert [one["events"] for one in before] == [0, 0]

@@ -54,7 +54,7 @@ def test_it_reaches_each_query_once(application: Application, curie: str) -> Non
     named = evidence(application, curie)
     said = verdict(scope, *named, retrieval_success=True)
 
-    receipts = application.teacher.judge(scope, session, said, "key", wait=True)
+    receipts = application.teacher.judge(session, said, "key", wait=True)
 
     own, part = (application.feedback.event(scope, one.event.id) for one in receipts)
     episodes = [round_.episodes[0] for round_ in session.rounds]
@@ -71,17 +71,17 @@ def test_it_reaches_each_query_once(application: Application, curie: str) -> Non
     assert {one.event.judge for one in receipts} == {"reader"}
     assert {change.target for one in receipts for change in one.changes or ()} >= {1}
 
-    again = application.teacher.judge(scope, session, said, "key", wait=True)
+    again = application.teacher.judge(session, said, "key", wait=True)
     assert [one.event.id for one in again] == [one.event.id for one in receipts]
     with pytest.raises(IdempotencyConflictError):
-        application.teacher.judge(scope, session, verdict(scope, named[0]), "key")
+        application.teacher.judge(session, verdict(scope, named[0]), "key")
     undo.assert_verified(application, curie)
 
 
 def test_sub_questions_are_recalled_like_questions(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     session = application.sessions.state(scope, ended(application, scope))
-    application.teacher.judge(scope, session, verdict(scope, *evidence(application, curie)), "key", wait=True)
+    application.teacher.judge(session, verdict(scope, *evidence(application, curie)), "key", wait=True)
     asked = Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"}))
     answer = application.ask.query(asked)
     assert answer.trace is not None
@@ -93,7 +93,7 @@ def test_session_verdict_is_revoked_completely(application: Application, curie: 
     session = application.sessions.state(scope, ended(application, scope))
     before = state.learned(application, curie)
     said = verdict(scope, *evidence(application, curie))
-    for receipt in application.teacher.judge(scope, session, said, "key", wait=True):
+    for receipt in application.teacher.judge(session, said, "key", wait=True):
         application.revoke.revoke(scope, receipt.event.id)
     assert state.learned(application, curie) == before
     undo.assert_verified(application, curie)
@@ -110,7 +110,7 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
     queries = session.queries
     assert any("Ada Brandt" in query for query in queries)
     (sentence,) = state.sentences(application, collection, "work").values()
-    receipts = application.teacher.judge(scope, session, verdict(scope, sentence), "key", wait=True)
+    receipts = application.teacher.judge(session, verdict(scope, sentence), "key", wait=True)
     texts = [
         unit.text for one in receipts for unit in application.feedback.event(scope, one.event.id).verdict.expansions
     ]
@@ -155,7 +155,7 @@ def test_one_whose_queries_are_gone_cannot_be_judged(application: Application, c
     with application.database.write() as writer:
         writer.execute("DELETE FROM episode WHERE collection_id = %(c)s", {"c": scope.collection.id})
     with pytest.raises(NotFoundError, match="no query is kept"):
-        application.teacher.judge(scope, session, verdict(scope, *evidence(application, curie)), "key")
+        application.teacher.judge(session, verdict(scope, *evidence(application, curie)), "key")
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
     assert any(name in query for query in session.queries)
     (born,) = state.sentences(alone, collection, "author").values()
     for one in ids:
-        alone.teacher.judge(scope, alone.sessions.state(scope, one), verdict(scope, born), "key", wait=True)
+        alone.teacher.judge(alone.sessions.state(scope, one), verdict(scope, born), "key", wait=True)
     # Whoever asks nearly the same is told of the sub-question, by its words.
     traced = Query(text="Where was Quelmoor Zanzifer born?", scope=scope, include=frozenset({"trace"}))
     later = alone.ask.query(traced)

@@ -158,8 +158,8 @@ class TestRanking:
             none = matched(reader, found, {"ant": 1.0}, [])
             assert both.ids.tolist() == [ids["a"], ids["c"]]
             assert both.words.said.tolist() == [[True], [False]]
-            assert both.words.score[0] > 0
-            assert both.words.score[1] == 0
+            assert both.word_scores[0] > 0
+            assert both.word_scores[1] == 0
             assert (none.ids.tolist(), none.words.weight.tolist()) == ([], [])
 
     @pytest.mark.parametrize("evolved", [False, True])

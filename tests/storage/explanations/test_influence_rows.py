@@ -25,7 +25,9 @@ def audit(application: Application, taught: TaughtCollection) -> list[dict[str, 
 
 def focus(application: Application, reader: Reader, taught: TaughtCollection, question: str, **more: Any) -> Focus:
     found = collections.load_by_id(reader, taught.id)
-    return Focus(found, application.embedder.embed([question])[0], use_memory=True, **more)
+    return Focus(
+        found, application.embedder.embed([question])[0], limits=application.limits, use_memory=True, **more
+    )
 
 
 def test_movers_are_the_strongest_of_each_sentence(
@@ -95,7 +97,10 @@ def test_unapplied_verdict_has_no_influence_rows(application: Application, curie
         assert influence_rows.causes(reader, target, [applied, revoked]).keys() == {applied}
         assert influence_rows.find_questions(reader, target, [applied, revoked]).keys() == {applied}
         (near,) = influence_rows.list_near_questions(
-            reader, Focus(collections.load_by_id(reader, target), vector_of(application)), 0.9, 5
+            reader,
+            Focus(collections.load_by_id(reader, target), vector_of(application), limits=application.limits),
+            0.9,
+            5,
         )
         assert near.events == 1
 

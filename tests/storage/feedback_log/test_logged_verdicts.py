@@ -50,7 +50,7 @@ def accepted(
         for verdict in some
     ]
     with application.database.write_once() as writer:
-        return [None if one is None else one[1].id for one in event_intake.accept(writer, new)]
+        return [None if one is None else one.id for one in event_intake.accept(writer, new)]
 
 
 def read(application: Application, collection: str, events: list[int]) -> dict[int, LoggedVerdict]:

@@ -26,7 +26,7 @@ MOST = 1000
 def focus(application: Application, curie: str) -> Focus:
     question = application.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
     with application.database.read() as reader:
-        return Focus(collections.find(reader, curie), question)
+        return Focus(collections.find(reader, curie), question, limits=application.limits)
 
 
 def vector(shown: str) -> NDArray[np.float64]:

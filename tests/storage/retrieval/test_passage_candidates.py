@@ -14,12 +14,12 @@ def test_candidates_are_the_nearest_those_that_match_best_and_those_given(
 ) -> None:
     question = application.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
     with application.database.read() as reader:
-        focus = Focus(collections.find(reader, curie), question)
-        every = passages_by_key.find_nearest_passages(reader, focus, 100, LIMITS)
+        focus = Focus(collections.find(reader, curie), question, limits=LIMITS)
+        every = passages_by_key.find_nearest_passages(reader, focus, 100)
         words = lexical_index.search(reader, focus.collection, TERMS, 100)
-        found = passage_candidates.find(reader, focus, TERMS, 1, LIMITS, [list(every)[-1]])
-        again = passage_candidates.find(reader, focus, TERMS, 1, LIMITS, [list(every)[-1]], near=list(every))
-        alone = passage_candidates.find(reader, focus, {}, 2, LIMITS)
+        found = passage_candidates.find(reader, focus, TERMS, 1, [list(every)[-1]])
+        again = passage_candidates.find(reader, focus, TERMS, 1, [list(every)[-1]], near=list(every))
+        alone = passage_candidates.find(reader, focus, {}, 2)
     assert len(every) > 3
     assert set(words) < set(every)
     assert found.ids.tolist() == sorted({next(iter(every)), next(iter(words)), list(every)[-1]})
@@ -28,7 +28,7 @@ def test_candidates_are_the_nearest_those_that_match_best_and_those_given(
         for at, passage in enumerate(one.ids.tolist()):
             assert abs(one.similarity[at] - every[passage].similarity) < 1e-6
             assert one.titles[at] == every[passage].title
-            assert one.words.score[at] == words.get(passage, 0.0)
+            assert one.word_scores[at] == words.get(passage, 0.0)
             assert one.words.said[at].any() == (passage in words)
     assert set(alone.ids.tolist()) == set(list(every)[:2])
     assert alone.words.said.shape == (2, 0)

@@ -17,7 +17,9 @@ QUESTION = "Which river flows through the city where Curie was born?"
 @pytest.fixture
 def focus(application: Application, curie: str) -> Focus:
     with application.database.read() as reader:
-        return Focus(collections.find(reader, curie), application.embedder.embed([QUESTION])[0])
+        return Focus(
+            collections.find(reader, curie), application.embedder.embed([QUESTION])[0], limits=application.limits
+        )
 
 
 def test_titles_and_best_sentences_are_compared(application: Application, curie: str, focus: Focus) -> None:

@@ -46,7 +46,9 @@ def test_searches_made_at_once_find_what_each_finds_alone(
         alone = [
             list(
                 passages_by_key.find_nearest_passages(
-                    reader, Focus(found, one.vector, metadata=one.metadata), one.depth, application.limits
+                    reader,
+                    Focus(found, one.vector, limits=application.limits, metadata=one.metadata),
+                    one.depth,
                 )
             )
             for one in asked

@@ -1,6 +1,7 @@
 """What the database computes of GAM-RAG because only it has all rows at hand, held against the core's words."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,14 @@ def focus(application: Application, collection: str, *, use_memory: bool, learne
     question, constraint = application.embedder.embed(["Who was born in Warsaw?", "1867"])
     with application.database.read() as reader:
         found = collections.find(reader, collection)
-    return Focus(found, question, constraint, use_memory, Policy(learned_only=learned_only))
+    return Focus(
+        found,
+        question,
+        constraint,
+        use_memory,
+        Policy(learned_only=learned_only),
+        limits=GraphLimits(hub_limit=100, candidate_limit=100),
+    )
 
 
 @pytest.mark.parametrize("use_memory", [True, False])
@@ -43,8 +51,8 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
     with application.database.read() as reader:
 
         def candidates(limit: int) -> Any:
-            limits = GraphLimits(hub_limit=100, candidate_limit=limit)
-            return graph_hops.find_all_sentences(reader, asked, None, [], limits).candidates
+            narrow = replace(asked, limits=GraphLimits(hub_limit=100, candidate_limit=limit))
+            return graph_hops.find_all_sentences(reader, narrow, None, []).candidates
 
         every = candidates(100)
         weights = sentence_weights(every, learned_only=learned_only)

@@ -44,7 +44,6 @@ from engram.context.errors import EmbeddingSpaceMismatchError, GoneError
 from engram.core.auth.access_keys import JUDGE, MODERATE
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.learning.feedback_service import Detail, Receipt
-from engram.services.learning.verdict_intake import Accepted
 from engram.services.learning.verdict_listing import VerdictSummary
 
 router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
@@ -76,11 +75,12 @@ async def post_feedback(
     if body.is_rating:
         return await run_in_threadpool(_rate_answer, app, sent, key, response)
     try:
-        stored = await _store_verdict(app, sent, key)
+        receipt = await _store_verdict(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
         scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal, JUDGE)
-        stored = await _store_verdict(app, replace(sent, scope=scope), key)
-    receipt = await run_in_threadpool(_apply_verdict, app, stored) if body.wait else Receipt(stored.event, None)
+        receipt = await _store_verdict(app, replace(sent, scope=scope), key)
+    if body.wait:
+        receipt = await run_in_threadpool(_apply_verdict, app, receipt)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**_format_receipt(receipt, body.collection))
@@ -201,11 +201,11 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
     return FeedbackOut(**_format_receipt(app.feedback.retry(scope, feedback_id), scope.collection.name))
 
 
-def _apply_verdict(app: App, stored: Accepted) -> Receipt:
+def _apply_verdict(app: App, receipt: Receipt) -> Receipt:
     """Return the receipt of the verdict once its effects can be read."""
-    receipt = app.feedback.apply_event(stored)
-    app.reads.note_write(stored.collection_id)
-    return receipt
+    applied = app.feedback.apply_event(receipt.event)
+    app.reads.note_write(receipt.event.collection_id)
+    return applied
 
 
 def _judge_session(
@@ -216,13 +216,13 @@ def _judge_session(
     _admit(app, scope, sent.body.judge)
     verdict = sent.body.to_verdict(scope)
     state = app.sessions.state(scope, session)
-    receipts = app.teacher.judge(scope, state, verdict, key, wait=sent.body.wait)
+    receipts = app.teacher.judge(state, verdict, key, wait=sent.body.wait)
     if sent.body.wait:
         app.reads.note_write(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
     receipt = _format_receipt(receipts[0], sent.body.collection)
-    complete_at = app.teacher.complete_at(scope, state, verdict)
+    complete_at = app.teacher.complete_at(state, verdict)
     ids = [one.event.id for one in receipts]
     return FeedbackOut(**receipt, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
 
@@ -232,7 +232,7 @@ def _rate_answer(app: App, sent: PostedBody[FeedbackIn], key: str, response: Res
     body = sent.body
     scope = app.access.scope(body.collection, sent.scope.principal, JUDGE)
     _admit(app, scope, body.judge)
-    receipt = app.ratings.rate(scope, body.to_verdict(scope), key, wait=body.wait)
+    receipt = app.ratings.rate(body.to_verdict(scope), key, wait=body.wait)
     if body.wait:
         app.reads.note_write(scope.collection.id)
     if receipt.event.status in {"applied", "revoked"}:
@@ -247,7 +247,7 @@ def _admit(app: App, scope: Scope, claimed: str | None) -> None:
 
 def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
     return ListedFeedbackOut(
-        **_format_receipt(Receipt(summary.event, None), collection),
+        **_format_receipt(Receipt(summary.event), collection),
         question=summary.question,
         rating=summary.rating,
         reason=summary.reason,
@@ -261,13 +261,14 @@ def _detail(detail: Detail, collection: str) -> FeedbackDetail:
     return FeedbackDetail(**_format_receipt(detail, collection), verdict=asdict(detail.verdict))
 
 
-async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:
+async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Receipt:
     if sent.scope.principal is not LOCAL:
         await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)
     if verdict.expansions:
         await run_in_threadpool(app.intake.check_expansions, verdict)
-    return await asyncio.wrap_future(app.intake.submit(verdict, key, announced=not sent.body.wait))
+    stored = app.intake.submit(verdict, key, announced=not sent.body.wait)
+    return Receipt(await asyncio.wrap_future(stored))
 
 
 def _format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:

@@ -23,7 +23,7 @@ from engram.api.schemas import (
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import find_meaning
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import IncomingRating, Verdict
+from engram.services.learning.incoming_verdict import Verdict
 
 NO_QUERY = UUID(int=0)
 REASON_CHARACTERS = 1_000
@@ -234,9 +234,9 @@ class FeedbackIn(Model):
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
             judge=self.judge,
             confidence=self.confidence,
-            rating=IncomingRating(self.rating or "withdrawn", [to_citation(one) for one in self.cited], self.reason)
-            if self.is_rating
-            else None,
+            rating=(self.rating or "withdrawn") if self.is_rating else None,
+            cited=[to_citation(one) for one in self.cited],
+            reason=self.reason,
         )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from engram.core.filter.judge_standing import FULL, JudgeStanding
+from engram.core.filter.judge_standing import FULL, NEWCOMERS, JudgeStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,18 @@ class FilterConstants:
         if standing.weight == FULL:
             return self
         return replace(self, standing=standing.weight, share=min(self.share, self.newcomers), comparisons=0)
+
+    def reduce_for_rewording(self) -> Self:
+        """Return the constants of a verdict that contradicts others on nearly the same question."""
+        return replace(self, share=min(self.share, self.contested), comparisons=0)
+
+    def observation_noise(self, target: int, confidence: float) -> float:
+        """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
+        return (self.positive if target else self.negative) / (confidence * self.standing)
+
+    def name_for_caps(self, judge: str) -> str:
+        """Return the judge's name as caps know it: all new judges count as one."""
+        return NEWCOMERS if self.is_new else judge
 
     @property
     def is_new(self) -> bool:

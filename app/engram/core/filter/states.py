@@ -1,4 +1,4 @@
-"""States that verdicts move, the observations that move them, and the audit of each move.
+"""States that verdicts move, the events that move them, and the audit of each move.
 
 States are the memories of a sentence (GAM-RAG, Eq. 2), a vector each, and how surely a sentence supports a
 question, a number. One engine (``observations``) moves them, for workers, replays and explanations.
@@ -91,16 +91,6 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceObservation:
-    """Observation of a sentence by an event: y of GAM-RAG, Eq. 10, and its noise R > 0 of Eq. 11."""
-
-    event: Event
-    sentence_id: int
-    target: int
-    observation_noise: float
-
-
-@dataclass(frozen=True, slots=True)
 class Audit:
     """Effect of one event on one state, with its noises R and Q of GAM-RAG, Eqs. 11 and 13."""
 
@@ -114,30 +104,6 @@ class Audit:
     perplexity_before: float
     perplexity_after: float
     process_noise: float
-
-    @classmethod
-    def from_observation(
-        cls,
-        observation: SentenceObservation,
-        channel: str,
-        gain: float = 0.0,
-        residual: float = 0.0,
-        perplexity_before: float = 1.0,
-        perplexity_after: float = 1.0,
-    ) -> "Audit":
-        """Make the audit of an observation. By default its effect is left for a replay to compute."""
-        return cls(
-            observation.event.id,
-            observation.sentence_id,
-            channel,
-            observation.target,
-            observation.observation_noise,
-            gain,
-            residual,
-            perplexity_before,
-            perplexity_after,
-            observation.event.process_noise,
-        )
 
     @property
     def capped(self) -> bool:
@@ -224,14 +190,3 @@ def question_hash(question: str) -> bytes:
     """Equal questions share their supports; white space, case and marks at the ends make no other question."""
     words = " ".join(question.casefold().split())
     return hashlib.sha256((words.strip(MARKS) or words).encode()).digest()
-
-
-def compute_seen_noise(observation_noise: float, examined: float) -> float:
-    """R of what a judge says of a sentence that it looked at with this probability only, in (0, 1].
-
-    Raises:
-        ValueError: the probability is out of its range.
-    """
-    if not 0.0 < examined <= 1.0:
-        raise ValueError("an examination probability must lie in (0, 1]")
-    return observation_noise / examined

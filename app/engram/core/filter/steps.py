@@ -26,16 +26,27 @@ class EventStatement:
         targets: sentence -> y; those without a task memory are gone, and are left alone.
         directions: channel -> what its memories move along, (d,); a channel without one is left alone.
         noise: R of what it rejects, and of what it supports.
-        examined: sentence -> with what probability something is said of it, in (0, 1]; of others for certain. R is
-            divided by it: silence about what perhaps nobody saw says so much less, and so does the support of a
-            passage of whose sentences another one may have helped.
+        probabilities: sentence -> with what probability something is said of it, in (0, 1]; of others for
+            certain. R is divided by it: silence about what perhaps nobody saw says so much less, and so does the
+            support of a passage of whose sentences another one may have helped.
     """
 
     event: Event
     targets: Mapping[int, int]
     directions: Mapping[str, Vector]
     noise: tuple[float, float]
-    examined: Mapping[int, float] = field(default_factory=dict)
+    probabilities: Mapping[int, float] = field(default_factory=dict)
+
+    def observation_noise(self, sentence: int) -> float:
+        """R of what is said of a sentence, above 0.
+
+        Raises:
+            ValueError: its probability is out of its range.
+        """
+        probability = self.probabilities.get(sentence, 1.0)
+        if not 0.0 < probability <= 1.0:
+            raise ValueError("an examination probability must lie in (0, 1]")
+        return self.noise[self.targets[sentence]] / probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +139,11 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
     at_event = np.repeat(np.arange(len(statements)), [len(own) for own in named])
     sentences = [sentence for own in named for sentence in own]
     targets = [statement.targets[sentence] for statement, own in pairs for sentence in own]
-    examined = np.ones(len(sentences))
-    if any(statement.examined for statement in statements):
-        probabilities = (statement.examined.get(sentence, 1.0) for statement, own in pairs for sentence in own)
-        examined = np.fromiter(probabilities, np.float64, len(sentences))
-    if np.any(~((examined > 0.0) & (examined <= 1.0))):
+    probabilities = np.ones(len(sentences))
+    if any(statement.probabilities for statement in statements):
+        named_probabilities = (statement.probabilities.get(one, 1.0) for statement, own in pairs for one in own)
+        probabilities = np.fromiter(named_probabilities, np.float64, len(sentences))
+    if np.any(~((probabilities > 0.0) & (probabilities <= 1.0))):
         raise ValueError("an examination probability must lie in (0, 1]")
     noise = np.array([statement.noise for statement in statements]).reshape(-1, 2)[at_event, _ids(targets)]
 
@@ -149,7 +160,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
         sentence_ids=_ids(sentences),
         channels=np.full(len(sentences), AUDITED.index(RECALL)),
         targets=_ids(targets),
-        noise=noise / examined,
+        noise=noise / probabilities,
         opposed=add_judgements(spoken_statements, states, judges, targets),
     )
     contested = {events[at].id for at in at_event[recalled.opposed].tolist()}

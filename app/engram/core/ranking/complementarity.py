@@ -83,12 +83,12 @@ class NamedEntities:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedWords:
-    """Incidence of the question's t words in members and candidates.
+class QuestionWords:
+    """Words of the question in each of n passages.
 
     Attributes:
-        weight: of each, above 0, (t,).
-        said: whether a candidate has it, (n, t).
+        weight: of each of the t words in the question, idf included, above 0, (t,).
+        said: whether a passage has it, (n, t).
     """
 
     weight: Floats
@@ -146,20 +146,16 @@ def members(passages: NDArray[np.int64], scores: Floats) -> Places:
     return np.lexsort((passages, -scores))[:POOL]
 
 
-def pool(
-    places: Places, named: NamedEntities, shared_words: SharedWords, pointed: GapSimilarities
-) -> CandidatePool:
+def pool(places: Places, named: NamedEntities, words: QuestionWords, pointed: GapSimilarities) -> CandidatePool:
     """Compute what every candidate adds to each member."""
-    links = np.stack([_links(at, place, named, shared_words, pointed) for at, place in enumerate(places.tolist())])
+    links = np.stack([_links(at, place, named, words, pointed) for at, place in enumerate(places.tolist())])
     links[np.arange(len(places)), places] = 0.0
     return CandidatePool(places, links)
 
 
-def _links(
-    at: int, place: int, named: NamedEntities, shared_words: SharedWords, pointed: GapSimilarities
-) -> Floats:
+def _links(at: int, place: int, named: NamedEntities, words: QuestionWords, pointed: GapSimilarities) -> Floats:
     """Return the link features of one member, (n, len(LINKS))."""
-    own, title, words = named.named[place], named.titled[place], shared_words.said[place]
+    own, title, own_words = named.named[place], named.titled[place], words.said[place]
     # Of all entities a passage names few, and only those can be shared with it.
     named_entities = np.flatnonzero(own)
     both = np.where(named.named[:, named_entities], named.rarity[named_entities], 0.0)
@@ -171,7 +167,7 @@ def _links(
             both.max(axis=1, initial=0.0),
             both[:, ~named.asked[named_entities]].max(axis=1, initial=0.0),
             _share(named.named & ~own & named.asked, np.where(named.asked, named.rarity, 0.0)),
-            _share(shared_words.said & ~words, shared_words.weight),
+            _share(words.said & ~own_words, words.weight),
             (pointed.keys - along * across) / np.sqrt(max(1.0 - along * along, 1e-6)),
             (pointed.keys + across) / np.sqrt(max(2.0 + 2.0 * along, 1e-6)),
         ]

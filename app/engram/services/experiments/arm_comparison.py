@@ -84,11 +84,10 @@ class ComparisonService:
             InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrievalService``.
         """
         both = [self._find(self._retrieve.plan(query)) for query in (a, b)]
-        places = [
-            {passage: rank for rank, (passage, _) in enumerate(result.ranking.ordered, start=1)} for result in both
-        ]
-        scores = [dict(result.ranking.ordered) for result in both]
-        stored = {passage: held for result in both for passage, held in result.passages.items()}
+        rankings = [retrieved.ranking.ordered for retrieved in both]
+        places = [{passage: rank for rank, (passage, _) in enumerate(ordered, start=1)} for ordered in rankings]
+        scores = [dict(ordered) for ordered in rankings]
+        stored = {passage: held for retrieved in both for passage, held in retrieved.passages.items()}
         ranks = {passage: [place[passage] for place in places if passage in place] for passage in stored}
         first = {passage: min(held) for passage, held in ranks.items() if held}  # a duplicate has no rank
         return ArmComparison(
@@ -118,9 +117,9 @@ class ComparisonService:
 def _side(retrieved: RetrievalResult) -> Side:
     plan, walk = retrieved.plan, retrieved.walk
     return Side(
-        memory=plan.served.memory,
+        memory=plan.query.memory,
         profile=plan.profile.name,
-        strategy=plan.served.strategy,
+        strategy=plan.query.strategy,
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         read=_read(retrieved) if plan.focus.use_memory else MemoryPart(),

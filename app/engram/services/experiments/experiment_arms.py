@@ -18,8 +18,8 @@ from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.services.auth.scope import Scope
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Memory, Query, Strategy
-from engram.services.retrieval.query_plan import ExplorationSettings, ServingMode, as_asked
+from engram.services.retrieval.query import ExplorationSettings, Memory, Query, Strategy
+from engram.services.retrieval.query_plan import create_query_id
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
@@ -42,20 +42,6 @@ class ExperimentArm:
     strategy: Strategy
 
 
-@dataclass(frozen=True, slots=True)
-class Exploration:
-    """A setting: ``share`` of the queries give up to ``slots`` positions to chance.
-
-    Attributes:
-        seed: if there is one, draws follow from it, the collection, the unit (without one the query's id) and the
-            question, so that they can be made again; if there is none, from the query's id alone.
-    """
-
-    share: float
-    slots: int
-    seed: int | None
-
-
 class ServingService:
     """Serves queries by their collection's settings, and changes those."""
 
@@ -69,7 +55,7 @@ class ServingService:
         Raises:
             NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``QueryService.query``.
         """
-        return self._ask.query(query, choose_serving_mode(query))
+        return self._ask.query(apply_settings(query))
 
     def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
         """Change what the patch names of a collection's settings, by the rules of JSON Merge Patch (RFC 7396):
@@ -106,29 +92,22 @@ class ServingService:
         return changed
 
 
-def choose_serving_mode(query: Query, query_id: UUID | None = None) -> ServingMode:
-    """Return the query's serving mode by the settings of its collection.
+def apply_settings(query: Query) -> Query:
+    """Return the query as the settings of its collection have it.
 
     In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
     its name says. A query that says an arm itself belongs to none.
-
-    Args:
-        query_id: by default a new one.
     """
-    plain_query = as_asked(query)
-    if query_id is not None:
-        plain_query = replace(plain_query, query_id=query_id)
+    query_id = query.id or create_query_id()
+    query = replace(query, id=query_id, exploring=choose_exploration(query, query_id))
     collection = query.scope.collection
-    shadow = collection.serving == "shadow"
-    unit = str(plain_query.query_id) if query.unit is None else query.unit
-    arm = None if shadow or query.caller_chose_arm else arm_of(query, collection, unit)
-    if arm is not None:
-        plain_query = replace(
-            plain_query, memory=arm.memory, profile=PROFILES[arm.profile], strategy=arm.strategy, arm=arm.name
-        )
-    if shadow:
-        plain_query = replace(plain_query, memory="off", shadow=True)
-    return replace(plain_query, exploring=choose_exploration(query, collection, plain_query.query_id))
+    if collection.serving == "shadow":
+        return replace(query, memory="off", shadow=True)
+    unit = str(query_id) if query.unit is None else query.unit
+    arm = None if query.caller_chose_arm else arm_of(query, collection, unit)
+    if arm is None:
+        return query
+    return replace(query, memory=arm.memory, profile=arm.profile, strategy=arm.strategy, arm=arm.name)
 
 
 def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | None:
@@ -154,17 +133,22 @@ def load_arms(collection: Collection) -> list[ExperimentArm]:
     return [] if collection.experiment is None else [ExperimentArm(**arm) for arm in collection.experiment["arms"]]
 
 
-def choose_exploration(query: Query, collection: Collection, query_id: UUID) -> ExplorationSettings | None:
-    """Whether and how the query explores."""
-    if collection.exploration is None:
+def choose_exploration(query: Query, query_id: UUID) -> ExplorationSettings | None:
+    """Whether and how the query explores: a share of the queries give some positions to chance.
+
+    If the setting has a seed, draws follow from it, the collection, the unit (without one the query's id) and the
+    question, so that they can be made again. Otherwise they follow from the query's id alone.
+    """
+    collection = query.scope.collection
+    setting = collection.exploration
+    if setting is None:
         return None
-    setting = Exploration(**collection.exploration)
-    if setting.seed is None:
+    if setting["seed"] is None:
         entropy = core.entropy(str(query_id))
     else:
         unit = str(query_id) if query.unit is None else query.unit
-        entropy = core.entropy(setting.seed, collection.id, unit, query.text)
-    return ExplorationSettings(setting.slots, entropy) if core.explores(setting.share, entropy) else None
+        entropy = core.entropy(setting["seed"], collection.id, unit, query.text)
+    return ExplorationSettings(setting["slots"], entropy) if core.explores(setting["share"], entropy) else None
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

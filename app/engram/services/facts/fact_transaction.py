@@ -93,7 +93,7 @@ class Author:
         """
         name, trusted = judge
         own = judges.find(reader, scope.collection.id, [name]).get(name)
-        counts = constants if own is None else replace(constants, **own.list_own_settings())
+        counts = constants if own is None else own.adapt(constants)
         if not trusted and not (own is not None and own.trusted):
             counts = counts.adapt_to_standing(
                 fact_standings.load_standing(reader, scope.collection.id, name, datetime.now(UTC).date())

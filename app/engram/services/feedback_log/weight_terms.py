@@ -2,31 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.planning import round_sufficiency
 from engram.core.ranking import ranking_weights, sufficiency
 from engram.core.ranking.ranking_weights import CandidateComparison, Prior, PriorIdentity, WeightObservation
-from engram.core.ranking.reranking import RerankedFeatures
-
-
-class JudgedVerdict(Protocol):
-    """A verdict and what it goes by, as the log has them."""
-
-    @property
-    def verdict(self) -> LoggedVerdict: ...
-    @property
-    def ranked(self) -> list[int] | None: ...
-    @property
-    def features(self) -> NDArray[np.float32] | None: ...
-    @property
-    def answer_features(self) -> NDArray[np.float32] | None: ...
-    @property
-    def reranked(self) -> RerankedFeatures | None: ...
+from engram.storage.feedback_log.judged_queries import JudgedVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +30,14 @@ class JudgedStatement:
     noise: float
 
     @classmethod
-    def from_verdict(
-        cls, judged: JudgedVerdict, targets: Mapping[int, int], holders: Mapping[int, int], noise: float
-    ) -> "JudgedStatement":
+    def from_verdict(cls, judged: JudgedVerdict, holders: Mapping[int, int], noise: float) -> "JudgedStatement":
         """Make the statement of a judged verdict.
 
         Args:
-            targets: sentence -> y, see ``LoggedVerdict.targets``.
             holders: sentence -> its passage, of those that there are.
         """
-        within = {sentence: holders[sentence] for sentence in targets if sentence in holders}
-        named = [(passage, targets[sentence]) for sentence, passage in within.items()]
+        within = {sentence: holders[sentence] for sentence in judged.targets if sentence in holders}
+        named = [(passage, judged.targets[sentence]) for sentence, passage in within.items()]
         return cls(judged, within, named, holders.keys() >= set(judged.verdict.supports), noise)
 
 

@@ -10,7 +10,7 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.states import Audit
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.learning.verdict_intake import Accepted, Intake
+from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearningService
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -33,7 +33,7 @@ class Receipt:
     """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
 
     event: StoredVerdictEvent
-    changes: list[Audit] | None
+    changes: list[Audit] | None = None
     keys: KeyEffect | None = None
 
 
@@ -62,12 +62,12 @@ class FeedbackService:
             NotFoundError, GoneError, InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as
                 ``Intake.accept``.
         """
-        accepted = self._intake.accept(verdict, key, announced=not wait)
-        return self.apply_event(accepted) if wait else Receipt(accepted.event, None)
+        event = self._intake.accept(verdict, key, announced=not wait)
+        return self.apply_event(event) if wait else Receipt(event)
 
-    def apply_event(self, accepted: Accepted) -> Receipt:
+    def apply_event(self, event: StoredVerdictEvent) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""
-        collection_id, event = accepted.collection_id, accepted.event
+        collection_id = event.collection_id
         deadline = time.monotonic() + WAIT_SECONDS
         while event.status == "pending" and time.monotonic() < deadline:
             if not self._learn.apply(collection_id, [event.id]):
@@ -75,7 +75,7 @@ class FeedbackService:
             with self._database.read() as reader:
                 event = feedback_events.find(reader, collection_id, event.id) or event
         with self._database.read() as reader:
-            return _receipt(reader, collection_id, event)
+            return _receipt(reader, event)
 
     def event(self, scope: Scope, event_id: int) -> Detail:
         """An event, its verdict and what it changed so far.
@@ -88,7 +88,7 @@ class FeedbackService:
             event = feedback_events.find(reader, target.id, event_id)
             if event is None or not scope.sees(event.principal):
                 raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
-            receipt = _receipt(reader, target.id, event)
+            receipt = _receipt(reader, event)
             verdict = logged_verdicts.read(reader, target.id, [event_id])[event_id]
         return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
 
@@ -107,7 +107,7 @@ class FeedbackService:
             raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
         if not retried:
             raise ConflictError(f"Feedback {event_id} is {event.status}; only what is parked can be retried.")
-        return Receipt(event, None)
+        return Receipt(event)
 
     def retry_all(self, scope: Scope, judge: str | None = None) -> int:
         """Let all parked events wait again, or all of one judge; how many there were.
@@ -128,7 +128,7 @@ class FeedbackService:
         return events
 
 
-def _receipt(reader: Reader, collection_id: int, event: StoredVerdictEvent) -> Receipt:
+def _receipt(reader: Reader, event: StoredVerdictEvent) -> Receipt:
     """The event with everything it changed so far."""
-    changes = audit_rows.read(reader, collection_id, [event.id])[event.id]
-    return Receipt(event, changes, key_history.effect(reader, collection_id, event.id, CREDITS))
+    changes = audit_rows.read(reader, event.collection_id, [event.id])[event.id]
+    return Receipt(event, changes, key_history.effect(reader, event.collection_id, event.id, CREDITS))

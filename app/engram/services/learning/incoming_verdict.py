@@ -7,7 +7,7 @@ from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import LIKELY, Expansion, JudgedRound, LikelySupport, LoggedVerdict
-from engram.core.filter.ratings import FIRST, Rating
+from engram.core.filter.ratings import FIRST, Rating, RatingMeaning, find_meaning
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
 from engram.storage.database import Reader
@@ -30,30 +30,6 @@ class NamedSentence:
     examined: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingRating:
-    """A thumb under an answer as it comes in, see ``core.filter.ratings``.
-
-    Attributes:
-        cited: sentences that the answer used; one without sentence id and text stands for its whole passage.
-        reason: one of ``REASONS``, or free text.
-    """
-
-    rating: Rating
-    cited: Sequence[NamedSentence] = ()
-    reason: str | None = None
-
-    @property
-    def passages(self) -> list[str]:
-        """External ids of the passages that are cited as a whole."""
-        return [one.passage_id for one in self.cited if one.passage_id is not None and one.text is None]
-
-    @property
-    def sentences(self) -> list[NamedSentence]:
-        """The cited sentences."""
-        return [one for one in self.cited if one.sentence_id is not None or one.text is not None]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """Verdict of a judge on one episode.
@@ -72,7 +48,10 @@ class Verdict:
         judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
         rounds: of the session that is judged, as the log is to have them.
-        rating: thumb that stands for all of the above but ``judge`` and ``confidence``.
+        rating: thumb under the answer, see ``core.filter.ratings``; stands for all of the above but ``judge`` and
+            ``confidence``.
+        cited: sentences that a rated answer used; one without sentence id and text stands for its whole passage.
+        reason: of a rating; one of ``REASONS``, or free text.
     """
 
     query_id: UUID
@@ -89,7 +68,9 @@ class Verdict:
     judge: str | None = None
     confidence: float = 1.0
     rounds: Sequence[JudgedRound] = ()
-    rating: IncomingRating | None = None
+    rating: Rating | None = None
+    cited: Sequence[NamedSentence] = ()
+    reason: str | None = None
 
     @property
     def vouches(self) -> bool:
@@ -99,17 +80,26 @@ class Verdict:
     @property
     def named(self) -> list[NamedSentence]:
         """All sentences it names, for and against."""
-        cited = [] if self.rating is None else self.rating.sentences
-        return [*self.supporting, *self.rejected, *self.missed, *cited]
+        return [*self.supporting, *self.rejected, *self.missed, *self.cited_sentences]
 
     @property
     def named_passages(self) -> list[str]:
         """External ids of all passages it names as a whole."""
-        return [*self.supporting_passages, *([] if self.rating is None else self.rating.passages)]
+        return [*self.supporting_passages, *self.cited_passages]
+
+    @property
+    def cited_sentences(self) -> list[NamedSentence]:
+        """The cited sentences."""
+        return [one for one in self.cited if one.sentence_id is not None or one.text is not None]
+
+    @property
+    def cited_passages(self) -> list[str]:
+        """External ids of the passages that are cited as a whole."""
+        return [one.passage_id for one in self.cited if one.passage_id is not None and one.text is None]
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedNames:
+class _ResolvedNames:
     """Sentences and passages that a verdict's names resolve to.
 
     Attributes:
@@ -132,19 +122,38 @@ class ResolvedNames:
     first: Sequence[int] = ()
 
 
-def resolve_ids(verdict: Verdict) -> ResolvedNames | None:
-    """Resolve names on trust; None where more than sentence ids is named, or one id is both for and against."""
+def resolve_verdict(reader: Reader, verdict: Verdict) -> LoggedVerdict:
+    """The verdict as the log keeps it.
+
+    What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
+    shown, and would else count as rejected.
+
+    Raises:
+        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected; or a
+            rating and its reason have no meaning together.
+    """
+    names = _look_up(reader, verdict)
+    if verdict.rating is not None:
+        return _resolve_rating(verdict, verdict.rating, names)
+    return _resolve_names(verdict, names)
+
+
+def resolve_ids(verdict: Verdict) -> LoggedVerdict | None:
+    """The verdict as the log keeps it if its sentences exist.
+
+    None where more than sentence ids is named, or one id is both for and against.
+    """
     supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
     rejects = {name.sentence_id for name in verdict.rejected}
     named = supports | rejects
     if verdict.rating is not None or verdict.supporting_passages or None in named or supports & rejects:
         return None
-    return ResolvedNames({sentence for sentence in named if sentence is not None}, {}, {})
+    return _resolve_names(verdict, _ResolvedNames({sentence for sentence in named if sentence is not None}, {}, {}))
 
 
-def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNames:
+def _look_up(reader: Reader, verdict: Verdict) -> _ResolvedNames:
     """Resolve the verdict's names to existing rows."""
-    named = verdict.named
+    collection_id, named = verdict.scope.collection.id, verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
     versions = passages.versions(reader, collection_id, external)
@@ -173,27 +182,24 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
         answered = episodes.load_answered(reader, collection_id, [verdict.query_id])
         first = [passage for answer in answered.values() for passage in answer.shown[:FIRST]]
     nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
-    return ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
+    return _ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
 
 
-def resolve_verdict(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
-    """The verdict as the log keeps it.
-
-    What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
-    shown, and would else count as rejected.
+def _resolve_names(verdict: Verdict, names: _ResolvedNames) -> LoggedVerdict:
+    """The verdict by its resolved names.
 
     Raises:
         InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
     """
-    helpful = passage_ids(verdict.supporting_passages, names)
-    missed = sentence_ids(verdict.missed, names)
-    supports = sorted({*sentence_ids(verdict.supporting, names), *missed})
+    helpful = _passage_ids(verdict.supporting_passages, names)
+    missed = _sentence_ids(verdict.missed, names)
+    supports = sorted({*_sentence_ids(verdict.supporting, names), *missed})
     rejects = _collect_examined(verdict.rejected, names)
     both = sorted(set(supports) & rejects.keys())
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
     spared = {*helpful, *(names.twins[one][0] for one in supports if one in names.twins)}
-    supports = find_shown_sentences(supports, names)
+    supports = _find_shown_sentences(supports, names)
     rejects = _collect_rejected(rejects, supports, names)
     missed = [one for one in missed if one in supports]
     return LoggedVerdict(
@@ -206,7 +212,7 @@ def resolve_verdict(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
         generation_score=verdict.generation_score,
         passages=tuple(helpful),
         spared=tuple(sorted(sentence for passage in spared for sentence, _ in names.texts.get(passage, ()))),
-        likely=choose_likely_supports(helpful, names, supports, rejects),
+        likely=_choose_likely_supports(helpful, names, supports, rejects),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
@@ -214,7 +220,58 @@ def resolve_verdict(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     )
 
 
-def passage_ids(named: Sequence[str], names: ResolvedNames) -> list[int]:
+def _resolve_rating(verdict: Verdict, rating: Rating, names: _ResolvedNames) -> LoggedVerdict:
+    """The rating as a verdict of the log. Whatever it does not name stays unknown.
+
+    Raises:
+        InvalidRequestError: a cited sentence or passage does not exist, or rating and reason have no meaning
+            together.
+    """
+    try:
+        meaning = find_meaning(rating, verdict.reason, has_citations=bool(verdict.cited))
+    except ValueError as error:
+        raise InvalidRequestError(f"{error}.") from error
+    cited_passages = _passage_ids(verdict.cited_passages, names)
+    sentences = _find_shown_sentences(_sentence_ids(verdict.cited_sentences, names), names)
+    supports = sentences if meaning.target == 1 else []
+    helpful = cited_passages if meaning.target == 1 else []
+    likely = _choose_likely_supports(helpful, names, supports, ())
+    rejects: dict[int, float] = {}
+    if meaning.target == 1 and not verdict.cited:
+        likely = tuple(
+            LikelySupport(one, probability) for one, probability in _choose_first_sentences(meaning, names).items()
+        )
+    elif meaning.target == 0 and not verdict.cited:
+        rejects = _choose_first_sentences(meaning, names)
+    elif meaning.target == 0:
+        cited = [sentence for passage in cited_passages for sentence, _ in names.texts.get(passage, ())]
+        rejects = dict.fromkeys(sorted({*sentences, *cited}), meaning.cited)
+    return LoggedVerdict(
+        supports=tuple(supports),
+        rejects=tuple(rejects),
+        partial=True,
+        retrieval_success=meaning.retrieval_success,
+        generation_success=meaning.generation_success,
+        passages=tuple(helpful),
+        likely=likely,
+        confidence=verdict.confidence,
+        examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
+        rating=rating,
+        reason=verdict.reason,
+    )
+
+
+def _choose_first_sentences(meaning: RatingMeaning, names: _ResolvedNames) -> dict[int, float]:
+    """Sentence that stands for a first passage -> probability that the rating speaks of it, in id order."""
+    chosen: dict[int, float] = {}
+    for rank, passage in enumerate(names.first, start=1):
+        nearest, probability = names.nearest.get(passage, ()), meaning.compute_examination(rank)
+        if nearest and probability > 0:
+            chosen[nearest[0]] = probability
+    return dict(sorted(chosen.items()))
+
+
+def _passage_ids(named: Sequence[str], names: _ResolvedNames) -> list[int]:
     """Return the ids of the named passages as they were shown, in order.
 
     Raises:
@@ -227,19 +284,19 @@ def passage_ids(named: Sequence[str], names: ResolvedNames) -> list[int]:
     return sorted({names.standing.get(passage, passage) for passage in ids})
 
 
-def find_shown_sentences(sentences: Sequence[int], names: ResolvedNames) -> list[int]:
+def _find_shown_sentences(sentences: Sequence[int], names: _ResolvedNames) -> list[int]:
     """Return the sentences as the shown passages have them, in id order."""
     return sorted({same for one in sentences for same in _find_in_shown_passage(one, names)})
 
 
-def _find_in_shown_passage(sentence: int, names: ResolvedNames) -> Sequence[int]:
+def _find_in_shown_passage(sentence: int, names: _ResolvedNames) -> Sequence[int]:
     """Return the same sentence in the shown passage; itself where that passage does not have it."""
     _, same = names.twins.get(sentence, (0, ()))
     return same or (sentence,)
 
 
 def _collect_rejected(
-    rejects: Mapping[int, float], supports: Sequence[int], names: ResolvedNames
+    rejects: Mapping[int, float], supports: Sequence[int], names: _ResolvedNames
 ) -> dict[int, float]:
     """The rejected sentences as the passages that were shown have them, without those that are supported there."""
     shown: dict[int, float] = {}
@@ -250,8 +307,8 @@ def _collect_rejected(
     return dict(sorted(shown.items()))
 
 
-def choose_likely_supports(
-    helpful: Sequence[int], names: ResolvedNames, supports: Collection[int], rejects: Collection[int]
+def _choose_likely_supports(
+    helpful: Sequence[int], names: _ResolvedNames, supports: Collection[int], rejects: Collection[int]
 ) -> tuple[LikelySupport, ...]:
     """Return for each helpful passage without a supported sentence the nearest sentence that is not rejected."""
     chosen = []
@@ -263,31 +320,31 @@ def choose_likely_supports(
     return tuple(LikelySupport(sentence, LIKELY) for sentence in sorted(chosen))
 
 
-def sentence_ids(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> list[int]:
+def _sentence_ids(named: Sequence[NamedSentence], names: _ResolvedNames) -> list[int]:
     """The named sentences, in order.
 
     Raises:
         InvalidRequestError: one of them does not exist.
     """
-    return list(_collect_examined(names, resolved_names))
+    return list(_collect_examined(named, names))
 
 
-def _collect_examined(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> dict[int, float]:
+def _collect_examined(named: Sequence[NamedSentence], names: _ResolvedNames) -> dict[int, float]:
     """The named sentences in order, each with what probability it was looked at: the largest that is said."""
     ids: dict[int, float] = {}
-    for name in names:
-        if name.sentence_id is not None:
-            if name.sentence_id not in resolved_names.sentences:
-                raise InvalidRequestError(f"There is no sentence {name.sentence_id} in this collection.")
-            ids[name.sentence_id] = max(name.examined, ids.get(name.sentence_id, 0.0))
+    for one in named:
+        if one.sentence_id is not None:
+            if one.sentence_id not in names.sentences:
+                raise InvalidRequestError(f"There is no sentence {one.sentence_id} in this collection.")
+            ids[one.sentence_id] = max(one.examined, ids.get(one.sentence_id, 0.0))
             continue
-        passage = resolved_names.passages.get(name.passage_id or "")
+        passage = names.passages.get(one.passage_id or "")
         if passage is None:
-            raise InvalidRequestError(f"There is no passage {name.passage_id!r} in this collection.")
-        matching = _find_matching(name.text or "", resolved_names.texts.get(passage, ()))
+            raise InvalidRequestError(f"There is no passage {one.passage_id!r} in this collection.")
+        matching = _find_matching(one.text or "", names.texts.get(passage, ()))
         if not matching:
-            raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
-        ids |= {sentence: max(name.examined, ids.get(sentence, 0.0)) for sentence in matching}
+            raise InvalidRequestError(f"Passage {one.passage_id!r} has no sentence {one.text!r}.")
+        ids |= {sentence: max(one.examined, ids.get(sentence, 0.0)) for sentence in matching}
     return dict(sorted(ids.items()))
 
 

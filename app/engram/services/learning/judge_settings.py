@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import structlog
 
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judge_standing import JudgeStanding
 from engram.services.auth.scope import Scope
-from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import judge_standings
@@ -27,23 +27,23 @@ class JudgeView:
     """
 
     known: KnownJudge
-    constants: FeedbackPolicy
+    constants: FilterConstants
     standing: JudgeStanding
 
 
 class JudgesService:
     """Reads and sets what is particular to a judge."""
 
-    def __init__(self, database: Database, noise: FeedbackPolicy) -> None:
+    def __init__(self, database: Database, constants: FilterConstants) -> None:
         self._database = database
-        self._noise = noise
+        self._constants = constants
 
     def page(self, scope: Scope, after: str, limit: int) -> list[JudgeView]:
         """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
         with self._database.read() as reader:
             page_judges = judges.page(reader, scope.collection.id, after, limit)
             agreed = _standings(reader, scope.collection.id, page_judges)
-        return [JudgeView(one, self._noise.adapt_to_judge(one.settings), agreed[one.name]) for one in page_judges]
+        return [JudgeView(one, one.settings.adapt(self._constants), agreed[one.name]) for one in page_judges]
 
     def set(
         self,
@@ -60,7 +60,7 @@ class JudgesService:
         """Set this for a judge in place of what was set; what was applied before stays as it was applied.
 
         Args:
-            positive, negative, share, contested, comparisons: see ``FeedbackPolicy``; None: as for every judge.
+            positive, negative, share, contested, comparisons: see ``FilterConstants``; None: as for every judge.
             trusted: whether it counts in full, whoever brings its verdicts.
 
         Raises:
@@ -78,7 +78,7 @@ class JudgesService:
             stored_judge = judges.load_judge(writer, target.id, judge)
             agreed = _standings(writer, target.id, [stored_judge])
         log.info("judge set", collection=target.name, judge=judge, **settings.overrides())
-        return JudgeView(stored_judge, self._noise.adapt_to_judge(stored_judge.settings), agreed[judge])
+        return JudgeView(stored_judge, stored_judge.settings.adapt(self._constants), agreed[judge])
 
 
 def _standings(reader: Reader, collection_id: int, known_judges: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:

@@ -6,132 +6,98 @@ from dataclasses import dataclass
 import numpy as np
 
 from engram.core.filter import states
-from engram.core.filter.judge_standing import NEWCOMERS
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import TASK, TIME, AuditRows, Event, Vector
-from engram.core.filter.steps import EventStatement, LearningRule
-from engram.services.learning.feedback_policy import FeedbackPolicy
+from engram.core.filter.states import TASK, TIME, Event, Vector
+from engram.core.filter.steps import EventStatement, LearningRule, MovedStates
 from engram.storage.database import Writer
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning import question_supports, sentence_memories
 
-Targets = Mapping[int, Mapping[int, int]]
-"""Event -> sentence -> y, see ``LoggedVerdict.targets``."""
-
 
 @dataclass(frozen=True, slots=True)
-class Locked:
-    """The states that a batch moves, as they were when it locked them.
+class Batch:
+    """Events, and the states that they speak of, as they were when the batch locked them.
 
     Attributes:
-        questions: event -> the question that it teaches.
-        known: memories of the sentences that are there.
+        events: in the order of application.
+        constants: event -> constants by which it is applied.
+        questions: event -> the question that it teaches, in the order of the events.
+        memories: of the judged sentences that are there.
         supports: what the questions know of these.
     """
 
+    events: Sequence[PendingEvent]
+    constants: Mapping[int, FilterConstants]
     questions: Mapping[int, int]
-    known: MemoryRows
+    memories: MemoryRows
     supports: SupportRows
 
-
-class Batch:
-    """One batch.
-
-    Locks are taken in the same order by everyone, questions by hash and then sentences by id, so two batches
-    that share state wait for each other instead of deadlocking.
-    """
-
-    def __init__(
-        self,
+    @classmethod
+    def lock(
+        cls,
         writer: Writer,
         collection_id: int,
-        rule: LearningRule,
-        noises: Mapping[int, FeedbackPolicy],
         events: Sequence[PendingEvent],
-        targets: Targets,
-    ) -> None:
-        self._writer = writer
-        self._collection_id = collection_id
-        self._rule = rule
-        self._noises = noises
-        self._events = events
-        self._targets = targets
-        self.contested: frozenset[int] = frozenset()
-        """Events that go against what other judges said of a sentence, once it has run."""
+        constants: Mapping[int, FilterConstants],
+    ) -> "Batch":
+        """Lock all states that the events speak of, and read them; what they name stays as long as they are.
 
-    def lock(self) -> Locked:
-        """Lock all states that the events speak of, and read them; what they name stays as long as they are."""
-        questions = self._lock_questions()
-        memories = self._lock_memories()
-        return Locked(questions, memories, self._supports(questions, memories))
-
-    def run(self, locked: Locked) -> AuditRows:
-        """Move what is locked; what moved."""
-        moved_states = self._rule(
-            [
-                EventStatement(
-                    build_event(event, locked.questions[event.id], noise),
-                    self._targets[event.id],
-                    directions(event),
-                    (
-                        noise.observation_noise(0, event.verdict.confidence),
-                        noise.observation_noise(1, event.verdict.confidence),
-                    ),
-                    event.verdict.probabilities,
-                )
-                for event in self._events
-                for noise in (self._noises[event.id],)
-            ],
-            locked.known,
-            locked.supports,
+        Locks are taken in the same order by everyone, questions by hash and then sentences by id, so two batches
+        that share state wait for each other instead of deadlocking.
+        """
+        questions = _lock_questions(writer, collection_id, events)
+        judged = {sentence for event in events for sentence in event.targets}
+        timed = {sentence for event in events if event.time_embedding is not None for sentence in event.targets}
+        memories = sentence_memories.lock(writer, collection_id, sorted(judged), sorted(timed))
+        supports = question_supports.load_supports(
+            writer, collection_id, sorted(set(questions.values())), np.unique(memories.sentence_ids)
         )
-        self.contested = moved_states.contested
-        sentence_memories.store(self._writer, self._collection_id, moved_states.memories)
-        question_supports.store_supports(self._writer, self._collection_id, moved_states.supports)
-        return moved_states.audit
+        return cls(events, constants, questions, memories, supports)
 
-    def _lock_questions(self) -> dict[int, int]:
-        hashed = {event.id: states.question_hash(event.question) for event in self._events}
-        first: dict[bytes, tuple[str, Vector]] = {}
-        for event in self._events:
-            first.setdefault(hashed[event.id], (event.question, event.embedding))
-        locked = question_supports.lock_questions(self._writer, self._collection_id, first)
-        return {event: locked[key] for event, key in hashed.items()}
-
-    def _lock_memories(self) -> MemoryRows:
-        judged = {sentence for targets in self._targets.values() for sentence in targets}
-        timed = {
-            sentence
-            for event in self._events
-            if event.time_embedding is not None
-            for sentence in self._targets[event.id]
-        }
-        return sentence_memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
-
-    def _supports(self, questions: Mapping[int, int], memories: MemoryRows) -> SupportRows:
-        """Return the supports that the questions have of existing sentences."""
-        alive = np.unique(memories.sentence_ids)
-        return question_supports.load_supports(
-            self._writer, self._collection_id, sorted(set(questions.values())), alive
-        )
+    def apply(self, writer: Writer, collection_id: int, rule: LearningRule) -> MovedStates:
+        """Move what is locked, and write it with its audit."""
+        statements = [
+            build_statement(event, self.questions[event.id], self.constants[event.id]) for event in self.events
+        ]
+        moved_states = rule(statements, self.memories, self.supports)
+        sentence_memories.store(writer, collection_id, moved_states.memories)
+        question_supports.store_supports(writer, collection_id, moved_states.supports)
+        sentence_memories.record(writer, collection_id, moved_states.audit)
+        return moved_states
 
 
-def build_event(event: PendingEvent, question: int, noise: FeedbackPolicy) -> Event:
-    """The event as it counts for a question, by the judge's constants."""
-    return Event(
-        id=event.id,
-        question_id=question,
-        judge=NEWCOMERS if noise.is_new else event.judge,
-        day=event.day,
-        share=noise.share,
-        contested_share=noise.contested,
-        process_noise=noise.process,
-        complete=event.verdict.complete,
-        sufficiency=event.sufficiency,
-    )
+def _lock_questions(writer: Writer, collection_id: int, events: Sequence[PendingEvent]) -> dict[int, int]:
+    """Event -> its question, all of them locked."""
+    hashed = {event.id: states.question_hash(event.question) for event in events}
+    first: dict[bytes, tuple[str, Vector]] = {}
+    for event in events:
+        first.setdefault(hashed[event.id], (event.question, event.embedding))
+    locked = question_supports.lock_questions(writer, collection_id, first)
+    return {event: locked[key] for event, key in hashed.items()}
 
 
-def directions(event: PendingEvent) -> dict[str, Vector]:
-    """Channel -> what its memories move along; only a question of time moves time memories."""
+def build_statement(event: PendingEvent, question: int, constants: FilterConstants) -> EventStatement:
+    """The event and all that it says, as it counts for a question by these constants.
+
+    Only a question of time moves time memories.
+    """
+    confidence = event.verdict.confidence
     timed = {} if event.time_embedding is None else {TIME: event.time_embedding}
-    return {TASK: event.embedding} | timed
+    return EventStatement(
+        Event(
+            id=event.id,
+            question_id=question,
+            judge=constants.name_for_caps(event.judge),
+            day=event.day,
+            share=constants.share,
+            contested_share=constants.contested,
+            process_noise=constants.process,
+            complete=event.verdict.complete,
+            sufficiency=event.sufficiency,
+        ),
+        targets=event.targets,
+        directions={TASK: event.embedding} | timed,
+        noise=(constants.observation_noise(0, confidence), constants.observation_noise(1, confidence)),
+        probabilities=event.verdict.probabilities,
+    )

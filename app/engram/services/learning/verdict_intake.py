@@ -17,21 +17,12 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.incoming_rating import build_verdict
-from engram.services.learning.incoming_verdict import (
-    IncomingRating,
-    NamedSentence,
-    Verdict,
-    look_up,
-    resolve_ids,
-    resolve_verdict,
-)
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_ids, resolve_verdict
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
 from engram.storage.feedback_log.event_intake import NewVerdictEvent
 from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
-from engram.storage.retrieval import episodes
 from engram.storage.wake_stream import WakeStream
 from engram.telemetry.stages import stage
 
@@ -47,18 +38,12 @@ LOOKING_UP = 4
 """Threads for verdicts that name what has to be looked up."""
 
 HASHED_FIELDS = [
-    attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds", "rating")
+    attribute.name
+    for attribute in fields(Verdict)
+    if attribute.name not in ("scope", "rounds", "rating", "cited", "reason")
 ]
-"""Fields that tell one verdict from another under its key, besides its rating; rounds are the session's
+"""Fields that tell one verdict from another under its key, besides those of a rating; rounds are the session's
 own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """An event in the log, and whose it is."""
-
-    collection_id: int
-    event: StoredVerdictEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +53,17 @@ class _Arriving:
     verdict: Verdict
     key: str
     announced: bool
-    future: "Future[Accepted]" = field(default_factory=Future)
+    future: "Future[StoredVerdictEvent]" = field(default_factory=Future)
 
     def hash(self) -> bytes:
         """By which the same verdict is known again."""
-        content = {name: getattr(self.verdict, name) for name in HASHED_FIELDS}
-        if self.verdict.rating is not None:
-            content["rating"] = self.verdict.rating
+        verdict = self.verdict
+        content = {name: getattr(verdict, name) for name in HASHED_FIELDS}
+        if verdict.rating is not None:
+            content["rating"] = {"rating": verdict.rating, "cited": verdict.cited, "reason": verdict.reason}
         return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
 
-    def settle(self, accept: Callable[[], Accepted]) -> None:
+    def settle(self, accept: Callable[[], StoredVerdictEvent]) -> None:
         """Let whoever waits have what comes of it."""
         try:
             self.future.set_result(accept())
@@ -103,7 +89,7 @@ class Intake:
         self._together = ThreadPoolExecutor(1, thread_name_prefix="intake")
         self._looking_up = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="intake-look-up")
 
-    def accept(self, verdict: Verdict, key: str, *, announced: bool = True) -> Accepted:
+    def accept(self, verdict: Verdict, key: str, *, announced: bool = True) -> StoredVerdictEvent:
         """Store the verdict under its key, here; the same verdict again gets the event of then.
 
         Args:
@@ -122,13 +108,13 @@ class Intake:
         self.check_expansions(verdict)
         arriving = _Arriving(verdict, key, announced)
         known_event = _build_known_event(arriving)
-        [accepted] = [None] if known_event is None else self._store([known_event])
-        if accepted is None:
+        [event] = [None] if known_event is None else self._store([known_event])
+        if event is None:
             return self._look_up(arriving)
-        self._announce([accepted] if announced else [])
-        return accepted
+        self._announce([event] if announced else [])
+        return event
 
-    def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[Accepted]":
+    def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[StoredVerdictEvent]":
         """Accept a verdict in the background, together with others submitted meanwhile.
 
         Raises:
@@ -209,7 +195,7 @@ class Intake:
         events_by_place = {
             at: event for at, arriving in enumerate(arrivals) if (event := _build_known_event(arriving)) is not None
         }
-        stored: dict[int, Accepted | None] = {}
+        stored: dict[int, StoredVerdictEvent | None] = {}
         try:
             stored = dict(zip(events_by_place, self._store(list(events_by_place.values())), strict=True))
         except Exception as error:
@@ -220,21 +206,21 @@ class Intake:
             )  # one is at fault: each by itself
         announced = []
         for at, arriving in enumerate(arrivals):
-            accepted = stored.get(at)
-            if accepted is None:
+            stored_event = stored.get(at)
+            if stored_event is None:
                 self._looking_up.submit(arriving.settle, partial(self._look_up, arriving))
                 continue
-            arriving.future.set_result(accepted)
+            arriving.future.set_result(stored_event)
             if arriving.announced:
-                announced.append(accepted)
+                announced.append(stored_event)
         self._announce(announced)
 
-    def _look_up(self, arriving: _Arriving) -> Accepted:
+    def _look_up(self, arriving: _Arriving) -> StoredVerdictEvent:
         """Look up a verdict's references within its tenant."""
         with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
             return self._store_verdict(arriving)
 
-    def _store_verdict(self, arriving: _Arriving) -> Accepted:
+    def _store_verdict(self, arriving: _Arriving) -> StoredVerdictEvent:
         """Find what the verdict names and store it, or find what was stored under its key before.
 
         Raises:
@@ -243,75 +229,56 @@ class Intake:
         verdict, key, target = arriving.verdict, arriving.key, arriving.verdict.scope.collection
         principal = verdict.scope.principal.name
         with self._database.read() as reader:
-            met = event_intake.arrival(reader, target.id, principal, key, verdict.query_id)
-            if met is None:
-                raise collections.build_gone_error(target.name)
-            if met.first is not None:
-                return _check_repeat(arriving, Accepted(target.id, met.first))
-            if not met.has_episode:
-                raise episodes.build_missing_error(verdict.query_id)
-            names = look_up(reader, target.id, verdict)
-        logged = (
-            resolve_verdict(verdict, names)
-            if verdict.rating is None
-            else build_verdict(verdict, verdict.rating, names)
-        )
-        [accepted] = self._store([_build_event(arriving, logged)])
-        if accepted is not None:
-            self._announce([accepted] if arriving.announced else [])
-            return accepted
+            first = event_intake.find_first(reader, target, principal, key, verdict.query_id)
+            if first is not None:
+                return _check_repeat(arriving, first)
+            logged = resolve_verdict(reader, verdict)
+        [event] = self._store([_build_event(arriving, logged)])
+        if event is not None:
+            self._announce([event] if arriving.announced else [])
+            return event
         with self._database.read() as reader:  # the same key, at the same time
             first = event_intake.find_by_key(reader, target.id, principal, key)
         if first is None:
             raise collections.build_gone_error(target.name)
-        return _check_repeat(arriving, Accepted(target.id, first))
+        return _check_repeat(arriving, first)
 
-    def _store(self, events: Sequence[NewVerdictEvent]) -> list[Accepted | None]:
-        """Store events, those that can be: see ``storage.log.intake.accept``."""
+    def _store(self, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
+        """Store events, those that can be: see ``event_intake.accept``."""
         if not events:
             return []
-        stored: dict[int, tuple[int, StoredVerdictEvent] | None] = {}
+        stored: dict[int, StoredVerdictEvent | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
             with tenancy.restricted_to(tenant), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
-        accepted = [None if one is None else Accepted(*one) for one in (stored[at] for at in range(len(events)))]
-        for one in accepted:
-            if one is not None:
-                log.info(
-                    "feedback accepted",
-                    event_id=one.event.id,
-                    query_id=str(one.event.query_id),
-                    judge=one.event.judge,
-                )
-        return accepted
+        in_order = [stored[at] for at in range(len(events))]
+        for event in in_order:
+            if event is not None:
+                log.info("feedback accepted", event_id=event.id, query_id=str(event.query_id), judge=event.judge)
+        return in_order
 
-    def _announce(self, accepted: Sequence[Accepted]) -> None:
-        if accepted:
-            self._stream.wake([(one.collection_id, one.event.id) for one in accepted])
+    def _announce(self, events: Sequence[StoredVerdictEvent]) -> None:
+        if events:
+            self._stream.wake([(event.collection_id, event.id) for event in events])
 
 
 def _build_known_event(arriving: _Arriving) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
-    names = resolve_ids(arriving.verdict)
-    return (
-        None
-        if names is None
-        else _build_event(arriving, resolve_verdict(arriving.verdict, names), sorted(names.sentences))
-    )
+    logged = resolve_ids(arriving.verdict)
+    return None if logged is None else _build_event(arriving, logged, sorted({*logged.supports, *logged.rejects}))
 
 
-def _build_event(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
-    incoming = arriving.verdict
-    scope = incoming.scope
-    judge, trusted = scope.judge(incoming.judge)
+def _build_event(arriving: _Arriving, logged: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
+    verdict, scope = arriving.verdict, arriving.verdict.scope
+    judge, trusted = scope.judge(verdict.judge)
     return NewVerdictEvent(
         scope.collection.id,
-        incoming.query_id,
+        verdict.query_id,
         arriving.key,
         arriving.hash(),
         judge,
-        verdict,
+        logged,
         sentences,
         principal=scope.principal.name,
         tenant=scope.principal.tenant,
@@ -321,14 +288,14 @@ def _build_event(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequenc
 
 def _convert_value(value: object) -> object:
     """Convert values that JSON lacks."""
-    return asdict(value) if isinstance(value, NamedSentence | Expansion | IncomingRating) else str(value)
+    return asdict(value) if isinstance(value, NamedSentence | Expansion) else str(value)
 
 
-def _check_repeat(arriving: _Arriving, accepted: Accepted) -> Accepted:
+def _check_repeat(arriving: _Arriving, event: StoredVerdictEvent) -> StoredVerdictEvent:
     """Return the event logged under the key, if it is this verdict."""
-    if accepted.event.body_hash != arriving.hash():
+    if event.body_hash != arriving.hash():
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")
-    return accepted
+    return event
 
 
 def _fail(arrivals: Sequence[_Arriving], error: Exception) -> None:

@@ -1,7 +1,7 @@
 """Learning from verdicts: each event is applied once, in one transaction with its audit."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import structlog
@@ -12,11 +12,10 @@ from engram.context.errors import (
     UnavailableError,
     is_out_of_reach,
 )
-from engram.core.filter.judge_standing import NEWCOMERS
-from engram.core.filter.states import AUDITED, AuditRows, question_hash
-from engram.core.filter.steps import LearningRule
-from engram.services.learning.feedback_policy import FeedbackPolicy
-from engram.services.learning.verdict_batch import Batch, Targets
+from engram.core.filter.constants import FilterConstants
+from engram.core.filter.states import AUDITED
+from engram.core.filter.steps import LearningRule, MovedStates
+from engram.services.learning.verdict_batch import Batch
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
@@ -24,8 +23,8 @@ from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import feedback_events, judge_standings
 from engram.storage.feedback_log.feedback_events import PendingEvent
-from engram.storage.feedback_log.judge_standings import ComparableVerdict
-from engram.storage.learning import judges, learned_weights, sentence_memories
+from engram.storage.learning import judges, learned_weights
+from engram.storage.learning.judges import JudgeSettings
 from engram.telemetry import metrics
 from engram.telemetry.stages import stage
 
@@ -48,7 +47,7 @@ class LearningService:
     def __init__(
         self,
         database: Database,
-        noise: FeedbackPolicy,
+        constants: FilterConstants,
         rule: LearningRule,
         weights: WeightTeaching,
         attribution: Attribution,
@@ -59,7 +58,7 @@ class LearningService:
         self._database = database
         self._attribution = attribution
         self._evolve = evolve
-        self._noise = noise
+        self._constants = constants
         self._rule = rule
         self._weights = weights
         self._max_attempts = max_attempts
@@ -163,65 +162,44 @@ class LearningService:
                 return 0
             if any(event.space != event.served or space not in {event.served, None} for event in pending):
                 raise _MovedError
-            targets = {event.id: event.verdict.targets(event.activated) for event in pending}
-            noises = self._noises(writer, collection_id, pending, targets)
-            application = Batch(writer, collection_id, self._rule, noises, pending, targets)
-            locked = application.lock()
-            holders = self._weights.holders(writer, collection_id, pending, targets)
+            constants = self._choose_constants(writer, collection_id, pending)
+            batch = Batch.lock(writer, collection_id, pending, constants)
+            holders = self._weights.holders(writer, collection_id, pending)
             with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
-                audit = application.run(locked)
-                sentence_memories.record(writer, collection_id, audit)
-                taught = self._weights.terms(kind, pending, targets, noises, holders)
+                moved_states = batch.apply(writer, collection_id, self._rule)
+                taught = self._weights.terms(kind, pending, constants, holders, moved_states.contested)
             if units:
-                credited_events = [event for event in pending if not noises[event.id].is_new]
-                self._attribution.credit(writer, collection_id, credited_events, targets, units)
+                credited_events = [event for event in pending if not constants[event.id].is_new]
+                self._attribution.credit(writer, collection_id, credited_events, units)
             for believed, terms in taught.items():
-                against = application.contested
-                counted_terms = [
-                    replace(term, contested=True) if term.event_id in against else term for term in terms
-                ]
-                learned_weights.add(writer, collection_id, believed, counted_terms)
-            feedback_events.mark_applied(
-                writer, collection_id, {event.id: locked.questions[event.id] for event in pending}, noises
-            )
-        _count(pending, audit, application.contested, noises)
-        moved_weights = dict(
-            zip(*(column.tolist() for column in np.unique(audit.event_ids, return_counts=True)), strict=True)
-        )
+                learned_weights.add(writer, collection_id, believed, terms)
+            feedback_events.mark_applied(writer, collection_id, batch.questions, constants)
+        _count(batch, moved_states)
+        moved_rows = Counter(moved_states.audit.event_ids.tolist())
         for event in pending:
-            log.info("feedback applied", event_id=event.id, rows=moved_weights.get(event.id, 0))
+            log.info("feedback applied", event_id=event.id, rows=moved_rows[event.id])
         if units:
             self._evolve_if_due(collection_id)
         return len(pending)
 
-    def _noises(
-        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
-    ) -> dict[int, FeedbackPolicy]:
+    def _choose_constants(
+        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]
+    ) -> dict[int, FilterConstants]:
         """By what each event is applied: its judge's constants, and less where nobody vouched for the judge."""
         set_for = judges.find(reader, collection_id, {event.judge for event in events})
-        noises = {event.id: self._noise.adapt_to_judge(set_for.get(event.judge)) for event in events}
+        constants = {event.id: set_for.get(event.judge, JudgeSettings()).adapt(self._constants) for event in events}
         named = {judge for judge, own in set_for.items() if own.trusted}
         unknown = [event for event in events if not event.trusted and event.judge not in named]
         if not unknown:
-            return noises
+            return constants
         standings = judge_standings.standings(
             reader, collection_id, {(event.judge, event.day) for event in unknown}
         )
-        noises |= {
-            event.id: noises[event.id].adapt_to_standing(standings[event.judge, event.day]) for event in unknown
+        constants |= {
+            event.id: constants[event.id].adapt_to_standing(standings[event.judge, event.day]) for event in unknown
         }
-        settings = [
-            ComparableVerdict(
-                event.id,
-                NEWCOMERS if noises[event.id].is_new else event.judge,
-                question_hash(event.question),
-                event.embedding,
-                dict(targets[event.id]),
-            )
-            for event in unknown
-        ]
-        reworded = judge_standings.find_opposing_near(reader, collection_id, settings)
-        return noises | {event: noises[event].reduce_for_rewording() for event in reworded}
+        reworded = judge_standings.find_opposing_near(reader, collection_id, unknown, constants)
+        return constants | {event: constants[event].reduce_for_rewording() for event in reworded}
 
     def _evolve_if_due(self, collection_id: int) -> None:
         """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
@@ -234,17 +212,13 @@ class LearningService:
             log.exception("keys not evolved", collection_id=collection_id)
 
 
-def _count(
-    events: Sequence[PendingEvent],
-    audit: AuditRows,
-    contested: Collection[int],
-    noises: Mapping[int, FeedbackPolicy],
-) -> None:
+def _count(batch: Batch, moved_states: MovedStates) -> None:
     """Tell of events that were applied."""
-    metrics.count_ended_verdicts([("applied", len(events)), ("contested", len(contested))])
-    for event in events:
+    audit = moved_states.audit
+    metrics.count_ended_verdicts([("applied", len(batch.events)), ("contested", len(moved_states.contested))])
+    for event in batch.events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
-        metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
+        metrics.JUDGE_WEIGHT.observe(batch.constants[event.id].standing)
     for channel in np.unique(audit.channels).tolist():
         is_channel = audit.channels == channel
         metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[is_channel])

@@ -1,12 +1,11 @@
 """Teaching of the ranking weights by verdicts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
-from engram.services.learning.feedback_policy import FeedbackPolicy
-from engram.services.learning.verdict_batch import Targets
 from engram.storage.corpus import collections, passages
 from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -23,34 +22,30 @@ class WeightTeaching:
     def __init__(self, priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, Prior]]) -> None:
         self._priors_of = priors_of
 
-    def holders(
-        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
-    ) -> dict[int, int]:
+    def holders(self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]) -> dict[int, int]:
         """Read sentence -> its passage, for the sentences of events that teach weights."""
-        judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in targets[event.id]})
+        judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in event.targets})
         return passages.holders(reader, collection_id, judged)
 
     def terms(
         self,
         kind: CorpusKind,
         events: Sequence[PendingEvent],
-        targets: Targets,
-        policies: Mapping[int, FeedbackPolicy],
+        constants: Mapping[int, FilterConstants],
         holders: Mapping[int, int],
+        contested: Collection[int] = (),
     ) -> dict[PriorIdentity, list[WeightTerm]]:
         """Compute the terms of the events in the weights of each model, in the order of locking.
 
         Args:
             kind: kind of the collection's corpus.
-            policies: event -> policy of its judge.
+            constants: event -> constants by which it is applied.
             holders: as the method of this name reads them.
+            contested: events that contradict what other judges said.
         """
         statements = [
             JudgedStatement.from_verdict(
-                event,
-                targets[event.id],
-                holders,
-                policies[event.id].observation_noise(1, event.verdict.confidence),
+                event, holders, constants[event.id].observation_noise(1, event.verdict.confidence)
             )
             for event in events
         ]
@@ -60,10 +55,16 @@ class WeightTeaching:
                 events, statements, observe_statements(identity, prior, statements), strict=True
             ):
                 if seen is not None:
-                    cap = policies[event.id].comparisons
                     taught.setdefault(identity, []).append(
                         WeightTerm(
-                            event.id, event.judge, event.day, cap, seen.evidence, statement.noise, seen.surprise
+                            event.id,
+                            event.judge,
+                            event.day,
+                            constants[event.id].comparisons,
+                            seen.evidence,
+                            statement.noise,
+                            seen.surprise,
+                            contested=event.id in contested,
                         )
                     )
         return taught
@@ -73,10 +74,8 @@ class WeightTeaching:
         reader: Reader,
         collection_id: int,
         events: Sequence[PendingEvent],
-        targets: Targets,
-        policies: Mapping[int, FeedbackPolicy],
+        constants: Mapping[int, FilterConstants],
     ) -> dict[PriorIdentity, list[WeightTerm]]:
         """Read what ``terms`` needs of a collection, and compute them."""
         kind = collections.load_by_id(reader, collection_id).corpus_kind
-        holders = self.holders(reader, collection_id, events, targets)
-        return self.terms(kind, events, targets, policies, holders)
+        return self.terms(kind, events, constants, self.holders(reader, collection_id, events))

@@ -143,13 +143,11 @@ class Attribution:
         writer: Writer,
         collection_id: int,
         events: Sequence[PendingEvent],
-        targets: Mapping[int, Mapping[int, int]],
         units: Units,
     ) -> None:
         """Credit the units of these events, which are being applied, and note how far the collection has come.
 
         Args:
-            targets: event -> sentence -> 1 for supported, 0 for rejected.
             units: what ``prepare`` gave.
         """
         state = evolved_keys.lock(writer, collection_id)
@@ -157,7 +155,7 @@ class Attribution:
         if fresh:  # others may have stored the same texts since: what they are credited follows from what is stored
             units = {**units, **key_credits.load_units(writer, collection_id, fresh)}
         carried = [_Carried(event, _collect_units(event, units)) for event in events if event.verdict.expansions]
-        evidence, credits = self._attribute(writer, collection_id, carried, targets)
+        evidence, credits = self._attribute(writer, collection_id, carried)
         key_credits.add_evidence(writer, collection_id, evidence, credits)
         raised = [credit for credit in credits if credit.weight > 0]
         key_credits.refresh_memory(
@@ -173,14 +171,10 @@ class Attribution:
         evolved_keys.set_progress(writer, collection_id, state)
 
     def _attribute(
-        self,
-        writer: Writer,
-        collection_id: int,
-        carried: Sequence[_Carried],
-        targets: Mapping[int, Mapping[int, int]],
+        self, writer: Writer, collection_id: int, carried: Sequence[_Carried]
     ) -> tuple[list[ExpansionEvidence], list[Credit]]:
         """Compute each event's evidence, with validated units stored and credited passages locked."""
-        supported = _find_supported_passages(writer, collection_id, [one.event for one in carried], targets)
+        supported = _find_supported_passages(writer, collection_id, [one.event for one in carried])
         retrieved = self._retrieve_passages(
             writer, collections.load_by_id(writer, collection_id), carried, supported
         )
@@ -315,13 +309,10 @@ def _collect_units(event: PendingEvent, units: Units) -> list[Unit]:
 
 
 def _find_supported_passages(
-    writer: Writer,
-    collection_id: int,
-    events: Sequence[PendingEvent],
-    targets: Mapping[int, Mapping[int, int]],
+    writer: Writer, collection_id: int, events: Sequence[PendingEvent]
 ) -> dict[int, list[int]]:
     """Event -> passages that it supports, by a sentence of theirs or as a whole, in id order."""
-    named = {event.id: [s for s, y in targets[event.id].items() if y] for event in events}
+    named = {event.id: [s for s, y in event.targets.items() if y] for event in events}
     holders = passages.sentences_by_id(writer, collection_id, sorted({s for ids in named.values() for s in ids}))
     return {
         event.id: sorted(

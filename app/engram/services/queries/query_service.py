@@ -11,6 +11,7 @@ import structlog
 from engram.context import tenancy
 from engram.context.errors import MissingPartitionError
 from engram.core.auth.access_keys import AUDIT
+from engram.core.ranking.profiles import Profile
 from engram.core.text.identifiers import read_moment
 from engram.services.auth.replica_reads import Reads
 from engram.services.auth.scope import Scope
@@ -21,7 +22,7 @@ from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import QueryPlan, ServingMode
+from engram.services.retrieval.query_plan import QueryPlan
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
@@ -67,11 +68,11 @@ class QueryService:
         self._influences = influences
         self._durable = durable
 
-    def query(self, query: Query, served: ServingMode | None = None, *, explained: bool = True) -> Answer:
+    def query(self, query: Query, profile: Profile | None = None, *, explained: bool = True) -> Answer:
         """Answer a question and keep the episode.
 
         Args:
-            served: by default as it was asked, whatever its collection is set to.
+            profile: constants in place of those that the query names.
             explained: whether a trace says which verdicts moved what was found; it takes longer than finding it.
 
         Raises:
@@ -79,7 +80,7 @@ class QueryService:
             InvalidRequestError: the query bounds hops that its strategy does not make.
             LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
         """
-        plan = self._retrieve.plan(query, served)
+        plan = self._retrieve.plan(query, profile)
         # What others asked and said is for those to see who may.
         audits = query.scope.is_allowed(AUDIT)
         retrieved, trace = self._reads.on_replica(
@@ -164,7 +165,7 @@ class QueryService:
                 )
 
     def _rank_without_memory(self, plan: QueryPlan) -> PassageRanking:
-        depth = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
+        depth = plan.query.top_k if plan.query.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
         return self._retrieve.find(plan.disable_memory(depth)).ranking
 
 

@@ -28,14 +28,12 @@ class ExploredAnswer:
         passages: those of them that exploration put there, each with its sentence nearest to the question.
         displaced: passages that made room.
         withheld: whether nothing is shown, because it is too likely not enough.
-        duplicates: passages that are left out, since a better one has nearly their text.
     """
 
     best: Sequence[tuple[int, float]]
     passages: Mapping[int, StoredSentence] = field(default_factory=dict)
     displaced: frozenset[int] = frozenset()
     withheld: bool = False
-    duplicates: frozenset[int] = frozenset()
 
     def mark_exploration(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
         """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
@@ -47,7 +45,7 @@ class ExploredAnswer:
             sentences.append(SentenceAnswer(nearest.id, nearest.position, nearest.text, None, []))
         return replace(hit, sentences=sorted(sentences, key=lambda row: row.position), explored=True)
 
-    def activated(self, walk: Walk) -> list[int]:
+    def activated(self, walk: Walk, ranking: PassageRanking) -> list[int]:
         """The sentences that a verdict rejects if it does not name them.
 
         None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
@@ -55,11 +53,8 @@ class ExploredAnswer:
         """
         if self.withheld:
             return []
-        return [
-            sentence
-            for sentence, found in walk.evidence.items()
-            if found.passage_id not in self.passages and found.passage_id not in self.displaced | self.duplicates
-        ]
+        spared = {*self.passages, *self.displaced, *ranking.standing}
+        return [sentence for sentence, selected in walk.evidence.items() if selected.passage_id not in spared]
 
     def select_recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
         """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
@@ -72,7 +67,7 @@ class ExploredAnswer:
 
 def depth(plan: QueryPlan) -> int:
     """Count the passages a plain search must find: those to show, and those to draw from if the query explores."""
-    return plan.query.top_k + (0 if plan.served.exploring is None else DEPTH)
+    return plan.query.top_k + (0 if plan.query.exploring is None else DEPTH)
 
 
 def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> ExploredAnswer:
@@ -80,17 +75,16 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
 
     Nothing if the query wants an answer that is enough and it is too likely not.
     """
-    exploring, focus = plan.served.exploring, plan.focus
-    duplicates = frozenset(ranking.standing)
+    exploring, focus = plan.query.exploring, plan.focus
     least, enough = plan.query.min_sufficiency, ranking.sufficiency
     if least is not None and enough is not None and enough.probability < least:
-        return ExploredAnswer([], withheld=True, duplicates=duplicates)
+        return ExploredAnswer([], withheld=True)
     if exploring is None:
-        return ExploredAnswer(ranking.best, duplicates=duplicates)
+        return ExploredAnswer(ranking.best)
     slots = room(exploring.slots, plan.query.top_k, len(ranking.best))
     beyond = ranking.beyond[:DEPTH]
     if not slots or not beyond:
-        return ExploredAnswer(ranking.best, duplicates=duplicates)
+        return ExploredAnswer(ranking.best)
     touched = exploration_candidates.touches(reader, focus.collection.id, [passage for passage, _ in beyond])
     evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
     drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
@@ -99,4 +93,4 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
     kept_count = len(ranking.best) - len(drawn)
     displaced = frozenset(passage for passage, _ in ranking.best[kept_count:])
-    return ExploredAnswer([*ranking.best[:kept_count], *drawn], nearest, displaced, duplicates=duplicates)
+    return ExploredAnswer([*ranking.best[:kept_count], *drawn], nearest, displaced)

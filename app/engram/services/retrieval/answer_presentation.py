@@ -22,80 +22,80 @@ from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
 
-def answer(result: RetrievalResult) -> Answer:
+def answer(retrieved: RetrievalResult) -> Answer:
     """Make the answer, without parts that were not asked for."""
-    plan, walk = result.plan, result.walk
+    plan, walk, ranking = retrieved.plan, retrieved.walk, retrieved.ranking
     supporting = _collect_supporting(walk)
-    duplicates = _duplicates(result)
-    similarities = dict(result.ranking.ordered) if plan.served.strategy == "dense" else result.ranking.similarities
+    duplicates = _duplicates(retrieved)
+    similarities = dict(ranking.ordered) if plan.query.strategy == "dense" else ranking.similarities
     return Answer(
-        query_id=plan.served.query_id,
+        query_id=plan.query_id,
         collection=plan.collection.name,
         query=plan.query.text,
-        memory=plan.served.memory,
+        memory=plan.query.memory,
         profile=plan.profile.name,
-        strategy=plan.served.strategy,
+        strategy=plan.query.strategy,
         expanded=bool(plan.query.expansions),
         stop_rule=plan.stop_rule,
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
-            result.explored.mark_exploration(
+            retrieved.explored.mark_exploration(
                 passage,
                 _passage(
-                    result.passages[passage],
+                    retrieved.passages[passage],
                     score,
                     supporting,
-                    result.sentences.get(passage),
+                    retrieved.sentences.get(passage),
                     duplicates.get(passage, []),
                     similarities.get(passage),
                 ),
             )
-            for passage, score in result.explored.best
-            if passage in result.passages
+            for passage, score in retrieved.explored.best
+            if passage in retrieved.passages
         ],
-        arm=plan.served.arm,
-        shadow=plan.served.shadow,
-        sufficiency=None if result.ranking.sufficiency is None else result.ranking.sufficiency.probability,
-        insufficient=result.explored.withheld,
-        timings=timings(result),
+        arm=plan.query.arm,
+        shadow=plan.query.shadow,
+        sufficiency=None if ranking.sufficiency is None else ranking.sufficiency.probability,
+        insufficient=retrieved.explored.withheld,
+        timings=timings(retrieved),
         warnings=plan.warnings,
         rest=hop_loop.cut_walk(plan, walk) if walk.hops else None,
-        alone=result.ranking.teaches and not result.explored.passages,
+        alone=ranking.teaches and not retrieved.explored.passages,
         collapse_duplicates=plan.collapses,
         trace_id=plan.query.trace_id,
     )
 
 
-def _duplicates(result: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
+def _duplicates(retrieved: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
     """Passage -> those that it stands for, in id order."""
     duplicates: dict[int, list[DuplicateAnswer]] = {}
-    for duplicate, passage in sorted(result.ranking.standing.items()):
-        if duplicate in result.passages:
-            stored = result.passages[duplicate]
+    for duplicate, passage in sorted(retrieved.ranking.standing.items()):
+        if duplicate in retrieved.passages:
+            stored = retrieved.passages[duplicate]
             duplicates.setdefault(passage, []).append(
                 DuplicateAnswer(stored.external_id, stored.title, stored.metadata)
             )
     return duplicates
 
 
-def timings(result: RetrievalResult) -> Timings:
+def timings(retrieved: RetrievalResult) -> Timings:
     """Make the durations."""
-    plan = result.plan
-    total = plan.analyse_ms + plan.embed_ms + result.search_ms
-    return Timings(plan.analyse_ms, plan.embed_ms, result.search_ms, round(total, 3))
+    plan = retrieved.plan
+    total = plan.analyse_ms + plan.embed_ms + retrieved.search_ms
+    return Timings(plan.analyse_ms, plan.embed_ms, retrieved.search_ms, round(total, 3))
 
 
-def trace(result: RetrievalResult) -> Trace:
+def trace(retrieved: RetrievalResult) -> Trace:
     """Make the trace of an answer."""
-    walk = result.walk
+    walk, ranking = retrieved.walk, retrieved.ranking
     return Trace(
-        result.plan.constraint,
-        list(result.entities),
+        retrieved.plan.constraint,
+        list(retrieved.entities),
         _recall_trace(walk),
-        _hop_traces(walk, result.plan.focus.policy),
-        sufficiency=None if result.ranking.sufficiency is None else _sufficiency_trace(result.ranking.sufficiency),
-        collapsed=len(result.ranking.standing) if result.plan.collapses else None,
+        _hop_traces(walk, retrieved.plan.focus.policy),
+        sufficiency=None if ranking.sufficiency is None else _sufficiency_trace(ranking.sufficiency),
+        collapsed=len(ranking.standing) if retrieved.plan.collapses else None,
     )
 
 

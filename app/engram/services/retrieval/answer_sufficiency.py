@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from engram.core.planning import question_triples
 from engram.core.ranking import complementarity, passage_scores, sufficiency
-from engram.core.ranking.complementarity import CandidatePool
+from engram.core.ranking.complementarity import CandidatePool, QuestionWords
 from engram.core.ranking.sufficiency import Chain
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query_plan import QueryPlan
-from engram.storage.retrieval.passage_candidates import QuestionWords
 
 _SHARED_NEW = passage_scores.FEATURES.index("shared_new")
 _TITLED = passage_scores.FEATURES.index("titled_1")

@@ -1,7 +1,6 @@
 """The second look at a query's candidates: the pool of the best, and what the others would add to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from engram.core.ranking.complementarity import (
     Floats,
     GapSimilarities,
     NamedEntities,
-    SharedWords,
     members,
     pool,
 )
@@ -25,19 +23,6 @@ from engram.storage.retrieval.complementarity_links import PoolLinks
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 
-@dataclass(frozen=True, slots=True)
-class ComplementarityResult:
-    """Result of complementarity reranking.
-
-    Attributes:
-        pool: that the first ranking gives; None where it has no member.
-        learned: what verdicts taught of each model.
-    """
-
-    pool: CandidatePool | None
-    learned: Mapping[PriorIdentity, LearnedWeights]
-
-
 def look_again(
     reader: Reader,
     plan: QueryPlan,
@@ -46,8 +31,10 @@ def look_again(
     titles: Sequence[Sequence[str]],
     scores: Floats,
     believed: Sequence[PriorIdentity],
-) -> ComplementarityResult:
-    """The pool, and what verdicts taught, which is read with it.
+) -> tuple[CandidatePool | None, Mapping[PriorIdentity, LearnedWeights]]:
+    """The pool that the first ranking gives, and what verdicts taught of each model, which is read with it.
+
+    The pool is None where it has no member.
 
     Args:
         titles: of each candidate the normalised names that its title stands for.
@@ -55,9 +42,7 @@ def look_again(
         believed: of what models verdicts taught; none if what they taught is not to be read.
     """
     if not len(candidates.ids):
-        return ComplementarityResult(
-            None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
-        )
+        return None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
     best = candidates.ids[members(candidates.ids, scores)].tolist()
     start_entities = list(walk.hops[0].start.activation) if walk.hops else []
     links = complementarity_links.look(
@@ -66,19 +51,19 @@ def look_again(
         best,
         candidates.ids,
         start_entities,
-        plan.limits.hub_limit,
+        plan.focus.limits.hub_limit,
         carried=learned_weights.build_query_of_all(believed) if believed else None,
     )
     learned = learned_weights.collect_weights(links.aside, believed)
     if not links.members:
-        return ComplementarityResult(None, learned)
+        return None, learned
     candidate_pool = pool(
         np.searchsorted(candidates.ids, links.members),
         _find_named_entities(links, titles, start_entities),
-        SharedWords(candidates.words.weight, candidates.words.said),
+        candidates.words,
         GapSimilarities(keys=candidates.similarity, sentences=links.similarities, across=links.across),
     )
-    return ComplementarityResult(candidate_pool, learned)
+    return candidate_pool, learned
 
 
 def _find_named_entities(

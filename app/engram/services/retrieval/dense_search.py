@@ -28,7 +28,7 @@ class DenseService:
         vector = self._encoder.embed_questions(scope.collection, [text])[0]
         with self._database.snapshot() as reader:
             current_vectors.check_space(reader, scope.collection)
-            focus = Focus(scope.collection, vector)
-            nearest = passages_by_key.find_nearest_passages(reader, focus, limit, EXACT)
+            focus = Focus(scope.collection, vector, limits=EXACT)
+            nearest = passages_by_key.find_nearest_passages(reader, focus, limit)
             stored = passages.load_by_id(reader, scope.collection.id, nearest)
         return [(stored[key].external_id, near.similarity) for key, near in nearest.items() if key in stored]

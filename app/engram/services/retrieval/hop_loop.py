@@ -32,13 +32,14 @@ def recalls(plan: QueryPlan) -> bool:
     return plan.profile.recalls and plan.focus.use_memory
 
 
-def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
-    """Read the opening of a walk from the question's names."""
+def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
+    """Read the opening of a walk from the question's names, unless one of them has to be embedded first."""
+    if not plan.mentions or plan.unknown:
+        return None
     return openings.read(
         reader,
         plan.focus,
         list(plan.mentions),
-        plan.limits,
         plan.profile.sentences_per_hop,
         recall=(plan.question_memory_threshold, RECALL_QUESTIONS) if recalls(plan) else None,
         near=NEAR_PASSAGES if _reads_near_hubs(plan) else None,
@@ -127,14 +128,12 @@ def _find_near_passages(
         near_count = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
     if not near_count:
         return None
-    return nearest_lookup(near_count) or list(
-        passages_by_key.find_nearest_passages(reader, plan.focus, near_count, plan.limits)
-    )
+    return nearest_lookup(near_count) or list(passages_by_key.find_nearest_passages(reader, plan.focus, near_count))
 
 
 def _reads_near_hubs(plan: QueryPlan) -> bool:
     """Whether a hub contributes sentences of near passages instead of its oldest."""
-    return not plan.limits.exact and "passage" in plan.collection.indexed
+    return not plan.focus.limits.exact and "passage" in plan.collection.indexed
 
 
 def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
@@ -196,12 +195,10 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     elif start.activation or walk.hops:
         near = (walk.near or ())[:NEAR_PASSAGES] if _reads_near_hubs(plan) else None
         reached = graph_hops.find_linked_sentences(
-            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, near
+            reader, focus, start.activation, walk.joining, profile.sentences_per_hop, near
         )
     else:
-        reached = graph_hops.find_all_sentences(
-            reader, focus, walk.near, walk.joining, plan.limits, profile.sentences_per_hop
-        )
+        reached = graph_hops.find_all_sentences(reader, focus, walk.near, walk.joining, profile.sentences_per_hop)
     candidates = reached.candidates
     if not len(candidates):
         return None
@@ -234,7 +231,7 @@ def _read(
         evidence = {sentence: reached.evidence[sentence] for sentence in sorted(selected)}
         named = {entity for evidence_sentence in evidence.values() for entity in evidence_sentence.entities}
         return evidence, {entity: reached.counts[entity] for entity in sorted(named)}
-    return graph_hops.evidence(reader, plan.collection, selected, plan.limits.hub_limit)
+    return graph_hops.evidence(reader, plan.collection, selected, plan.focus.limits.hub_limit)
 
 
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:

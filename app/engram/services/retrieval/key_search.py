@@ -8,7 +8,7 @@ from engram.services.retrieval.query import Strategy
 from engram.storage.corpus import lexical_index
 from engram.storage.database import Reader
 from engram.storage.retrieval import passages_by_key
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.retrieval.query_focus import Focus
 
 
 def search(
@@ -17,7 +17,6 @@ def search(
     strategy: Strategy,
     terms: Mapping[str, float],
     limit: int,
-    limits: GraphLimits,
     nearest_lookup: NearestLookup = find_nothing,
 ) -> list[tuple[int, float]]:
     """Passage and score of the ``limit`` passages whose keys are most like the question, best first.
@@ -30,12 +29,12 @@ def search(
     """
     match strategy:
         case "dense":
-            return list(_search_by_vector(reader, focus, limit, limits, nearest_lookup).items())
+            return list(_search_by_vector(reader, focus, limit, nearest_lookup).items())
         case "lexical":
             return list(search_by_words(reader, focus, terms, limit).items())
         case "hybrid":
             depth = max(fusion.DEPTH, limit)
-            near = _search_by_vector(reader, focus, depth, limits, nearest_lookup)
+            near = _search_by_vector(reader, focus, depth, nearest_lookup)
             matching = search_by_words(reader, focus, terms, depth)
             return passage_scores.select_best(fusion.reciprocal_rank_fusion([list(near), list(matching)]), limit)
         case "graph":
@@ -52,8 +51,6 @@ def search_by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], li
     )
 
 
-def _search_by_vector(
-    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, nearest_lookup: NearestLookup
-) -> dict[int, float]:
-    nearest = passages_by_key.find_nearest_passages(reader, focus, limit, limits, known=nearest_lookup(limit))
+def _search_by_vector(reader: Reader, focus: Focus, limit: int, nearest_lookup: NearestLookup) -> dict[int, float]:
+    nearest = passages_by_key.find_nearest_passages(reader, focus, limit, known=nearest_lookup(limit))
     return {passage: key.similarity for passage, key in nearest.items()}

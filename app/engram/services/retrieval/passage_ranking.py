@@ -129,11 +129,11 @@ def rank(
         nearest_lookup: tells which passages are nearest to the question, where the process knows them.
     """
     top_k = plan.query.top_k
-    if plan.served.strategy != "graph":
-        strategy = plan.served.strategy
+    if plan.query.strategy != "graph":
+        strategy = plan.query.strategy
 
         def search_passages(limit: int) -> list[tuple[int, float]]:
-            return search(reader, plan.focus, strategy, plan.terms, limit, plan.limits, nearest_lookup)
+            return search(reader, plan.focus, strategy, plan.terms, limit, nearest_lookup)
 
         ordered, standing = _fill_ranking(reader, plan, depth, search_passages)
         ordered = ordered[:depth]
@@ -147,9 +147,7 @@ def rank(
     touched.update(sentence.passage_id for sentence in walk.evidence.values())
 
     def score_as_published(limit: int) -> list[tuple[int, float]]:
-        near = passages_by_key.find_nearest_passages(
-            reader, plan.focus, limit, plan.limits, touched, nearest_lookup(limit)
-        )
+        near = passages_by_key.find_nearest_passages(reader, plan.focus, limit, touched, nearest_lookup(limit))
         similarities = {passage: key.similarity for passage, key in near.items()}
         scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
         return passage_scores.select_best(scores, len(scores))
@@ -188,9 +186,9 @@ def _rank_by_features(
     profile, top_k = plan.profile, plan.query.top_k
     candidates, titles, first, standing = _collect_distinct(reader, plan, walk, prior, nearest_lookup)
     taught = list(prior.of_answers) if plan.focus.use_memory else []
-    look = look_again(reader, plan, walk, candidates, titles, first @ prior.first, taught)
-    features = passage_scores.add_second_look(first, look.pool, prior.first)
-    believed = _compute_beliefs(prior, look.learned)
+    pool, learned = look_again(reader, plan, walk, candidates, titles, first @ prior.first, taught)
+    features = passage_scores.add_second_look(first, pool, prior.first)
+    believed = _compute_beliefs(prior, learned)
     mean, events = believed[prior.of_ranking]
     values = features @ mean
     reranked = _apply_reranker(plan, prior, candidates, features, believed)
@@ -198,11 +196,9 @@ def _rank_by_features(
         values = values + reranked.added
     order = np.lexsort((candidates.ids, -values))
     first_places = order[: sufficiency.FIRST]
-    words = replace(
-        candidates.words, score=candidates.words.score[first_places], said=candidates.words.said[first_places]
-    )
-    pool = None if look.pool is None else look.pool.reorder(order)
-    judged = estimate_sufficiency(
+    words = replace(candidates.words, said=candidates.words.said[first_places])
+    pool = None if pool is None else pool.reorder(order)
+    estimate = estimate_sufficiency(
         plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency]
     )
     scores = dict(zip(candidates.ids.tolist(), values.tolist(), strict=True))
@@ -228,7 +224,7 @@ def _rank_by_features(
         beyond=ordered[top_k:],
         weight_events=events,
         sufficiency=replace(
-            judged, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
+            estimate, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
         ),
         standing=standing,
         reranked=None if reranked is None else reranked.reorder(order),
@@ -284,10 +280,10 @@ def _candidates(
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
     if plan.focus.gaps:
         searches = [passages_by_key.Search(gap, GAP_PASSAGES, plan.focus.metadata) for gap in plan.focus.gaps]
-        for found_in in passages_by_key.find_nearest_to_each(reader, plan.collection, searches, plan.limits):
+        for found_in in passages_by_key.find_nearest_to_each(reader, plan.collection, searches, plan.focus.limits):
             touched.update(found_in)
     near = walk.near or nearest_lookup(limit) or ()
-    return passage_candidates.find(reader, plan.focus, plan.terms, limit, plan.limits, sorted(touched), near)
+    return passage_candidates.find(reader, plan.focus, plan.terms, limit, sorted(touched), near)
 
 
 @lru_cache(maxsize=TITLES)
@@ -319,7 +315,7 @@ def _compute_first_look(
         best_sentence = dict(zip(ids, likeness.sentences.tolist(), strict=True))
     _, features = passage_scores.passage_features(
         dict(zip(ids, candidates.similarity.tolist(), strict=True)),
-        dict(zip(ids, (candidates.words.score / length).tolist(), strict=True)),
+        dict(zip(ids, (candidates.word_scores / length).tolist(), strict=True)),
         passages_by_key.find_timely_passages(reader, plan.focus, ids),
         [merge_duplicates(_reach(hop, called), standing or {}) for hop in walk.hops],
         title_similarity=title_similarity,

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import structlog
 
@@ -20,19 +19,7 @@ TEXT_CHARACTERS = 4_000
 FAILURES = 3
 """Failures in a row after which it is left alone for a while."""
 PAUSE_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class RerankingResult:
-    """Log odds that a reranker gave, or the reason why it gave none.
-
-    Attributes:
-        odds: passage -> log odds; empty if it said nothing.
-        warning: why it said nothing.
-    """
-
-    odds: Mapping[int, float] = field(default_factory=dict)
-    warning: Fallback | None = None
+PAUSED = "It failed several times in a row and is left alone for some seconds."
 
 
 class PassageReranker:
@@ -52,26 +39,28 @@ class PassageReranker:
         self._failures = 0
         self._until = 0.0
 
-    def rerank(self, question: str, passages: Sequence[tuple[int, StoredPassage]]) -> RerankingResult:
-        """Log odds of passages, given by id; nothing and a warning if there are none in time.
+    def rerank(
+        self, question: str, passages: Sequence[tuple[int, StoredPassage]]
+    ) -> Mapping[int, float] | Fallback:
+        """Passage -> log odds, of passages given by id; a warning if there are none in time.
 
         No transaction may be open.
         """
         if not passages:
-            return RerankingResult()
+            return {}
         with self._lock:
             if time.monotonic() < self._until:
-                return _build_failure("It failed several times in a row and is left alone for some seconds.")
+                return Fallback("not-reranked", PAUSED)
         texts = [_text(passage) for _, passage in passages]
         try:
             with stage("rerank"):
                 odds = log_odds(self._reranker.score(question, texts, self._seconds))
         except (RerankerError, ValueError) as error:
             self._note_failure(str(error))
-            return _build_failure(str(error))
+            return Fallback("not-reranked", str(error))
         with self._lock:
             self._failures = 0
-        return RerankingResult(dict(zip((one for one, _ in passages), odds, strict=True)))
+        return dict(zip((one for one, _ in passages), odds, strict=True))
 
     def _note_failure(self, reason: str) -> None:
         with self._lock:
@@ -84,7 +73,3 @@ class PassageReranker:
 
 def _text(passage: StoredPassage) -> str:
     return "\n".join(part for part in (passage.title, passage.text) if part)[:TEXT_CHARACTERS]
-
-
-def _build_failure(reason: str) -> RerankingResult:
-    return RerankingResult(warning=Fallback("not-reranked", reason))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from uuid import UUID
 
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
@@ -24,9 +25,22 @@ class GapQuery:
     sentences: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class ExplorationSettings:
+    """Settings of a query that explores.
+
+    Attributes:
+        slots: positions at the end of its answer, at most.
+        entropy: what its draws come from.
+    """
+
+    slots: int
+    entropy: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question, as it was asked.
+    """One question: what the caller asked, and what the settings of its collection make of that.
 
     Attributes:
         text: the question.
@@ -45,6 +59,10 @@ class Query:
         include: what the answer carries besides passages and their supporting sentences.
         expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
         caller_chose_arm: whether the caller chose memory, profile and strategy; else an experiment may choose them.
+        arm: of the collection's experiment that it was given; None for none.
+        shadow: whether the collection serves without memory.
+        exploring: None if the query does not explore.
+        id: of the answer; what the query is given by chance follows from it. None for a new one.
         unit: whose question it is: one unit stays in one arm.
         pool: sentences that the first hop reaches whatever it starts from: what a session has found so far.
         lacking: whose gaps passages are looked for in besides.
@@ -70,6 +88,10 @@ class Query:
     include: frozenset[Include] = field(default_factory=frozenset)
     expansions: Sequence[Expansion] = ()
     caller_chose_arm: bool = True
+    arm: str | None = None
+    shadow: bool = False
+    exploring: ExplorationSettings | None = None
+    id: UUID | None = None
     unit: str | None = None
     pool: Sequence[int] = ()
     lacking: GapQuery | None = None

@@ -97,7 +97,8 @@ class ExpansionService:
         words = Counter(terms(question))
         with self._database.snapshot() as reader:
             current_vectors.check_space(reader, collection)
-            nearest = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)
+            focus = Focus(collection, vector, limits=self._limits)
+            nearest = search(reader, focus, "hybrid", words, limit)
             best = [passage for passage, _ in nearest]
             stored = passages.load_by_id(reader, collection.id, best)
         texts = [stored[passage] for passage in best if passage in stored]

@@ -20,46 +20,11 @@ from engram.providers.language import Language, normalise_entity, terms
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
+from engram.services.retrieval.query import HopStopRule, Query, Strategy
 from engram.storage.corpus.collections import Collection
 from engram.storage.retrieval.condition_path import condition_path
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
 from engram.telemetry.stages import stage
-
-
-@dataclass(frozen=True, slots=True)
-class ExplorationSettings:
-    """Settings of a query that explores.
-
-    Attributes:
-        slots: positions at the end of its answer, at most.
-        entropy: what its draws come from.
-    """
-
-    slots: int
-    entropy: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingMode:
-    """Serving mode of a query.
-
-    Attributes:
-        query_id: the query's own; what it is given by chance follows from it.
-        memory, strategy: as of ``Query``.
-        profile: the constants themselves.
-        arm: of the collection's experiment that it was given; None for none.
-        shadow: whether the collection serves without memory.
-        exploring: None if the query does not explore.
-    """
-
-    query_id: UUID
-    memory: Memory
-    profile: Profile
-    strategy: Strategy
-    arm: str | None = None
-    shadow: bool = False
-    exploring: ExplorationSettings | None = None
 
 
 def create_query_id() -> UUID:
@@ -67,20 +32,14 @@ def create_query_id() -> UUID:
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
 
 
-def as_asked(query: Query) -> ServingMode:
-    """The query served as it says, whatever its collection is set to."""
-    return ServingMode(
-        query_id=create_query_id(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPlan:
     """One query, analysed and embedded.
 
     Attributes:
+        query_id: of the answer.
+        profile: the constants that it is retrieved by.
         focus: what all its statements look for, and where.
-        limits: bounds on what one statement reads.
         question_memory_threshold: least cosine of a past question that is heard.
         max_hops: propagation rounds at most.
         stop_rule: what may end them early.
@@ -92,10 +51,10 @@ class QueryPlan:
         reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
     """
 
+    query_id: UUID
     query: Query
-    served: ServingMode
+    profile: Profile
     focus: Focus
-    limits: GraphLimits
     question_memory_threshold: float
     max_hops: int
     stop_rule: HopStopRule
@@ -114,17 +73,11 @@ class QueryPlan:
         """Collection to search, as it was when the request came in."""
         return self.query.scope.collection
 
-    @property
-    def profile(self) -> Profile:
-        """The constants that it is retrieved by."""
-        return self.served.profile
-
     def disable_memory(self, top_k: int) -> "QueryPlan":
         """Return the plan of the same question without memory and exploration."""
         return replace(
             self,
-            query=replace(self.query, top_k=top_k),
-            served=replace(self.served, memory="off", exploring=None),
+            query=replace(self.query, top_k=top_k, memory="off", exploring=None),
             focus=replace(self.focus, use_memory=False),
         )
 
@@ -146,8 +99,11 @@ class QueryPlanner:
     llm_times: bool = False
     collapse_duplicates: bool = True
 
-    def plan(self, query: Query, served: ServingMode | None = None) -> QueryPlan:
-        """The query as it is ``served``; by default as it was asked.
+    def plan(self, query: Query, profile: Profile | None = None) -> QueryPlan:
+        """Plan the query.
+
+        Args:
+            profile: constants in place of those that the query names.
 
         Raises:
             InvalidRequestError: the query bounds hops that its strategy does not make, or goes by whether the
@@ -157,15 +113,15 @@ class QueryPlanner:
         """
         self.encoder.check(query.scope.collection)
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
-        served = served or as_asked(query)
-        stop_rule = self._stop_rule(query, served)
+        query_id, profile = query.id or create_query_id(), profile or PROFILES[query.profile]
+        stop_rule = self._stop_rule(query, profile)
         began = time.perf_counter()
         with stage("analyse"):
-            mentions, constraint, warnings = self._analyse_question(query, served)
+            mentions, constraint, warnings = self._analyse_question(query)
             weights = term_weights(query.text, query.expansions)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
-        units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
+        units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
         lacking = query.lacking
         questions = [query.text, *units, *([] if lacking is None else [lacking.question])]
@@ -175,23 +131,24 @@ class QueryPlanner:
         focus = Focus(
             query.scope.collection,
             vectors[0],
+            limits=self.limits,
             time_vector=beside[-1] if times else None,
-            use_memory=served.memory == "read",
-            policy=served.profile.policy,
+            use_memory=query.memory == "read",
+            policy=profile.policy,
             metadata=query.metadata,
             conditions=None if query.conditions is None else condition_path(query.conditions),
             among=query.among,
-            asked=_days(constraint, served),
+            asked=_days(constraint, query.strategy, profile),
             key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         return QueryPlan(
+            query_id=query_id,
             query=query,
-            served=served,
+            profile=profile,
             focus=focus,
-            limits=self.limits,
             question_memory_threshold=self.question_memory_threshold,
-            max_hops=query.max_hops or served.profile.max_hops,
+            max_hops=query.max_hops or profile.max_hops,
             stop_rule=stop_rule,
             mentions=mentions,
             unknown={},
@@ -200,7 +157,7 @@ class QueryPlanner:
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
-            collapses=self._collapses(query, served),
+            collapses=self._collapses(query, profile),
         )
 
     def plan_again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
@@ -209,8 +166,8 @@ class QueryPlanner:
         Raises:
             EmbeddingSpaceMismatchError: its vectors are of another encoder.
         """
-        query = replace(plan.query, scope=replace(plan.query.scope, collection=collection))
-        return replace(self.plan(query, plan.served), stop_rule=plan.stop_rule, warnings=plan.warnings)
+        query = replace(plan.query, id=plan.query_id, scope=replace(plan.query.scope, collection=collection))
+        return replace(self.plan(query, plan.profile), stop_rule=plan.stop_rule, warnings=plan.warnings)
 
     def embed_mentions(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
         """The plan with the embeddings of these of its names.
@@ -227,17 +184,17 @@ class QueryPlanner:
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
-    def _collapses(self, query: Query, served: ServingMode) -> bool:
+    def _collapses(self, query: Query, profile: Profile) -> bool:
         if query.collapse_duplicates is not None:
             return query.collapse_duplicates
-        return self.collapse_duplicates and served.profile.collapses
+        return self.collapse_duplicates and profile.collapses
 
-    def _stop_rule(self, query: Query, served: ServingMode) -> HopStopRule:
-        walks = served.strategy == "graph"
-        has_probability = walks and served.profile.by_features
+    def _stop_rule(self, query: Query, profile: Profile) -> HopStopRule:
+        walks = query.strategy == "graph"
+        has_probability = walks and profile.by_features
         if not walks and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
-                f"Strategy {served.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
+                f"Strategy {query.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
             )
         if query.stop_rule == "learned" and not has_probability:
             raise InvalidRequestError("stop_rule 'learned' goes with profile 'default'.")
@@ -251,16 +208,14 @@ class QueryPlanner:
             raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         if not walks:
             return "none"
-        return query.stop_rule or ("coverage" if served.profile.recalls else "none")
+        return query.stop_rule or ("coverage" if profile.recalls else "none")
 
-    def _analyse_question(
-        self, query: Query, served: ServingMode
-    ) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
+    def _analyse_question(self, query: Query) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
         """Normalised name -> mention, the time constraint, and whether rules had to find it.
 
         Where nothing is walked, names have no say, nor has a time; but a given one is kept for verdicts.
         """
-        if served.strategy != "graph":
+        if query.strategy != "graph":
             return {}, query.time_constraint or None, ()
         analysis = self.language.analyse_question(query.text)
         mentions = {normalise_entity(mention): mention for mention in analysis.entities}
@@ -280,9 +235,9 @@ def _gaps(vectors: Vector) -> Sequence[Vector]:
     return list(complementarity.gaps(rows[0], rows[1:]).astype(np.float32))
 
 
-def _days(constraint: str | None, served: ServingMode) -> tuple[TimeExpression, ...]:
+def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple[TimeExpression, ...]:
     """The intervals that the time constraint names, where they have a say."""
-    if constraint is None or served.strategy != "graph" or not served.profile.by_features:
+    if constraint is None or strategy != "graph" or not profile.by_features:
         return ()
     return tuple(find_time_expressions(constraint))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
+from engram.core.ranking.profiles import Profile
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.retrieval import hop_loop
@@ -21,7 +22,7 @@ from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, ServingMode, milliseconds
+from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, milliseconds
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
@@ -105,18 +106,18 @@ class RetrievalService:
             reranker=self._reranker,
         )
 
-    def plan(self, query: Query, served: ServingMode | None = None) -> QueryPlan:
-        """The query as it is ``served``; by default as it was asked, whatever its collection is set to.
+    def plan(self, query: Query, profile: Profile | None = None) -> QueryPlan:
+        """Plan the query: see ``QueryPlanner.plan``.
 
         Raises:
             InvalidRequestError, LlmNotConfiguredError: as ``QueryPlanner.plan``.
         """
-        return self._planner.plan(query, served)
+        return self._planner.plan(query, profile)
 
     def find(self, plan: QueryPlan) -> RetrievalResult:
         """Execute the plan."""
-        with self.on_snapshot(plan) as (_, result):
-            return result
+        with self.on_snapshot(plan) as (_, retrieved):
+            return retrieved
 
     @contextmanager
     def on_snapshot(self, plan: QueryPlan) -> Iterator[tuple[Reader, RetrievalResult]]:
@@ -128,15 +129,15 @@ class RetrievalService:
         reranker does, the ranking without it answers. The plan says so.
         """
         began = time.perf_counter()
-        start = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
+        start = None if plan.query.strategy == "graph" else Walk(stop_reason="no_hops")
         walk: Walk | None = start
-        aligned: list[EntityAnswer] = []
+        entities: list[EntityAnswer] = []
         unknown: list[str] = []
         while True:
             unread: list[tuple[int, StoredPassage]] = []
             with self._database.snapshot() as reader:
                 with stage("align") if walk is None else nullcontext():
-                    opened = _open_walk(reader, plan) if walk is None else None
+                    opened = hop_loop.read_opening(reader, plan) if walk is None else None
                     now = (
                         current_vectors.find_current(reader, plan.collection.id)
                         if opened is None
@@ -145,15 +146,15 @@ class RetrievalService:
                     moved_collection = current_vectors.load_if_moved(reader, plan.collection, now)
                     nearest_lookup = self._kept_keys.prepare_search(reader, plan.focus, now)
                     if moved_collection is None and walk is None:
-                        aligned, unknown, opened = _align_mentions(reader, plan, opened)
-                        frontier = build_first_frontier(aligned)
+                        entities, unknown, opened = _align_mentions(reader, plan, opened)
+                        frontier = build_first_frontier(entities)
                         walk = None if unknown else hop_loop.begin(reader, plan, frontier, nearest_lookup, opened)
                 if moved_collection is None and walk is not None:
                     walk, ranking = self._advance_walk(reader, plan, walk, nearest_lookup)
                     if walk.stop_reason is not None:
                         unread = self._list_unread_candidates(reader, plan, walk, ranking, nearest_lookup)
                     if walk.stop_reason is not None and not unread:
-                        yield reader, self._retrieve(reader, plan, aligned, walk, ranking, nearest_lookup, began)
+                        yield reader, self._retrieve(reader, plan, entities, walk, ranking, nearest_lookup, began)
                         return
             if (
                 moved_collection is not None
@@ -177,11 +178,11 @@ class RetrievalService:
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
-        with self.on_snapshot(self.plan(query)) as (reader, result):
-            candidates = result.ranking.candidates.tolist()
+        with self.on_snapshot(self.plan(query)) as (reader, retrieved):
+            candidates = retrieved.ranking.candidates.tolist()
             stored = passages.load_by_id(reader, query.scope.collection.id, candidates)
         places = [at for at, passage in enumerate(candidates) if passage in stored]
-        return [stored[candidates[at]].external_id for at in places], result.ranking.features[places]
+        return [stored[candidates[at]].external_id for at in places], retrieved.ranking.features[places]
 
     def _advance_walk(
         self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup
@@ -224,7 +225,7 @@ class RetrievalService:
         self,
         reader: Reader,
         plan: QueryPlan,
-        aligned: Sequence[EntityAnswer],
+        entities: Sequence[EntityAnswer],
         walk: Walk,
         ranking: PassageRanking | None,
         nearest_lookup: NearestLookup,
@@ -233,36 +234,25 @@ class RetrievalService:
         """The rest of what is read once the walk has stopped."""
         ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
         with stage("read"):
-            return self._texts(reader, plan, aligned, walk, ranking, began)
-
-    def _texts(
-        self,
-        reader: Reader,
-        plan: QueryPlan,
-        aligned: Sequence[EntityAnswer],
-        walk: Walk,
-        ranking: PassageRanking,
-        began: float,
-    ) -> RetrievalResult:
-        explored = explore(reader, plan, ranking)
-        shown_passages = [passage for passage, _ in explored.best]
-        duplicates = {one for one, passage in ranking.standing.items() if passage in shown_passages}
-        sentences: dict[int, list[StoredSentence]] = {}
-        if "sentences" in plan.query.include:
-            for sentence in passages.list_sentences(reader, plan.collection.id, shown_passages):
-                sentences.setdefault(sentence.passage_id, []).append(sentence)
-        return RetrievalResult(
-            plan=plan,
-            entities=aligned,
-            walk=walk,
-            ranking=ranking,
-            explored=explored,
-            passages=passages.load_by_id(
-                reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
-            ),
-            sentences=sentences,
-            search_ms=milliseconds(began, time.perf_counter()),
-        )
+            explored = explore(reader, plan, ranking)
+            shown_passages = [passage for passage, _ in explored.best]
+            duplicates = {one for one, passage in ranking.standing.items() if passage in shown_passages}
+            sentences: dict[int, list[StoredSentence]] = {}
+            if "sentences" in plan.query.include:
+                for sentence in passages.list_sentences(reader, plan.collection.id, shown_passages):
+                    sentences.setdefault(sentence.passage_id, []).append(sentence)
+            return RetrievalResult(
+                plan=plan,
+                entities=entities,
+                walk=walk,
+                ranking=ranking,
+                explored=explored,
+                passages=passages.load_by_id(
+                    reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
+                ),
+                sentences=sentences,
+                search_ms=milliseconds(began, time.perf_counter()),
+            )
 
     def _list_unread_candidates(
         self,
@@ -273,7 +263,7 @@ class RetrievalService:
         nearest_lookup: NearestLookup,
     ) -> list[tuple[int, StoredPassage]]:
         """The best candidates, with their texts, where a reranker is still to read them."""
-        by_features = plan.served.strategy == "graph" and plan.profile.by_features
+        by_features = plan.query.strategy == "graph" and plan.profile.by_features
         trusted = self._priors.select_kind(plan.collection.corpus_kind).reranker
         if self._reranker is None or plan.reranked is not None or not by_features or trusted is None:
             return []
@@ -285,21 +275,15 @@ class RetrievalService:
     def _rerank_plan(self, plan: QueryPlan, unread: Sequence[tuple[int, StoredPassage]]) -> QueryPlan:
         """The plan with what the reranker says; no transaction is open."""
         assert self._reranker is not None  # noqa: S101 - else there is nothing unread
-        result = self._reranker.rerank(plan.query.text, unread)
-        warnings = plan.warnings if result.warning is None else (*plan.warnings, result.warning)
-        return replace(plan, reranked=result.odds, warnings=warnings)
+        odds = self._reranker.rerank(plan.query.text, unread)
+        if isinstance(odds, Fallback):
+            return replace(plan, reranked={}, warnings=(*plan.warnings, odds))
+        return replace(plan, reranked=odds)
 
     def _is_sufficient(self, plan: QueryPlan, walk: Walk) -> bool:
         if self._llm is None:
             raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         return self._llm.is_sufficient(plan.query.text, walk.texts)
-
-
-def _open_walk(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
-    """Read the opening of a walk if none of the question's names has to be embedded yet."""
-    if not plan.mentions or plan.unknown:
-        return None
-    return hop_loop.read_opening(reader, plan)
 
 
 def _align_mentions(
@@ -315,20 +299,20 @@ def _align_mentions(
         called = opened.called
     elif plan.mentions:
         called = entity_lookup.find_called_entities(reader, plan.collection, list(plan.mentions))
-    aligned = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
+    entities = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
     unmatched = [name for name in plan.mentions if name not in called]
     unknown = [name for name in unmatched if name not in plan.unknown]
     for name in unmatched if not unknown else ():
-        nearest = entity_lookup.find_nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
+        nearest = entity_lookup.find_nearest_entity(reader, plan.collection, plan.unknown[name], plan.focus.limits)
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
-            aligned.append(EntityAnswer(plan.mentions[name], *nearest))
-    return aligned, unknown, None if unmatched else opened
+            entities.append(EntityAnswer(plan.mentions[name], *nearest))
+    return entities, unknown, None if unmatched else opened
 
 
-def build_first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
+def build_first_frontier(entities: Sequence[EntityAnswer]) -> Frontier:
     """Return the frontier of the first hop; of several mentions of one entity the best counts."""
-    ordered = sorted(aligned, key=lambda entity: entity.similarity)
+    ordered = sorted(entities, key=lambda entity: entity.similarity)
     return Frontier(
         {entity.entity_id: entity.similarity for entity in ordered},
         {entity.entity_id: entity.name for entity in ordered},

@@ -6,21 +6,19 @@ in is known by its date: it is the first one after the verdict was applied.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.states import (
     RECALL,
     TIME,
     Audit,
     AuditRows,
-    SentenceObservation,
-    compute_seen_noise,
     question_hash,
 )
-from engram.services.learning.feedback_policy import FeedbackPolicy
-from engram.services.learning.verdict_batch import build_event, directions
+from engram.services.learning.verdict_batch import build_statement
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution, Units, text_hash
 from engram.storage.database import Reader, Writer
@@ -77,14 +75,13 @@ class VerdictRestorer:
         days = Days()
         for at in range(0, len(events), BATCH):
             some = events[at : at + BATCH]
-            noises = {event.id: FeedbackPolicy(**asdict(event.constants)) for event in some}
-            pending = feedback_events.lock_pending(writer, copy.target, list(noises))
-            targets = {event.id: event.verdict.targets(event.activated) for event in pending}
-            sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
+            constants = {event.id: event.constants for event in some}
+            pending = feedback_events.lock_pending(writer, copy.target, list(constants))
+            sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, constants, questions))
             if any(event.verdict.expansions for event in pending):
-                credited_events = [event for event in pending if not noises[event.id].is_new]
-                self._attribution.credit(writer, copy.target, credited_events, targets, units)
-            taught = self._weights.load_terms(writer, copy.target, pending, targets, noises)
+                credited_events = [event for event in pending if not constants[event.id].is_new]
+                self._attribution.credit(writer, copy.target, credited_events, units)
+            taught = self._weights.load_terms(writer, copy.target, pending, constants)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)
@@ -114,24 +111,33 @@ def _audit(
     reader: Reader,
     copy: Copy,
     events: Sequence[PendingEvent],
-    targets: Mapping[int, Mapping[int, int]],
-    noises: Mapping[int, FeedbackPolicy],
+    constants: Mapping[int, FilterConstants],
     questions: Mapping[int, int],
 ) -> AuditRows:
     """Return the events' audits of existing sentences, with gains left for the replay."""
-    named = sorted({sentence for observation in targets.values() for sentence in observation})
+    named = sorted({sentence for event in events for sentence in event.targets})
     alive = stored_outcomes.find_existing(reader, copy.target, named)
     dated = copied_log.find_dated_sentences(reader, copy, sorted(alive))
     rows: list[Audit] = []
     for event in events:
-        counted = build_event(event, questions[event.id], noises[event.id])
-        probable = event.verdict.probabilities
-        for sentence, target in sorted(targets[event.id].items()):
+        statement = build_statement(event, questions[event.id], constants[event.id])
+        for sentence, target in sorted(statement.targets.items()):
             if sentence in alive:
-                noise = noises[event.id].observation_noise(target, event.verdict.confidence)
-                observation = SentenceObservation(
-                    counted, sentence, target, compute_seen_noise(noise, probable.get(sentence, 1.0))
-                )
-                channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
-                rows += [Audit.from_observation(observation, channel) for channel in (RECALL, *channels)]
+                noise = statement.observation_noise(sentence)
+                channels = [channel for channel in statement.directions if channel != TIME or sentence in dated]
+                rows += [
+                    Audit(
+                        event_id=event.id,
+                        sentence_id=sentence,
+                        channel=channel,
+                        target=target,
+                        observation_noise=noise,
+                        gain=0.0,
+                        residual=0.0,
+                        perplexity_before=1.0,
+                        perplexity_after=1.0,
+                        process_noise=statement.event.process_noise,
+                    )
+                    for channel in (RECALL, *channels)
+                ]
     return AuditRows.from_rows(rows)

@@ -114,23 +114,21 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
     after = 0
     while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
         after = page[-1].id
-        targets = {event.id: event.verdict.targets(event.activated) for event in page}
         alive = stored_outcomes.find_existing(
-            reader, collection_id, sorted({s for named in targets.values() for s in named})
+            reader, collection_id, sorted({sentence for event in page for sentence in event.targets})
         )
         taught = {event.question_id for event in page}
         questions = stored_outcomes.load_questions(reader, collection_id, sorted(taught))
         for event in page:
-            named = targets[event.id]
             name = f"event {event.id}, sentence {{}}, {{}}"
             for row in event.audit:
                 findings.add("memory_audit", *values(row))
-                if named.get(row.sentence_id) != row.target:
+                if event.targets.get(row.sentence_id) != row.target:
                     text = name.format(row.sentence_id, row.channel)
                     findings.differs("memory_audit", text, "is not what the verdict says")
             for channel in (TASK, RECALL):
                 sentences = {row.sentence_id for row in event.audit if row.channel == channel}
-                for sentence in sorted(named.keys() & alive - sentences):
+                for sentence in sorted(event.targets.keys() & alive - sentences):
                     findings.differs("memory_audit", name.format(sentence, channel), "is missing")
             question = questions.get(event.question_id)
             if question is None or question.text_hash != question_hash(event.question):
@@ -211,15 +209,12 @@ def _weights(
     after, counts = 0, Counter[tuple[str, str]]()
     while page := replay_history.terms(reader, collection_id, believed, after, CHUNK):
         after = page[-1].sequence
-        targets = {term.event_id: term.verdict.targets(term.activated) for term in page}
         holders = passages.holders(
-            reader, collection_id, sorted({sentence for named in targets.values() for sentence in named})
+            reader, collection_id, sorted({sentence for term in page for sentence in term.targets})
         )
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
-        terms = [term for term in page if targets[term.event_id].keys() <= holders.keys()]
-        statements = [
-            JudgedStatement.from_verdict(term, targets[term.event_id], holders, term.noise) for term in terms
-        ]
+        terms = [term for term in page if term.targets.keys() <= holders.keys()]
+        statements = [JudgedStatement.from_verdict(term, holders, term.noise) for term in terms]
         anew = () if known is None else observe_statements(believed, known, statements)
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _is_near(term.evidence, seen.evidence):

@@ -19,7 +19,7 @@ from engram.core.planning.session import Round
 from engram.core.ranking.coverage import content_words
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolve_verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_verdict
 from engram.services.sessions.round_judge import list_judged_rounds
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus import passages
@@ -52,9 +52,7 @@ class Teacher:
         self._database = database
         self._feedback = feedback
 
-    def judge(
-        self, scope: Scope, state: SessionState, verdict: Verdict, key: str, *, wait: bool = False
-    ) -> list[Receipt]:
+    def judge(self, state: SessionState, verdict: Verdict, key: str, *, wait: bool = False) -> list[Receipt]:
         """Give the verdict to the episodes of the session's rounds under keys that follow from ``key``.
 
         The same verdict again adds nothing; one that was cut off goes on. The first receipt is the own question's,
@@ -68,8 +66,8 @@ class Teacher:
             InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as ``Intake.accept``.
         """
         with self._database.snapshot() as reader:
-            collection_id = scope.collection.id
-            logged = resolve_verdict(verdict, look_up(reader, collection_id, verdict))
+            collection_id = verdict.scope.collection.id
+            logged = resolve_verdict(reader, verdict)
             ids = [episode for one in state.rounds for episode in one.episodes]
             answered = episodes.load_answered(reader, collection_id, ids)
             read = {episode: shown_passages for one in state.rounds for episode, shown_passages in _read(one)}
@@ -103,7 +101,7 @@ class Teacher:
         prefix = hashlib.sha256(f"{state.id} {key}".encode()).hexdigest()[:32]
         return [self._feedback.accept(one, f"session-{prefix}-{one.query_id}", wait=wait) for one in verdicts]
 
-    def complete_at(self, scope: Scope, state: SessionState, verdict: Verdict) -> int | None:
+    def complete_at(self, state: SessionState, verdict: Verdict) -> int | None:
         """The first round after which the pool held a sentence of every passage that the verdict supports.
 
         None where it never did, or where the verdict does not claim to name all evidence or names none. What the
@@ -113,8 +111,9 @@ class Teacher:
             InvalidRequestError: it names what there is not.
         """
         with self._database.snapshot() as reader:
-            logged = resolve_verdict(verdict, look_up(reader, scope.collection.id, verdict))
-            named = passages.sentences_by_id(reader, scope.collection.id, logged.supports)
+            collection_id = verdict.scope.collection.id
+            logged = resolve_verdict(reader, verdict)
+            named = passages.sentences_by_id(reader, collection_id, logged.supports)
         passage_ids = {*logged.passages, *(sentence.passage_id for sentence in named.values())}
         if not (logged.complete and passage_ids):
             return None
@@ -139,7 +138,7 @@ class Teacher:
             partial=True,
             judge=JUDGE,
         )
-        return self.judge(scope, state, verdict, f"own {len(state.rounds)}")
+        return self.judge(state, verdict, f"own {len(state.rounds)}")
 
 
 def _list_cited_sentences(state: SessionState) -> list[int]:

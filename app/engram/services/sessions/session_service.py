@@ -18,7 +18,7 @@ from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import session_kind
 from engram.services.jobs.job_runner import Runner
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolve_verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_verdict
 from engram.services.retrieval.query_plan import create_query_id
 from engram.services.sessions.planner import SessionPlanner
 from engram.services.sessions.rfm_rag_planner import adapt_request
@@ -277,7 +277,7 @@ class SessionService:
             return []
         with self._database.read() as reader:
             verdict = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
-            return list(resolve_verdict(verdict, look_up(reader, scope.collection.id, verdict)).supports)
+            return list(resolve_verdict(reader, verdict).supports)
 
 
 def _load_visible_state(reader: Reader, scope: Scope, session: UUID) -> SessionState:

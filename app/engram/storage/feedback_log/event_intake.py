@@ -6,10 +6,13 @@ from uuid import UUID
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
+from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED, row_lock
+from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
+from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import COLLAPSED, SUFFICIENCY
 from engram.storage.row_lookups import NOT_DELETED
 
@@ -33,8 +36,8 @@ class NewVerdictEvent:
     trusted: bool = True
 
 
-def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tuple[int, StoredVerdictEvent] | None]:
-    """Append events, in one statement; of each its collection and itself as it is stored.
+def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
+    """Append events, in one statement; of each itself as it is stored.
 
     None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
     not each of its sentences exists, one of them is of a duplicate that the answer left out, or, of several events,
@@ -47,9 +50,9 @@ def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tuple[int,
     return _accept(writer, events, "c.id")
 
 
-def _accept_apart(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tuple[int, StoredVerdictEvent] | None]:
+def _accept_apart(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
     """Each collection's by a statement of its own, as they are on different nodes."""
-    accepted: list[tuple[int, StoredVerdictEvent] | None] = [None] * len(events)
+    accepted: list[StoredVerdictEvent | None] = [None] * len(events)
     for collection in sorted({event.collection_id for event in events}):
         places = [at for at, event in enumerate(events) if event.collection_id == collection]
         stored_here = _accept(writer, [events[at] for at in places], "%(collection)s")
@@ -58,9 +61,7 @@ def _accept_apart(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tup
     return accepted
 
 
-def _accept(
-    writer: Writer, events: Sequence[NewVerdictEvent], own: str
-) -> list[tuple[int, StoredVerdictEvent] | None]:
+def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list[StoredVerdictEvent | None]:
     """Accept events as ``accept`` does; ``own`` is the SQL expression for an event's collection."""
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(
@@ -104,7 +105,7 @@ def _accept(
                    rounds::jsonb, rating, reason
             FROM new ORDER BY collection_id, principal, key
             ON CONFLICT (collection_id, principal, idempotency_key) DO NOTHING
-            RETURNING collection_id, {COLUMNS}
+            RETURNING {COLUMNS}
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
@@ -166,10 +167,7 @@ def _accept(
         }
         | _children([event.verdict for event in events]),
     )
-    accepted = {
-        (row.collection_id, row.principal, row.idempotency_key): (row.collection_id, build_event(row))
-        for row in rows
-    }
+    accepted = {(row.collection_id, row.principal, row.idempotency_key): build_event(row) for row in rows}
     # Of several with one key one was stored, and the others will meet it.
     return [accepted.pop((one.collection_id, one.principal, one.idempotency_key), None) for one in events]
 
@@ -194,16 +192,15 @@ def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictArrival:
-    """State at a verdict's arrival: its episode, and the event first accepted under its key."""
+def find_first(
+    reader: Reader, collection: Collection, principal: str, key: str, query_id: UUID
+) -> StoredVerdictEvent | None:
+    """The event first accepted under this Idempotency-Key; None for a new key, and the query can be judged.
 
-    first: StoredVerdictEvent | None
-    has_episode: bool
-
-
-def arrival(reader: Reader, collection_id: int, principal: str, key: str, episode: UUID) -> VerdictArrival | None:
-    """Read the state at a verdict's arrival in one statement; None if the collection is gone."""
+    Raises:
+        GoneError: the collection is gone.
+        NotFoundError: the key is new, and there is no such query.
+    """
     row = reader.row(
         f"""
         SELECT event.*,
@@ -216,11 +213,15 @@ def arrival(reader: Reader, collection_id: int, principal: str, key: str, episod
         ) AS event ON true
         WHERE c.id = %(collection)s AND {NOT_DELETED}
         """,
-        {"collection": collection_id, "principal": principal, "key": key, "episode": episode},
+        {"collection": collection.id, "principal": principal, "key": key, "episode": query_id},
     )
     if row is None:
-        return None
-    return VerdictArrival(None if row.id is None else build_event(row), row.has_episode)
+        raise collections.build_gone_error(collection.name)
+    if row.id is not None:
+        return build_event(row)
+    if not row.has_episode:
+        raise episodes.build_missing_error(query_id)
+    return None
 
 
 def find_by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredVerdictEvent | None:

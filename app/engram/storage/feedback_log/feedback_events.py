@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.judged_queries import answer_features_of, read_features, read_reranked_features
+from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
 from engram.storage.judge_days import DAY
 from engram.storage.row_lookups import NOT_DELETED, WANTED, lookup
 
@@ -26,6 +24,7 @@ Vector = NDArray[np.float32]
 class StoredVerdictEvent:
     """An accepted verdict and what became of it."""
 
+    collection_id: int
     id: int
     query_id: UUID
     idempotency_key: str
@@ -40,8 +39,8 @@ class StoredVerdictEvent:
     revoked_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PendingEvent:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingEvent(JudgedVerdict):
     """A locked event with what its application needs of what it judges.
 
     ``day`` it came on (UTC), as 2026-05-01; ``trusted``: its judge counts in full by whose request it was;
@@ -52,21 +51,15 @@ class PendingEvent:
     judge: str
     trusted: bool
     day: str
-    verdict: LoggedVerdict
     question: str
     profile: str
     filter: dict[str, Any] | None
     embedding: Vector
     time_embedding: Vector | None
-    activated: list[int]
-    ranked: list[int] | None
-    features: NDArray[np.float32] | None
-    answer_features: NDArray[np.float32] | None
-    sufficiency: float | None = None
-    reranked: RerankedFeatures | None = None
-    waited_seconds: float = 0.0
-    space: int = 0
-    served: int = 0
+    sufficiency: float | None
+    waited_seconds: float
+    space: int
+    served: int
 
 
 def list_earlier_ratings(
@@ -91,7 +84,7 @@ def list_earlier_ratings(
 
 
 COLUMNS = """
-    id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
+    collection_id, id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
     applied_at, revoked_at
 """
 """Of the log, what ``build_event`` takes."""
@@ -100,6 +93,7 @@ COLUMNS = """
 def build_event(row: Any) -> StoredVerdictEvent:
     """The event that a row of ``COLUMNS`` is."""
     return StoredVerdictEvent(
+        collection_id=row.collection_id,
         id=row.id,
         query_id=row.query_id,
         idempotency_key=row.idempotency_key,
@@ -175,8 +169,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     rows = writer.rows(
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
-               judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
-               judged.answer_features, judged.sufficiency, judged.reranker, judged.reranked,
+               judged.embedding, judged.time_embedding, judged.sufficiency, {JUDGED_COLUMNS},
                extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
                judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
@@ -197,21 +190,16 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             judge=row.judge,
             trusted=row.trusted,
             day=row.day,
-            verdict=verdicts[row.id],
             question=row.question,
             profile=row.profile,
             filter=row.filter,
             embedding=row.embedding.to_numpy(),
             time_embedding=None if row.time_embedding is None else row.time_embedding.to_numpy(),
-            activated=row.activated,
-            ranked=row.ranked,
-            features=read_features(row.ranked, row.features),
-            answer_features=answer_features_of(row.answer_features),
             sufficiency=row.sufficiency,
-            reranked=read_reranked_features(row.ranked, row.reranker, row.reranked),
             waited_seconds=row.waited,
             space=row.space,
             served=row.served,
+            **read_judged(row, verdicts[row.id]),
         )
         for row in rows
     ]

@@ -1,18 +1,16 @@
 """Agreement of judges with judges in good standing, by the log."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Collection, Mapping, Sequence
 
 from engram.core.filter.caps import is_contested
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judge_standing import JudgeStanding
+from engram.core.filter.states import question_hash
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
+from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.row_lookups import lookup
 
-Vector = NDArray[np.float32]
 LATEST = 1_000
 """Verdicts of a judge that it is known by."""
 NEAR = 0.9
@@ -71,23 +69,15 @@ def standings(
     return {key: by_judge_day.get(key, JudgeStanding()) for key in ordered_days}
 
 
-@dataclass(frozen=True, slots=True)
-class ComparableVerdict:
-    """A verdict to be held against what was said of the same sentences for nearly the same question.
+def find_opposing_near(
+    reader: Reader, collection_id: int, events: Sequence[PendingEvent], constants: Mapping[int, FilterConstants]
+) -> set[int]:
+    """Events that go against what other judges said of a sentence for a question that is nearly the same.
 
-    ``judge`` is as caps know it, ``embedding`` the question's, (d,), ``targets`` sentence -> y.
+    Args:
+        constants: event -> constants by which it is applied.
     """
-
-    event_id: int
-    judge: str
-    text_hash: bytes
-    embedding: Vector
-    targets: dict[int, int]
-
-
-def find_opposing_near(reader: Reader, collection_id: int, verdicts: Sequence[ComparableVerdict]) -> set[int]:
-    """Events that go against what other judges said of a sentence for a question that is nearly the same."""
-    named = [(at, sentence) for at, one in enumerate(verdicts) for sentence in sorted(one.targets)]
+    named = [(at, sentence) for at, event in enumerate(events) for sentence in sorted(event.targets)]
     rows = reader.rows(
         """
         SELECT spoken.place, spoken.id AS sentence_id, known.said
@@ -111,15 +101,16 @@ def find_opposing_near(reader: Reader, collection_id: int, verdicts: Sequence[Co
             "collection": collection_id,
             "places": integers(place for place, _ in named),
             "sentences": integers(sentence for _, sentence in named),
-            "numbers": integers(range(len(verdicts))),
-            "hashes": [one.text_hash for one in verdicts],
-            "embeddings": vectors([one.embedding for one in verdicts]),
+            "numbers": integers(range(len(events))),
+            "hashes": [question_hash(event.question) for event in events],
+            "embeddings": vectors([event.embedding for event in events]),
             "near": NEAR,
         },
     )
     contradicting = set()
     for row in rows:
-        one = verdicts[row.place]
-        if is_contested(tuple(map(tuple, row.said)), one.judge, one.targets[row.sentence_id]):
-            contradicting.add(one.event_id)
+        event = events[row.place]
+        judge = constants[event.id].name_for_caps(event.judge)
+        if is_contested(tuple(map(tuple, row.said)), judge, event.targets[row.sentence_id]):
+            contradicting.add(event.id)
     return contradicting

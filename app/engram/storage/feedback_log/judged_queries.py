@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import vectors as sent
 from engram.storage.database import Reader, Writer
@@ -16,12 +18,12 @@ JUDGED = lookup("judged_query judged", "judged.id = event.query_id")
 """Has ``judged`` be what the ``event`` judges."""
 
 
-def read_features(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
+def _read_features(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
     """The features, (n, k), of the ranked passages (n,), as they are stored; None where there are none."""
     return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
 
 
-def read_reranked_features(
+def _read_reranked_features(
     ranked: list[int] | None, reranker: str | None, features: bytes | None
 ) -> RerankedFeatures | None:
     """Return the scores of a reranker for the ranked passages, as they are stored; None if there are none."""
@@ -30,9 +32,47 @@ def read_reranked_features(
     return RerankedFeatures(reranker, np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1))
 
 
-def answer_features_of(features: bytes | None) -> NDArray[np.float32] | None:
+def _read_answer_features(features: bytes | None) -> NDArray[np.float32] | None:
     """Return the features of the answer, (k,), see ``ranking.sufficiency``; None if it teaches nothing there."""
     return np.frombuffer(features, dtype="<f4") if features else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedVerdict:
+    """A verdict, and what it says of the answer that it judges.
+
+    Attributes:
+        targets: sentence -> y, see ``LoggedVerdict.targets``.
+        ranked: passages that were ranked by features, (n,); None where features alone did not rank.
+        features: of these, (n, k).
+        answer_features: of the answer, (k,); None where it teaches nothing of sufficiency.
+        reranked: scores of a reranker for ``ranked``.
+    """
+
+    verdict: LoggedVerdict
+    targets: dict[int, int]
+    ranked: list[int] | None
+    features: NDArray[np.float32] | None
+    answer_features: NDArray[np.float32] | None
+    reranked: RerankedFeatures | None
+
+
+JUDGED_COLUMNS = """
+    judged.activated, judged.ranked, judged.features, judged.answer_features, judged.reranker, judged.reranked
+"""
+"""Of ``judged_query judged``, what ``read_judged`` takes."""
+
+
+def read_judged(row: Any, verdict: LoggedVerdict) -> dict[str, Any]:
+    """The fields of a ``JudgedVerdict``, by a row of ``JUDGED_COLUMNS``."""
+    return {
+        "verdict": verdict,
+        "targets": verdict.targets(row.activated),
+        "ranked": row.ranked,
+        "features": _read_features(row.ranked, row.features),
+        "answer_features": _read_answer_features(row.answer_features),
+        "reranked": _read_reranked_features(row.ranked, row.reranker, row.reranked),
+    }
 
 
 @dataclass(frozen=True, slots=True)

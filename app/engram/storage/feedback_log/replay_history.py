@@ -14,11 +14,10 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import TASK, TIME, Event
 from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
-from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, read_evidence
-from engram.storage.feedback_log.judged_queries import answer_features_of, read_features, read_reranked_features
+from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED, lookup
 
@@ -190,13 +189,12 @@ def find_first_questions(reader: Reader, collection_id: int, questions: Sequence
     return {row.question_id: FirstQuestion(row.question, row.embedding.to_numpy()) for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term(JudgedVerdict):
     """Term that one event added to a model's weights, with the inputs to recompute it.
 
-    ``ranked`` and ``features``, (n, k), are None where features alone did not rank; ``answer_features``, (k,), are
-    None where the answer teaches nothing of sufficiency. ``counted`` is whether the sum
-    holds it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
+    ``counted`` is whether the sum holds it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is
+    ``contested``.
     """
 
     sequence: int
@@ -204,12 +202,6 @@ class Term:
     noise: float
     surprise: float
     evidence: WeightEvidence
-    verdict: LoggedVerdict
-    activated: list[int]
-    ranked: list[int] | None
-    features: NDArray[np.float32] | None
-    answer_features: NDArray[np.float32] | None
-    reranked: RerankedFeatures | None
     judge: str
     day: str
     cap: int | None
@@ -222,8 +214,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
-               audit.information, audit.precision, judged.activated, judged.ranked, judged.features,
-               judged.answer_features, judged.reranker, judged.reranked, event.judge,
+               audit.information, audit.precision, {JUDGED_COLUMNS}, event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
         {lookup("feedback_event event", _EVENT_OF_AUDIT)}
@@ -242,17 +233,12 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
             noise=row.observation_noise,
             surprise=row.surprise,
             evidence=read_evidence(row),
-            verdict=verdicts[row.event_id],
-            activated=row.activated,
-            ranked=row.ranked,
-            features=read_features(row.ranked, row.features),
-            answer_features=answer_features_of(row.answer_features),
-            reranked=read_reranked_features(row.ranked, row.reranker, row.reranked),
             judge=row.judge,
             day=row.day,
             cap=row.daily_comparisons,
             counted=row.counted,
             contested=row.contested,
+            **read_judged(row, verdicts[row.event_id]),
         )
         for row in rows
     ]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.states import Audit, SentenceMemory
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.storage.database import Reader
@@ -95,13 +94,12 @@ def load_questions(reader: Reader, collection_id: int, questions: Sequence[int])
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An applied event: what its verdict speaks of, and its audit rows, by sentence and channel."""
+    """An applied event: sentence -> y of its verdict, and its audit rows, by sentence and channel."""
 
     id: int
     question_id: int
     question: str
-    verdict: LoggedVerdict
-    activated: list[int]
+    targets: dict[int, int]
     audit: list[Audit]
 
 
@@ -124,8 +122,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
             id=row.id,
             question_id=row.question_id,
             question=row.question,
-            verdict=verdicts[row.id],
-            activated=row.activated,
+            targets=verdicts[row.id].targets(row.activated),
             audit=audit[row.id],
         )
         for row in rows

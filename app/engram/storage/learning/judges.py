@@ -1,9 +1,10 @@
 """Settings of single judges: observation noises and caps other than the default."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from engram.core.filter.constants import FilterConstants
 from engram.storage.database import Reader, Writer
 
 
@@ -31,9 +32,10 @@ class JudgeSettings:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    def list_own_settings(self) -> dict[str, Any]:
-        """Return the judge's own constants for applying its verdicts."""
-        return {name: value for name, value in self.overrides().items() if name != "trusted"}
+    def adapt(self, constants: FilterConstants) -> FilterConstants:
+        """Return the constants by which the judge's verdicts are applied; ``constants`` are every judge's."""
+        own = {name: value for name, value in self.overrides().items() if name != "trusted"}
+        return replace(constants, **own)
 
 
 _COLUMNS = """

@@ -17,7 +17,7 @@ from engram.storage.learning import question_supports
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
 from engram.storage.retrieval.graph_hops import HopResult
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.retrieval.query_focus import Focus
 
 _GIVEN = "(SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)"
 _NEAR = "(SELECT id FROM nearest) AS wanted"
@@ -46,7 +46,6 @@ def read(
     reader: Reader,
     focus: Focus,
     names: Sequence[str],
-    limits: GraphLimits,
     read: int,
     *,
     recall: tuple[float, int] | None,
@@ -63,7 +62,7 @@ def read(
     besides = f", {as_rows('SELECT * FROM called')} AS called, {CURRENT} AS current"
     if near is not None:
         # As a number: of a parameter the planner would take a tenth of the collection for what comes of it.
-        before += f" nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, limits, str(near))}),"
+        before += f" nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, str(near))}),"
         besides += ", (SELECT array_send(array_agg(id ORDER BY similarity DESC)) FROM nearest) AS near"
     if recall is not None:
         besides += (
@@ -75,7 +74,6 @@ def read(
         graph_hops.build_reach_query(focus, candidates, before=before, besides=besides),
         graph_hops.build_link_parameters(
             focus,
-            limits,
             read,
             (),
             **entity_lookup.build_called_parameters(names),

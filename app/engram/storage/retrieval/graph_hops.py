@@ -13,7 +13,7 @@ from engram.storage.carried_statements import as_rows
 from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED, id_rows, join_once, lookup
 
 
@@ -110,7 +110,6 @@ def find_linked_sentences(
     focus: Focus,
     activation: Mapping[int, float],
     recalled: Sequence[int],
-    limits: GraphLimits,
     read: int = 0,
     near: Sequence[int] | None = None,
 ) -> HopResult:
@@ -128,7 +127,6 @@ def find_linked_sentences(
         build_reach_query(focus, build_link_query(focus, _GIVEN, None if near is None else id_rows("near"))),
         build_link_parameters(
             focus,
-            limits,
             read,
             recalled,
             entities=integers(activation),
@@ -139,15 +137,13 @@ def find_linked_sentences(
     return read_reach(focus, row)
 
 
-def build_link_parameters(
-    focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int], **more: Any
-) -> dict[str, Any]:
+def build_link_parameters(focus: Focus, read: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
     """The parameters of a statement with ``build_link_query`` in it."""
     return focus.parameters(
         recalled=integers(recalled),
         hub=HUB,
-        hub_limit=limits.hub_limit,
-        candidate_limit=limits.candidate_limit,
+        hub_limit=focus.limits.hub_limit,
+        candidate_limit=focus.limits.candidate_limit,
         read=read,
         **more,
     )
@@ -190,7 +186,6 @@ def find_all_sentences(
     focus: Focus,
     passages: Sequence[int] | None,
     recalled: Sequence[int],
-    limits: GraphLimits,
     read: int = 0,
 ) -> HopResult:
     """Candidates for a question without entities: every sentence with activation 1, the best by weight.
@@ -223,8 +218,8 @@ def find_all_sentences(
         focus.parameters(
             passages=None if passages is None else integers(passages),
             recalled=integers(recalled),
-            hub_limit=limits.hub_limit,
-            candidate_limit=limits.candidate_limit,
+            hub_limit=focus.limits.hub_limit,
+            candidate_limit=focus.limits.candidate_limit,
             read=read,
         ),
     )

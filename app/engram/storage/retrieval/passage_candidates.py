@@ -7,26 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.complementarity import QuestionWords
 from engram.storage.column_parameters import decode_column, integers
 from engram.storage.corpus import lexical_index
 from engram.storage.database import Reader
 from engram.storage.retrieval import passages_by_key
-from engram.storage.retrieval.query_focus import Focus, GraphLimits
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionWords:
-    """Words of the question in each of n passages.
-
-    Attributes:
-        score: BM25 of each passage, in single precision, 0 for one that has none, (n,).
-        weight: of each of the t words in the question, idf included, (t,).
-        said: whether a passage has it, (n, t).
-    """
-
-    score: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    said: NDArray[np.bool_]
+from engram.storage.retrieval.query_focus import Focus
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +23,14 @@ class CandidatePassages:
         ids: (n,).
         similarity: cosine of each one's key and the question, (n,).
         titles: of each.
-        words: words of the question that a term of the collection stands for, see ``QuestionWords``.
+        word_scores: BM25 of each, in single precision, 0 for one that has no word of the question, (n,).
+        words: words of the question that a term of the collection stands for.
     """
 
     ids: NDArray[np.int64]
     similarity: NDArray[np.float64]
     titles: Sequence[str | None]
+    word_scores: NDArray[np.float64]
     words: QuestionWords
 
     def exclude(self, passages: Collected[int]) -> "CandidatePassages":
@@ -52,7 +40,8 @@ class CandidatePassages:
             ids=self.ids[mask],
             similarity=self.similarity[mask],
             titles=[self.titles[at] for at in np.flatnonzero(mask).tolist()],
-            words=QuestionWords(self.words.score[mask], self.words.weight, self.words.said[mask]),
+            word_scores=self.word_scores[mask],
+            words=QuestionWords(self.words.weight, self.words.said[mask]),
         )
 
 
@@ -61,7 +50,6 @@ def find(
     focus: Focus,
     terms: Mapping[str, float],
     limit: int,
-    limits: GraphLimits,
     touched: Collected[int] = (),
     near: Sequence[int] = (),
 ) -> CandidatePassages:
@@ -80,7 +68,7 @@ def find(
         f"""
         WITH {lexical_index.question(evolved=focus.evolved)},
         worded AS MATERIALIZED ({best_by_words}),
-        nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, limits, "%(nearest)s")}),
+        nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, "%(nearest)s")}),
         keyed AS MATERIALIZED ({passages_by_key.build_query_with_given(focus, worded)}),
         said AS MATERIALIZED (
             {lexical_index.contributions("ARRAY(SELECT id FROM keyed)", evolved=focus.evolved)}
@@ -120,7 +108,6 @@ def find(
         ids=ids[order],
         similarity=decode_column(row.similarities, np.float64)[order],
         titles=[row.titles[at] for at in order.tolist()],
-        words=QuestionWords(
-            score.sum(axis=1).astype(np.float32).astype(np.float64), weight[is_present], has_term[:, is_present]
-        ),
+        word_scores=score.sum(axis=1).astype(np.float32).astype(np.float64),
+        words=QuestionWords(weight[is_present], has_term[:, is_present]),
     )

@@ -89,7 +89,6 @@ def find_nearest_passages(
     reader: Reader,
     focus: Focus,
     limit: int,
-    limits: GraphLimits,
     touched: Collected[int] = (),
     known: Sequence[int] | None = None,
 ) -> dict[int, KeyMatch]:
@@ -105,17 +104,17 @@ def find_nearest_passages(
         rows = reader.rows(_fill_template(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(touched))))
         ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
         return {row.id: KeyMatch(row.similarity, row.title) for row in ordered}
-    statement = build_nearest_query(focus, limits)
+    statement = build_nearest_query(focus)
     if touched:
         statement = f"WITH nearest AS MATERIALIZED ({statement}) {build_query_with_given(focus, _IDS)}"
     rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(touched)))
     return {row.id: KeyMatch(row.similarity, row.title) for row in rows}
 
 
-def build_nearest_query(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
+def build_nearest_query(focus: Focus, count: str = "%(limit)s") -> str:
     """The statement of the ``count`` passages whose keys are nearest, best first: id, similarity and title."""
     scope = f"AND {focus.passage_condition}" if focus.is_narrowed else ""
-    exact = limits.exact or focus.among is not None  # an index may pass over all that are given
+    exact = focus.limits.exact or focus.among is not None  # an index may pass over all that are given
     near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=exact, alias="p.")
     if not focus.evolved:
         return f"""

@@ -1,7 +1,7 @@
 """Focus of a query, and bounds on what one statement may read for it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class Focus:
     Attributes:
         collection: the corpus.
         vector: the question's embedding, (d,).
+        limits: bounds on what one statement reads.
         time_vector: its time constraint's embedding, (d,), or None for a question without one.
         use_memory: whether learned state may be read.
         policy: how far memories count.
@@ -46,6 +47,7 @@ class Focus:
 
     collection: Collection
     vector: Vector
+    limits: GraphLimits = field(kw_only=True)
     time_vector: Vector | None = None
     use_memory: bool = False
     policy: Policy = PAPER.policy
