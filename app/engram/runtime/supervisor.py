@@ -80,7 +80,7 @@ class Child:
 
 
 @dataclass
-class Watched:
+class RestartGuard:
     """Something that is started again when it ends, later each time, and not for ever."""
 
     name: str
