@@ -17,7 +17,7 @@ from engram.providers.embedded import EmbeddedRedis
 from engram.runtime.container import Application, Servers
 from engram.runtime.worker import Worker
 from engram.storage.wake_stream import GROUP, STREAM, WakeStream
-from engram.telemetry.metrics_endpoint import Exposed
+from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from tests.conftest import CURIE
 from tests.support import state
 
@@ -258,7 +258,7 @@ def test_it_says_whether_it_lives_and_can_work(application: Application, address
     app = Application(application.settings, addresses, consumer="probed")
     app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)
-    exposed = Exposed("127.0.0.1", 0, checks=worker.checks())
+    exposed = MetricsEndpoint("127.0.0.1", 0, checks=worker.checks())
 
     def asked(path: str) -> tuple[int, str]:
         answer = httpx.get(f"http://127.0.0.1:{exposed.port}{path}", trust_env=False)

@@ -24,7 +24,7 @@ from engram.context.errors import ConfigurationError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.telemetry import metrics, stages, tracing
-from engram.telemetry.metrics_endpoint import Exposed
+from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from tests.api.conftest import Variant
 from tests.support.forks import ROOT
 from tests.support.state import given_episode, judge, sentences
@@ -163,7 +163,7 @@ def test_the_api_shows_metrics_to_its_own_machine_only(variant: Variant, changed
 
 
 def test_a_port_of_its_own_shows_metrics_and_nothing_else(application: Application) -> None:
-    exposed = Exposed("127.0.0.1", 0, application.state.metrics)
+    exposed = MetricsEndpoint("127.0.0.1", 0, application.state.metrics)
     try:
         address = f"http://127.0.0.1:{exposed.port}"
         page = httpx.get(f"{address}/metrics", trust_env=False, timeout=60)
@@ -171,7 +171,7 @@ def test_a_port_of_its_own_shows_metrics_and_nothing_else(application: Applicati
         assert value(series(page.text), "engram_postgres_up") == 1
         assert httpx.get(f"{address}/query", trust_env=False, timeout=60).status_code == 404
         with pytest.raises(ConfigurationError, match=f"port {exposed.port}"):
-            Exposed("127.0.0.1", exposed.port)
+            MetricsEndpoint("127.0.0.1", exposed.port)
     finally:
         exposed.close()
     with pytest.raises(httpx.ConnectError):

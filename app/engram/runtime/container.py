@@ -23,7 +23,7 @@ from engram.runtime.servers import Connections, Servers, servers
 from engram.runtime.startup import Startup
 from engram.services.auth.encoder_registry import EncoderRegistry
 from engram.telemetry import tracing
-from engram.telemetry.metrics_endpoint import Check, Exposed
+from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 
 __all__ = ["Application", "Servers", "application", "servers"]
 
@@ -218,7 +218,7 @@ class Application:
         """
         settings = self.settings
         if settings.metrics_port:
-            exposed = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics, checks)
+            exposed = MetricsEndpoint(settings.metrics_host, settings.metrics_port, self.state.metrics, checks)
             self._closing.callback(exposed.close)
         if settings.otlp_endpoint:
             self._closing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))

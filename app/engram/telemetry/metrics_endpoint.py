@@ -18,7 +18,7 @@ Check = Callable[[], tuple[int, Mapping[str, object]]]
 _log = logging.getLogger(__name__)
 
 
-class Exposed:
+class MetricsEndpoint:
     """Answers ``GET /metrics``, and ``GET`` of what is checked, to whoever reaches the port."""
 
     def __init__(
