@@ -20,7 +20,7 @@ Targets = Mapping[int, Mapping[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockedStates:
     """The states that a batch moves, as they were when it locked them.
 
     Attributes:
@@ -59,13 +59,13 @@ class Batch:
         self.contested: frozenset[int] = frozenset()
         """Events that go against what other judges said of a sentence, once it has run."""
 
-    def lock(self) -> Locked:
+    def lock(self) -> LockedStates:
         """Lock all states that the events speak of, and read them; what they name stays as long as they are."""
         questions = self._lock_questions()
         memories = self._lock_memories()
-        return Locked(questions, memories, self._supports(questions, memories))
+        return LockedStates(questions, memories, self._supports(questions, memories))
 
-    def run(self, locked: Locked) -> AuditRows:
+    def run(self, locked: LockedStates) -> AuditRows:
         """Move what is locked; what moved."""
         moved_states = self._rule(
             [
