@@ -44,7 +44,7 @@ from engram.context.errors import EmbeddingSpaceMismatchError, GoneError
 from engram.core.auth.access_keys import JUDGE, MODERATE
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.learning.feedback_service import Detail, Receipt
-from engram.services.learning.verdict_intake import Accepted
+from engram.services.learning.verdict_intake import AcceptedVerdict
 from engram.services.learning.verdict_listing import VerdictSummary
 
 router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
@@ -201,7 +201,7 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
     return FeedbackOut(**_format_receipt(app.feedback.retry(scope, feedback_id), scope.collection.name))
 
 
-def _apply_verdict(app: App, stored: Accepted) -> Receipt:
+def _apply_verdict(app: App, stored: AcceptedVerdict) -> Receipt:
     """Return the receipt of the verdict once its effects can be read."""
     receipt = app.feedback.apply_event(stored)
     app.reads.note_write(stored.collection_id)
@@ -261,7 +261,7 @@ def _detail(detail: Detail, collection: str) -> FeedbackDetail:
     return FeedbackDetail(**_format_receipt(detail, collection), verdict=asdict(detail.verdict))
 
 
-async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:
+async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> AcceptedVerdict:
     if sent.scope.principal is not LOCAL:
         await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)

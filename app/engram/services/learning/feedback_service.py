@@ -10,7 +10,7 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.states import Audit
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.learning.verdict_intake import Accepted, Intake
+from engram.services.learning.verdict_intake import AcceptedVerdict, Intake
 from engram.services.learning.verdict_learning import LearningService
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -65,7 +65,7 @@ class FeedbackService:
         accepted = self._intake.accept(verdict, key, announced=not wait)
         return self.apply_event(accepted) if wait else Receipt(accepted.event, None)
 
-    def apply_event(self, accepted: Accepted) -> Receipt:
+    def apply_event(self, accepted: AcceptedVerdict) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""
         collection_id, event = accepted.collection_id, accepted.event
         deadline = time.monotonic() + WAIT_SECONDS

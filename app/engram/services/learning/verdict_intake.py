@@ -54,7 +54,7 @@ own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedVerdict:
     """An event in the log, and whose it is."""
 
     collection_id: int
@@ -68,7 +68,7 @@ class _Arriving:
     verdict: Verdict
     key: str
     announced: bool
-    future: "Future[Accepted]" = field(default_factory=Future)
+    future: "Future[AcceptedVerdict]" = field(default_factory=Future)
 
     def hash(self) -> bytes:
         """By which the same verdict is known again."""
@@ -77,7 +77,7 @@ class _Arriving:
             content["rating"] = self.verdict.rating
         return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
 
-    def settle(self, accept: Callable[[], Accepted]) -> None:
+    def settle(self, accept: Callable[[], AcceptedVerdict]) -> None:
         """Let whoever waits have what comes of it."""
         try:
             self.future.set_result(accept())
@@ -103,7 +103,7 @@ class Intake:
         self._together = ThreadPoolExecutor(1, thread_name_prefix="intake")
         self._looking_up = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="intake-look-up")
 
-    def accept(self, verdict: Verdict, key: str, *, announced: bool = True) -> Accepted:
+    def accept(self, verdict: Verdict, key: str, *, announced: bool = True) -> AcceptedVerdict:
         """Store the verdict under its key, here; the same verdict again gets the event of then.
 
         Args:
@@ -128,7 +128,7 @@ class Intake:
         self._announce([accepted] if announced else [])
         return accepted
 
-    def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[Accepted]":
+    def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[AcceptedVerdict]":
         """Accept a verdict in the background, together with others submitted meanwhile.
 
         Raises:
@@ -209,7 +209,7 @@ class Intake:
         events_by_place = {
             at: event for at, arriving in enumerate(arrivals) if (event := _build_known_event(arriving)) is not None
         }
-        stored: dict[int, Accepted | None] = {}
+        stored: dict[int, AcceptedVerdict | None] = {}
         try:
             stored = dict(zip(events_by_place, self._store(list(events_by_place.values())), strict=True))
         except Exception as error:
@@ -229,12 +229,12 @@ class Intake:
                 announced.append(accepted)
         self._announce(announced)
 
-    def _look_up(self, arriving: _Arriving) -> Accepted:
+    def _look_up(self, arriving: _Arriving) -> AcceptedVerdict:
         """Look up a verdict's references within its tenant."""
         with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
             return self._store_verdict(arriving)
 
-    def _store_verdict(self, arriving: _Arriving) -> Accepted:
+    def _store_verdict(self, arriving: _Arriving) -> AcceptedVerdict:
         """Find what the verdict names and store it, or find what was stored under its key before.
 
         Raises:
@@ -247,7 +247,7 @@ class Intake:
             if met is None:
                 raise collections.build_gone_error(target.name)
             if met.first is not None:
-                return _check_repeat(arriving, Accepted(target.id, met.first))
+                return _check_repeat(arriving, AcceptedVerdict(target.id, met.first))
             if not met.has_episode:
                 raise episodes.build_missing_error(verdict.query_id)
             names = look_up(reader, target.id, verdict)
@@ -264,9 +264,9 @@ class Intake:
             first = event_intake.find_by_key(reader, target.id, principal, key)
         if first is None:
             raise collections.build_gone_error(target.name)
-        return _check_repeat(arriving, Accepted(target.id, first))
+        return _check_repeat(arriving, AcceptedVerdict(target.id, first))
 
-    def _store(self, events: Sequence[NewVerdictEvent]) -> list[Accepted | None]:
+    def _store(self, events: Sequence[NewVerdictEvent]) -> list[AcceptedVerdict | None]:
         """Store events, those that can be: see ``storage.log.intake.accept``."""
         if not events:
             return []
@@ -275,7 +275,9 @@ class Intake:
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
             with tenancy.restricted_to(tenant), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
-        accepted = [None if one is None else Accepted(*one) for one in (stored[at] for at in range(len(events)))]
+        accepted = [
+            None if one is None else AcceptedVerdict(*one) for one in (stored[at] for at in range(len(events)))
+        ]
         for one in accepted:
             if one is not None:
                 log.info(
@@ -286,7 +288,7 @@ class Intake:
                 )
         return accepted
 
-    def _announce(self, accepted: Sequence[Accepted]) -> None:
+    def _announce(self, accepted: Sequence[AcceptedVerdict]) -> None:
         if accepted:
             self._stream.wake([(one.collection_id, one.event.id) for one in accepted])
 
@@ -324,7 +326,7 @@ def _convert_value(value: object) -> object:
     return asdict(value) if isinstance(value, NamedSentence | Expansion | IncomingRating) else str(value)
 
 
-def _check_repeat(arriving: _Arriving, accepted: Accepted) -> Accepted:
+def _check_repeat(arriving: _Arriving, accepted: AcceptedVerdict) -> AcceptedVerdict:
     """Return the event logged under the key, if it is this verdict."""
     if accepted.event.body_hash != arriving.hash():
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")

@@ -3,7 +3,7 @@
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.learning.verdict_intake import Accepted
+from engram.services.learning.verdict_intake import AcceptedVerdict
 from engram.services.revocation.revocation_service import RevocationService
 
 
@@ -24,4 +24,4 @@ class RatingService:
         """
         receipt = self._feedback.accept(verdict, key)
         self._revoke.replace_ratings(scope, receipt.event)
-        return self._feedback.apply_event(Accepted(scope.collection.id, receipt.event)) if wait else receipt
+        return self._feedback.apply_event(AcceptedVerdict(scope.collection.id, receipt.event)) if wait else receipt
