@@ -62,7 +62,7 @@ class AcceptedVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class _Arriving:
+class _PendingVerdict:
     """A verdict on its way; ``announced``: a worker is told of it. ``future`` has what comes of it."""
 
     verdict: Verdict
@@ -97,7 +97,7 @@ class Intake:
         self._database = database
         self._encoder = encoder
         self._stream = stream
-        self._waiting: deque[_Arriving] = deque()
+        self._waiting: deque[_PendingVerdict] = deque()
         self._state = threading.Lock()
         self._running = False
         self._together = ThreadPoolExecutor(1, thread_name_prefix="intake")
@@ -120,7 +120,7 @@ class Intake:
         """
         self._check(verdict)
         self.check_expansions(verdict)
-        arriving = _Arriving(verdict, key, announced)
+        arriving = _PendingVerdict(verdict, key, announced)
         known_event = _build_known_event(arriving)
         [accepted] = [None] if known_event is None else self._store([known_event])
         if accepted is None:
@@ -139,7 +139,7 @@ class Intake:
         """
         _ = verdict.scope.collection  # if there is none, this verdict alone is told, and none that waits with it
         self._check(verdict)
-        arriving = _Arriving(verdict, key, announced)
+        arriving = _PendingVerdict(verdict, key, announced)
         try:
             with self._state:
                 self._waiting.append(arriving)
@@ -193,9 +193,9 @@ class Intake:
                 log.exception("verdicts not stored")
                 _fail(arrivals, error)
 
-    def _take_next(self) -> list[_Arriving]:
+    def _take_next(self) -> list[_PendingVerdict]:
         """Some of those that wait, in order, but for those whose callers have gone."""
-        taken: list[_Arriving] = []
+        taken: list[_PendingVerdict] = []
         names = 0
         while self._waiting and len(taken) < TOGETHER and names < NAMES_TOGETHER:
             arriving = self._waiting.popleft()
@@ -204,7 +204,7 @@ class Intake:
                 names += len(arriving.verdict.named)
         return taken
 
-    def _take(self, arrivals: Sequence[_Arriving]) -> None:
+    def _take(self, arrivals: Sequence[_PendingVerdict]) -> None:
         """Store these together as far as that does, and leave the others to themselves."""
         events_by_place = {
             at: event for at, arriving in enumerate(arrivals) if (event := _build_known_event(arriving)) is not None
@@ -229,12 +229,12 @@ class Intake:
                 announced.append(accepted)
         self._announce(announced)
 
-    def _look_up(self, arriving: _Arriving) -> AcceptedVerdict:
+    def _look_up(self, arriving: _PendingVerdict) -> AcceptedVerdict:
         """Look up a verdict's references within its tenant."""
         with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
             return self._store_verdict(arriving)
 
-    def _store_verdict(self, arriving: _Arriving) -> AcceptedVerdict:
+    def _store_verdict(self, arriving: _PendingVerdict) -> AcceptedVerdict:
         """Find what the verdict names and store it, or find what was stored under its key before.
 
         Raises:
@@ -293,7 +293,7 @@ class Intake:
             self._stream.wake([(one.collection_id, one.event.id) for one in accepted])
 
 
-def _build_known_event(arriving: _Arriving) -> NewVerdictEvent | None:
+def _build_known_event(arriving: _PendingVerdict) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
     names = resolve_ids(arriving.verdict)
     return (
@@ -303,7 +303,9 @@ def _build_known_event(arriving: _Arriving) -> NewVerdictEvent | None:
     )
 
 
-def _build_event(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
+def _build_event(
+    arriving: _PendingVerdict, verdict: LoggedVerdict, sentences: Sequence[int] = ()
+) -> NewVerdictEvent:
     incoming = arriving.verdict
     scope = incoming.scope
     judge, trusted = scope.judge(incoming.judge)
@@ -326,14 +328,14 @@ def _convert_value(value: object) -> object:
     return asdict(value) if isinstance(value, NamedSentence | Expansion | IncomingRating) else str(value)
 
 
-def _check_repeat(arriving: _Arriving, accepted: AcceptedVerdict) -> AcceptedVerdict:
+def _check_repeat(arriving: _PendingVerdict, accepted: AcceptedVerdict) -> AcceptedVerdict:
     """Return the event logged under the key, if it is this verdict."""
     if accepted.event.body_hash != arriving.hash():
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")
     return accepted
 
 
-def _fail(arrivals: Sequence[_Arriving], error: Exception) -> None:
+def _fail(arrivals: Sequence[_PendingVerdict], error: Exception) -> None:
     for arriving in arrivals:
         if not arriving.future.done():
             arriving.future.set_exception(error)
