@@ -30,7 +30,7 @@ def is_public(path: str) -> bool:
     return path in PUBLIC or path.startswith("/docs/") or console_files.is_console(path)
 
 
-class Authenticated:
+class AuthenticationMiddleware:
     """Has each request be a principal's, or refuses it: before its body is read."""
 
     def __init__(self, app: ASGIApp, authentication: Authentication | None) -> None:

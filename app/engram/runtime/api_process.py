@@ -14,7 +14,7 @@ from engram import __version__
 from engram.api import console_files, documentation, error_dialects, problems
 from engram.api.answers import chat_routes, dify_routes, rerank_routes, vector_store_routes
 from engram.api.auth import routes as access
-from engram.api.authentication_middleware import Authenticated, is_public
+from engram.api.authentication_middleware import AuthenticationMiddleware, is_public
 from engram.api.body_limit import BodyLimit
 from engram.api.client_presence import ClientPresence
 from engram.api.corpus import document_routes
@@ -117,7 +117,9 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(DrainMiddleware)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
     _throttle(app, settings, None if application is None else application.rates)
-    app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
+    app.add_middleware(
+        AuthenticationMiddleware, authentication=None if application is None else application.authentication
+    )
     problems.install(app)
     for router in (*ROUTERS, documentation.router, console_files.router):
         app.include_router(router)
