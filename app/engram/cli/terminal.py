@@ -69,7 +69,7 @@ OTHER_NAMES = {
 }
 
 
-class Grouped(TyperGroup):
+class HeadingGroup(TyperGroup):
     """Commands under the headings of `HEADINGS`, in that order, whatever imports what first."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -91,7 +91,7 @@ def _hint(name: str) -> str | None:
 
 
 cli = typer.Typer(
-    cls=Grouped,
+    cls=HeadingGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
