@@ -17,7 +17,7 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import CONTRADICT, HELD, SOURCE, SUPERSEDE, Fact, FactStatement, Group, replay
 from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.fact_paths import Path
-from engram.core.knowledge.linearise import Linearised, linearise
+from engram.core.knowledge.linearise import LinearisedFacts, linearise
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import normalise_entity
 from engram.services.facts import fact_learning
@@ -75,7 +75,7 @@ class Remark:
 class MemorySearchResult:
     """Result of a search: facts by their places, answers first, and the same as text."""
 
-    text: Linearised
+    text: LinearisedFacts
     facts: tuple[int, ...] = ()
     paths: tuple[Path, ...] = ()
     starts: tuple[str, ...] = ()
@@ -199,13 +199,13 @@ class AgentMemory:
             text, kept_places, whole, tuple(self._index.surfaces[start] for start in begin.starts)
         )
 
-    def summary(self, question: str, budget: int) -> Linearised:
+    def summary(self, question: str, budget: int) -> LinearisedFacts:
         """Return the facts that fit the budget: those that match the question first, then the latest."""
         first = list(self.search(question, paths=24, budget=budget).facts)
         other_places = [place for place in reversed(range(len(self.facts))) if place not in first]
         return self.as_text([*first, *other_places], budget)
 
-    def as_text(self, places: Sequence[int], budget: int) -> Linearised:
+    def as_text(self, places: Sequence[int], budget: int) -> LinearisedFacts:
         """These facts as text, as many of the first as fit; numbers are those of sources."""
         statements = [
             statement(
