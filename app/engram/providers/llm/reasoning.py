@@ -13,7 +13,7 @@ from engram.providers.llm.prompts import Message, conversation, cut_quote, guard
 from engram.providers.llm.replies import DraftAnswer
 from engram.providers.llm.session_model import Sentences
 from engram.providers.llm.session_prompts import lines
-from engram.providers.llm.tree_replies import DerivedFinding, Refined
+from engram.providers.llm.tree_replies import DerivedFinding, RefinedAnswer
 
 
 def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Sentences) -> DerivedFinding:
@@ -30,10 +30,10 @@ def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Senten
     )
 
 
-def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> Refined:
+def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> RefinedAnswer:
     """An answer held against the sentences; without sentences it has no support."""
     if not sentences:
-        return Refined("unsupported", "", ())
+        return RefinedAnswer("unsupported", "", ())
     evidence = number_sentences(sentences)
     parts = {"evidence": evidence.block, "proposed_answer": cut_quote(answer), "question": cut_quote(question)}
     return llm.ask(
