@@ -17,7 +17,7 @@ import numpy as np
 
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
 from engram.services.explanations import key_causes
-from engram.services.explanations.counterfactual_scores import AsPublished, ByFeatures, Scoring
+from engram.services.explanations.counterfactual_scores import ByFeatures, PublishedScoring, Scoring
 from engram.services.explanations.counterfactual_states import Memories, Supports, Version, Weights
 from engram.services.explanations.score_factors import UNKNOWN, factors
 from engram.services.explanations.sufficiency_causes import add_causes
@@ -116,7 +116,7 @@ class _Versions:
         )
         priors = walk.priors if supports is None else supports.priors()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
-        self._scoring: Scoring = AsPublished(retrieved)
+        self._scoring: Scoring = PublishedScoring(retrieved)
         self.parts: dict[int, tuple[float, float]] = {}
         if weights is not None:
             scoring = ByFeatures(retrieved, {} if supports is None else supports.placed, prior.first)
