@@ -33,7 +33,7 @@ class Scoring(Protocol):
         ...
 
 
-class ByFeatures:
+class FeatureScoring:
     """Passages ranked by their features.
 
     Args:

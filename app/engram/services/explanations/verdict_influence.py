@@ -17,7 +17,7 @@ import numpy as np
 
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
 from engram.services.explanations import key_causes
-from engram.services.explanations.counterfactual_scores import ByFeatures, PublishedScoring, Scoring
+from engram.services.explanations.counterfactual_scores import FeatureScoring, PublishedScoring, Scoring
 from engram.services.explanations.counterfactual_states import Memories, Supports, Version, Weights
 from engram.services.explanations.score_factors import UNKNOWN, factors
 from engram.services.explanations.sufficiency_causes import add_causes
@@ -119,7 +119,7 @@ class _Versions:
         self._scoring: Scoring = PublishedScoring(retrieved)
         self.parts: dict[int, tuple[float, float]] = {}
         if weights is not None:
-            scoring = ByFeatures(retrieved, {} if supports is None else supports.placed, prior.first)
+            scoring = FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.first)
             features, means = retrieved.ranking.features, weights.means
             strongest = scoring.select_strongest(features, weights.mean, means, priors, SHOWN)
             moving.append([weights.left_out[at] for at in strongest])
