@@ -21,7 +21,7 @@ __all__ = [
     "LOCAL",
     "AccessService",
     "CollectionOpening",
-    "Missing",
+    "MissingCollectionScope",
     "Principal",
     "ResourceKind",
     "Scope",
@@ -119,7 +119,7 @@ def build_forbidden_error(scope: str, collection: str, action: str = "This") -> 
     )
 
 
-class Missing(Scope):
+class MissingCollectionScope(Scope):
     """A scope whose collection is not there, which whoever looks at it is told."""
 
     __slots__ = ("_error",)
@@ -215,7 +215,7 @@ class AccessService:
         try:
             return self.scope(name, principal, need)
         except NotFoundError as error:
-            return Missing(principal, error)
+            return MissingCollectionScope(principal, error)
 
     def find_holding_scope(
         self, kind: ResourceKind, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
@@ -234,7 +234,9 @@ class AccessService:
         reached = [collection for collection in holding if principal.grants.list_scopes(collection.name)]
         holders = [collection for collection in reached if collection.past is None] or reached
         if not holders:
-            return Missing(principal, NotFoundError(f"There is no {kind} {identity} in any collection."))
+            return MissingCollectionScope(
+                principal, NotFoundError(f"There is no {kind} {identity} in any collection.")
+            )
         if len(holders) > 1:
             names = ", ".join(collection.name for collection in holders)
             raise InvalidRequestError(f"There is a {kind} {identity} in each of {names}: say which collection.")
