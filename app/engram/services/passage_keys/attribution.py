@@ -47,7 +47,7 @@ class KeyLearning:
 
 
 @dataclass(frozen=True, slots=True)
-class _Carried:
+class _EventUnits:
     """An event with the units that it brings, at least one."""
 
     event: PendingEvent
@@ -156,7 +156,7 @@ class Attribution:
         fresh = [digest for digest, unit in units.items() if not unit.stored]
         if fresh:  # others may have stored the same texts since: what they are credited follows from what is stored
             units = {**units, **key_credits.load_units(writer, collection_id, fresh)}
-        carried = [_Carried(event, _collect_units(event, units)) for event in events if event.verdict.expansions]
+        carried = [_EventUnits(event, _collect_units(event, units)) for event in events if event.verdict.expansions]
         evidence, credits = self._attribute(writer, collection_id, carried, targets)
         key_credits.add_evidence(writer, collection_id, evidence, credits)
         raised = [credit for credit in credits if credit.weight > 0]
@@ -176,7 +176,7 @@ class Attribution:
         self,
         writer: Writer,
         collection_id: int,
-        carried: Sequence[_Carried],
+        carried: Sequence[_EventUnits],
         targets: Mapping[int, Mapping[int, int]],
     ) -> tuple[list[ExpansionEvidence], list[Credit]]:
         """Compute each event's evidence, with validated units stored and credited passages locked."""
@@ -214,7 +214,7 @@ class Attribution:
         self,
         reader: Reader,
         collection: Collection,
-        carried: Sequence[_Carried],
+        carried: Sequence[_EventUnits],
         supported: Mapping[int, Sequence[int]],
     ) -> dict[int, list[int]]:
         """Event -> what its expanded query retrieves, best first, as deep as gate and attribution look.
@@ -233,7 +233,7 @@ class Attribution:
         nothing: dict[int, list[int]] = {event: [] for event in depths}
         return nothing | {one.event.id: ids for one, ids in zip(queries, nearest, strict=True)}
 
-    def _credits(self, one: _Carried, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
+    def _credits(self, one: _EventUnits, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
         if not bases:
             return []
         gain = core.gains(
