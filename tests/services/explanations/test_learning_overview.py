@@ -6,7 +6,7 @@ import pytest
 
 from engram.context.errors import NotFoundError
 from engram.runtime.container import Application
-from engram.services.explanations.learning_overview import Preview
+from engram.services.explanations.learning_overview import RevocationPreview
 from engram.services.revocation.revocation_service import RevocationService
 from tests.support.state import given_episode, judge, sentences
 
@@ -26,7 +26,7 @@ def teach(application: Application, name: str) -> tuple[dict[str, int], list[int
     return ids, events
 
 
-def shown(preview: Preview) -> dict[tuple[int, str], tuple[float, float]]:
+def shown(preview: RevocationPreview) -> dict[tuple[int, str], tuple[float, float]]:
     return {
         (one.sentence_id, one.channel): (one.without_perplexity, one.without_likeness) for one in preview.states
     }
