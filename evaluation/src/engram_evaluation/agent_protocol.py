@@ -32,7 +32,7 @@ Begin = Callable[[str, int], Callable[[], None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PolicyResult:
     """Results of a policy, as means over questions.
 
     Attributes:
@@ -67,7 +67,7 @@ class PlayedReport:
 
     dataset: str
     command: str
-    played: tuple[Played, ...]
+    played: tuple[PolicyResult, ...]
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Headings and rows."""
@@ -192,7 +192,7 @@ def play_all(
             rows.append(_play_question(env, policy, question, documents_of(dataset, question)))
             step()
         means = {key: fmean(row[key] for row in rows) for key in rows[0]}
-        lines.append(Played(name, len(rows), **means))
+        lines.append(PolicyResult(name, len(rows), **means))
     return PlayedReport(dataset.name, options.command(dataset.name), tuple(lines))
 
 
