@@ -62,7 +62,7 @@ class PolicyResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedReport:
+class AgentReport:
     """All policies on one data set."""
 
     dataset: str
@@ -164,7 +164,7 @@ def rollout(
 
 def play_all(
     dataset: Dataset, options: Options, language: Language, begin: Begin, llm: Llm | None = None
-) -> PlayedReport:
+) -> AgentReport:
     """Have every policy play every question, the configured model among them.
 
     Raises:
@@ -193,7 +193,7 @@ def play_all(
             step()
         means = {key: fmean(row[key] for row in rows) for key in rows[0]}
         lines.append(PolicyResult(name, len(rows), **means))
-    return PlayedReport(dataset.name, options.command(dataset.name), tuple(lines))
+    return AgentReport(dataset.name, options.command(dataset.name), tuple(lines))
 
 
 def streamed_questions(dataset: Dataset, limit: int | None) -> list[Question]:
