@@ -47,7 +47,7 @@ class ComparableFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FactLinkComparison:
     """``shares`` with facts and without, by weights fitted to the other data sets, and facts' weights."""
 
     dataset: str
@@ -150,7 +150,7 @@ def judge_questions(
 
 def compare(
     corpora: Sequence[tuple[Harness, Dataset]], language: Language, first: NDArray[np.float64], steps: Steps
-) -> list[Compared]:
+) -> list[FactLinkComparison]:
     """Each data set by weights that were fitted to the others.
 
     Raises:
@@ -171,7 +171,7 @@ def compare(
         )
         relevant_counts = [len(question.relevant) for question in dataset.questions]
         comparisons.append(
-            Compared(
+            FactLinkComparison(
                 dataset.name,
                 len(relevant_counts),
                 shares(bare[place], relevant_counts, without),

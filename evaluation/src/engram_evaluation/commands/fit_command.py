@@ -14,7 +14,7 @@ from engram_evaluation.commands.dataset_names import load_dataset
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engram_evaluation.fact_links_measure import Compared
+    from engram_evaluation.fact_links_measure import FactLinkComparison
 
 
 @cli.command(rich_help_panel=MEASURE)
@@ -75,7 +75,7 @@ def fit(
     say(str(out))
 
 
-def _say_facts(comparisons: "Sequence[Compared]") -> None:
+def _say_facts(comparisons: "Sequence[FactLinkComparison]") -> None:
     rows = [
         [
             one.dataset,
