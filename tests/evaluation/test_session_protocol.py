@@ -19,7 +19,7 @@ from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
 from engram_evaluation.session_protocol import arms
-from engram_evaluation.trajectory_export import Exported, build_judge_reward, export, is_right, reward_by_gold
+from engram_evaluation.trajectory_export import ExportCounts, build_judge_reward, export, is_right, reward_by_gold
 from tests.evaluation.conftest import Evaluate
 from tests.support.command import NOWHERE, Cli
 from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
@@ -161,7 +161,7 @@ def test_options_are_checked(wrong: dict[str, Any], message: str) -> None:
 def lines(
     trajectories: list[Trajectory], dataset: Dataset, shape: Any, reward: Any = reward_by_gold
 ) -> list[dict[str, Any]]:
-    return list(export(trajectories, dataset, shape, reward, Exported()))
+    return list(export(trajectories, dataset, shape, reward, ExportCounts()))
 
 
 def test_steps_tell_state_action_observation_and_reward(trajectories: list[Trajectory], dataset: Dataset) -> None:
@@ -207,7 +207,7 @@ def test_prompts_to_reinforce_have_what_a_reward_needs(trajectories: list[Trajec
 
 def test_wrong_and_foreign_trajectories_are_left_out(trajectories: list[Trajectory], dataset: Dataset) -> None:
     one = next(one for one in trajectories if one.question == MOTHER)
-    counted = Exported()
+    counted = ExportCounts()
     several = [replace(one, answer="Ana Bellotti"), replace(one, question="Who else?"), one]
     made = list(export(several, dataset, "steps", reward_by_gold, counted))
     assert (counted.trajectories, counted.wrong, counted.unknown) == (3, 1, 1)

@@ -54,7 +54,7 @@ Reward = Callable[[Trajectory, Question], Rewards]
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportCounts:
     """Numbers of exported trajectories and lines.
 
     Attributes:
@@ -103,7 +103,7 @@ def build_judge_reward(llm: Llm) -> Reward:
 
 
 def export(
-    trajectories: Iterable[Trajectory], dataset: Dataset, shape: Shape, reward: Reward, counted: Exported
+    trajectories: Iterable[Trajectory], dataset: Dataset, shape: Shape, reward: Reward, counted: ExportCounts
 ) -> Iterator[dict[str, Any]]:
     """Lines of the trajectories whose answer is right, in their order; ``counted`` says what became of all.
 
