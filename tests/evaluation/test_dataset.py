@@ -11,7 +11,7 @@ import pytest
 from engram.core.filter.logged_verdict import Expansion
 from engram_evaluation.dataset import Gold, cut_dataset, load
 from engram_evaluation.dataset_files import DatasetError
-from engram_evaluation.rating_scale import Rated
+from engram_evaluation.rating_scale import PassageRatings
 
 CORPUS = [
     {
@@ -141,8 +141,8 @@ def test_ratings_are_read_also_of_questions_without_a_label(folder: Path) -> Non
     (folder / "ratings.jsonl.gz").write_bytes(gzip.compress(lines(RATINGS).encode()))
     after = load(folder)
     assert after.ratings == {
-        "q1": (Rated("a", ("Excellent", "Bad")),),
-        "q3": (Rated("a", ("Acceptable",)), Rated("b", ("Bad", "Bad"))),
+        "q1": (PassageRatings("a", ("Excellent", "Bad")),),
+        "q3": (PassageRatings("a", ("Acceptable",)), PassageRatings("b", ("Bad", "Bad"))),
     }
     assert after.fingerprint != before.fingerprint
 

@@ -15,7 +15,7 @@ from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
 from engram_evaluation.human_protocol import split
 from engram_evaluation.learning_variations import HUMAN
-from engram_evaluation.rating_scale import SCALE, Rated, as_verdict, is_agreed, mean_value
+from engram_evaluation.rating_scale import SCALE, PassageRatings, as_verdict, is_agreed, mean_value
 from engram_evaluation.report_page import gather
 from engram_evaluation.retrieval_metrics import compute_graded_ndcg
 from tests.evaluation.conftest import Evaluate
@@ -31,12 +31,12 @@ def rated(sample_dataset: Dataset) -> Dataset:
     """
     questions = sample_dataset.questions[:8]
     words = cycle([("Excellent", "Excellent", "Acceptable"), ("Excellent", "Bad", "Acceptable")])
-    pairs: dict[str, tuple[Rated, ...]] = {}
+    pairs: dict[str, tuple[PassageRatings, ...]] = {}
     for at, question in enumerate(questions[:6]):
         foreign = min(questions[(at + 1) % 8].relevant - question.relevant)
         pairs[question.id] = (
-            Rated(min(question.relevant), ("Bad", "Bad", "Could be Improved")),
-            Rated(foreign, next(words)),
+            PassageRatings(min(question.relevant), ("Bad", "Bad", "Could be Improved")),
+            PassageRatings(foreign, next(words)),
         )
     last = replace(questions[5], relevant=frozenset())
     return replace(
@@ -59,8 +59,12 @@ def test_words_are_verdicts_and_as_sure_as_they_are_far_from_the_middle() -> Non
 
 
 def test_raters_agree_unless_they_split_on_a_passage() -> None:
-    assert is_agreed([Rated("a", ("Excellent", "Acceptable")), Rated("b", ("Bad", "Could be Improved"))])
-    assert not is_agreed([Rated("a", ("Excellent", "Excellent")), Rated("b", ("Bad", "Acceptable"))])
+    assert is_agreed(
+        [PassageRatings("a", ("Excellent", "Acceptable")), PassageRatings("b", ("Bad", "Could be Improved"))]
+    )
+    assert not is_agreed(
+        [PassageRatings("a", ("Excellent", "Excellent")), PassageRatings("b", ("Bad", "Acceptable"))]
+    )
 
 
 def test_graded_ndcg_by_hand() -> None:
@@ -89,14 +93,17 @@ def test_half_of_the_rated_questions_teach_and_one_rater_of_each_is_held_out(rat
 
 def test_a_rater_is_held_out_of_all_passages_of_a_question(rated: Dataset) -> None:
     short = {
-        key: (pairs[0], Rated(pairs[1].passage_id, pairs[1].words[:2])) for key, pairs in rated.ratings.items()
+        key: (pairs[0], PassageRatings(pairs[1].passage_id, pairs[1].words[:2]))
+        for key, pairs in rated.ratings.items()
     }
     of_two = replace(rated, ratings=short)
     assert {held for seed in range(9) for _, held in split(of_two, None, seed).taught} == {0, 1}
 
 
 def test_split_needs_ratings_by_several_people(rated: Dataset, run_protocol: Evaluate) -> None:
-    alone = {key: tuple(Rated(p.passage_id, p.words[:1]) for p in pairs) for key, pairs in rated.ratings.items()}
+    alone = {
+        key: tuple(PassageRatings(p.passage_id, p.words[:1]) for p in pairs) for key, pairs in rated.ratings.items()
+    }
     for without in (alone, {}):
         with pytest.raises(InvalidRequestError, match="too few ratings"):
             split(replace(rated, ratings=without), None, 0)

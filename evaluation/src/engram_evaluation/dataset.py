@@ -10,7 +10,7 @@ from typing import Any
 from engram.core.filter.logged_verdict import Expansion
 from engram_evaluation.dataset_files import DatasetError, Line, find, json_lines, labels, read_text, require_file
 from engram_evaluation.decomposition import ReasoningHop, hops
-from engram_evaluation.rating_scale import Rated, read_ratings
+from engram_evaluation.rating_scale import PassageRatings, read_ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Dataset:
     fingerprint: str
     expansions: Mapping[str, tuple[Expansion, ...]] = field(default_factory=dict)
     unlabelled: tuple[Question, ...] = ()
-    ratings: Mapping[str, tuple[Rated, ...]] = field(default_factory=dict)
+    ratings: Mapping[str, tuple[PassageRatings, ...]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -20,7 +20,7 @@ from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import HUMAN, Variation
 from engram_evaluation.protocols import Run, measure
-from engram_evaluation.rating_scale import Rated, as_verdict, is_agreed, mean_value
+from engram_evaluation.rating_scale import PassageRatings, as_verdict, is_agreed, mean_value
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, compute_graded_ndcg, costs, score
 
 
@@ -128,7 +128,9 @@ def _teach(run: Run, harness: Harness, parts: RaterSplit, arm: QueryArm, label: 
         step()
 
 
-def _verdict(harness: Harness, query_id: UUID, pair: Rated, rater: int, passages: Mapping[str, str]) -> Verdict:
+def _verdict(
+    harness: Harness, query_id: UUID, pair: PassageRatings, rater: int, passages: Mapping[str, str]
+) -> Verdict:
     """One word of one rater: it names the sentences of the whole passage, and says nothing of any other."""
     target, confidence = as_verdict(pair.words[rater])
     named = [NamedSentence(passage_id=pair.passage_id, text=passages[pair.passage_id])]
@@ -168,7 +170,7 @@ def _select_unheard(words: Sequence[str], rater: int | None) -> Sequence[str]:
     return words if rater is None else words[rater : rater + 1]
 
 
-def _raters(pairs: Sequence[Rated]) -> int:
+def _raters(pairs: Sequence[PassageRatings]) -> int:
     """Return the least number of raters of a question's passages."""
     return min(len(pair.words) for pair in pairs)
 
