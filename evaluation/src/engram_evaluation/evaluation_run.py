@@ -75,7 +75,7 @@ UNLABELLED = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
 
 
-class Configured(EvaluatedServices, Protocol):
+class ConfiguredServices(EvaluatedServices, Protocol):
     """The use cases, and the settings they were made with."""
 
     @property
@@ -87,7 +87,7 @@ class Configured(EvaluatedServices, Protocol):
 
 
 def evaluate(
-    services: Configured,
+    services: ConfiguredServices,
     vary: Callable[[Variation], EvaluatedServices],
     dataset: Dataset,
     options: Options,
