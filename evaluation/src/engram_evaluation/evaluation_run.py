@@ -175,7 +175,7 @@ def _warn(console: Console, dataset: Dataset, priors: RankingPriors) -> None:
 
 
 @runtime_checkable
-class _Counting(Protocol):
+class _CountingEncoder(Protocol):
     """An encoder that counts what it reads."""
 
     @property
@@ -183,7 +183,7 @@ class _Counting(Protocol):
 
 
 def _tokens_read(services: EvaluatedServices) -> int | None:
-    return services.embedder.tokens_read if isinstance(services.embedder, _Counting) else None
+    return services.embedder.tokens_read if isinstance(services.embedder, _CountingEncoder) else None
 
 
 def _run(run: Run) -> list[Phase]:
