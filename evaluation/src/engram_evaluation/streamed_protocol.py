@@ -63,7 +63,7 @@ question, as the endpoint counts them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class StreamProgress:
     """A run's progress; what ``measure_in_parts`` needs of a run."""
 
     begin: Begin
@@ -195,7 +195,7 @@ def streamed(
     phases = []
     for method in options.methods or METHODS:
         rows = measure_in_parts(
-            Streamed(begin),
+            StreamProgress(begin),
             method,
             (store, method, 0, None),
             questions,
