@@ -151,7 +151,7 @@ def run_cold(run: Run) -> list[Phase]:
     systems: dict[str, Callable[[Question], QuestionResult]] = {
         "dense": lambda q: baselines.observe(dense, q),
         "bm25": lambda q: baselines.observe(bm25, q),
-        "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
+        "rrf": lambda q: baselines.observe(baselines.RankFusion(dense, bm25), q),
         "paper": lambda q: run.harness.ask(q, QueryArm("paper", "off", run.options.stop("paper")))[1],
         "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop("default")))[1],
     }
