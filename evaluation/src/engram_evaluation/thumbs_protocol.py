@@ -61,7 +61,7 @@ class ThumbsPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _UntaughtAnswer:
     """A question's answer without learning: its id, its result, and candidates with scores, best first."""
 
     query_id: UUID
@@ -176,7 +176,7 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     return phases
 
 
-def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _Answered]:
+def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _UntaughtAnswer]:
     """Question -> what it is answered without learning, of all that arrive or are measured."""
     questions = {question.id: question for group in planned.groups.values() for question in group}
     arm = QueryArm(run.options.profile, "off", run.options.stop_rule)
@@ -185,7 +185,7 @@ def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[s
     for question in questions.values():
         answer, result = run.harness.ask(question, arm, depth=CANDIDATES)
         scored = [(passage.passage_id, passage.score) for passage in answer.passages]
-        answered[question.id] = _Answered(answer.query_id, result, scored)
+        answered[question.id] = _UntaughtAnswer(answer.query_id, result, scored)
         step()
     return answered
 
@@ -195,7 +195,7 @@ def _drop_arrival_number(arrived: Question) -> str:
     return arrived.id.rpartition("#")[0]
 
 
-def _rerank_by_rule(rule: FeedbackRule, base: Mapping[str, _Answered], question: Question) -> QuestionResult:
+def _rerank_by_rule(rule: FeedbackRule, base: Mapping[str, _UntaughtAnswer], question: Question) -> QuestionResult:
     answered = base[question.id]
     return replace(answered.result, ranking=reorder_candidates(answered.scored, rule))
 
