@@ -18,7 +18,7 @@ from engram.providers.ranking_prior import SHIPPED
 from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram_evaluation.dataset import Dataset, Gold, Question, load
-from engram_evaluation.expected import Expected, Figure, read_published
+from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
 from engram_evaluation.run_options import Options
@@ -303,7 +303,7 @@ def test_frozen_scopes_are_part_of_the_command_in_one_order() -> None:
     assert one.slug("x").endswith("-freeze-task-freeze-weights")
 
 
-def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights: Path | None = None) -> None:
+def check(run_protocol: Evaluate, expected: ExpectedFigures, dataset: Dataset, weights: Path | None = None) -> None:
     options = expected.options.as_json()
     report = run_protocol(options.pop("protocol"), dataset, configuration={"ranking_prior": weights}, **options)
     assert expected.deviations(report) == []
@@ -311,7 +311,7 @@ def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights:
 
 @pytest.mark.parametrize("expected", [run for run in read_published() if run.quick], ids=lambda run: run.command)
 def test_published_figures_that_take_seconds(
-    run_protocol: Evaluate, sample_dataset: Dataset, expected: Expected
+    run_protocol: Evaluate, sample_dataset: Dataset, expected: ExpectedFigures
 ) -> None:
     check(run_protocol, expected, sample_dataset)
 
@@ -328,7 +328,7 @@ def test_published_figures(
     sample_dataset: Dataset,
     evaluation_data: Path,
     tmp_path: Path,
-    expected: Expected,
+    expected: ExpectedFigures,
 ) -> None:
     weights = None
     if expected.fitted:
@@ -347,7 +347,9 @@ def test_published_figures(
 
 def test_a_figure_out_of_tolerance_is_named(run_protocol: Evaluate) -> None:
     report = run_protocol("cold", limit=2)
-    expected = Expected("sample", report.options, True, (Figure("all questions", 0, "mrr", 2.0, 0.5, "dense"),))
+    expected = ExpectedFigures(
+        "sample", report.options, True, (Figure("all questions", 0, "mrr", 2.0, 0.5, "dense"),)
+    )
     (line,) = expected.deviations(report)
     assert line.startswith("mrr of dense, all questions, turn 0: expected 2.0 ± 0.5, got")
     with pytest.raises(KeyError, match="recall@5 of nobody, turn 0"):
