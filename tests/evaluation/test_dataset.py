@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engram.core.filter.logged_verdict import Expansion
-from engram_evaluation.dataset import Gold, cut_dataset, load
+from engram_evaluation.dataset import GoldSentence, cut_dataset, load
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.rating_scale import PassageRatings
 
@@ -62,7 +62,7 @@ def test_a_folder_is_read(folder: Path) -> None:
     }
     assert dataset.passages[1]["title"] is None
     first, second = dataset.questions
-    assert (first.relevant, first.gold, first.type) == ({"a"}, (Gold("a", "A is first."),), "order")
+    assert (first.relevant, first.gold, first.type) == ({"a"}, (GoldSentence("a", "A is first."),), "order")
     assert (second.relevant, second.gold) == ({"b"}, ())
     assert [question.id for question in dataset.unlabelled] == ["q3"]
     assert list(dataset.paraphrases) == ["q1"]

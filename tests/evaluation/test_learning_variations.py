@@ -17,7 +17,7 @@ from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import ServingMode
 from engram_evaluation.commands.evaluate_command import build_variation
-from engram_evaluation.dataset import Dataset, Gold, Question
+from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_variations import (
@@ -102,7 +102,7 @@ def test_without_hub_cap_more_is_read(application: Application, addresses: Serve
 
 
 def test_a_flipped_verdict_says_the_opposite() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
     shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
     for verdicts in ("full", "returned"):
         oracle = OracleJudge(verdicts)  # type: ignore[arg-type]
@@ -131,7 +131,9 @@ def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
 
     def flips(seed: str) -> list[bool]:
         judge = FlippingJudge(OracleJudge("returned"), 0.2, seed)
-        questions = [Question(f"q{at}", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "") for at in range(1000)]
+        questions = [
+            Question(f"q{at}", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "") for at in range(1000)
+        ]
         verdicts = [judge.verdict(ANYWHERE, uuid4(), question, shown) for question in questions]
         return [verdict is not None and verdict.supporting == [NamedSentence(2)] for verdict in verdicts]
 
@@ -216,7 +218,7 @@ def test_many_new_names_neither_click_nor_poison_what_a_trusted_one_taught(
 
 
 def test_a_click_spammer_supports_what_is_wrong_and_skips_what_is_right() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
     shown = [
         ShownSentence(1, "a", "A did."),
         ShownSentence(2, "x", "X did not."),
@@ -231,7 +233,7 @@ def test_a_click_spammer_supports_what_is_wrong_and_skips_what_is_right() -> Non
 
 
 def test_a_poisoner_says_that_the_question_led_to_what_is_wrong() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
     shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
     verdict = attacker("expansions", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown)
     assert verdict is not None

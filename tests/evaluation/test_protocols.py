@@ -17,7 +17,7 @@ from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED
 from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence
-from engram_evaluation.dataset import Dataset, Gold, Question, load
+from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
 from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
@@ -30,7 +30,9 @@ from tests.support.scopes import ANYWHERE
 from tests.support.state import rows
 from tests.support.undo import assert_verified
 
-QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Gold("b", "B did.")), "")
+QUESTION = Question(
+    "q", "Who?", frozenset({"a", "b"}), (GoldSentence("a", "A did."), GoldSentence("b", "B did.")), ""
+)
 SHOWN = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
 
 

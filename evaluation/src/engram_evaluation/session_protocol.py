@@ -22,7 +22,7 @@ from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from engram.services.sessions.tree_options import Part
 from engram_evaluation.answers_protocol import evidence, marks
-from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.protocols import Run
 from engram_evaluation.retrieval_metrics import (
@@ -228,7 +228,7 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
             draft, failure = "", {"failed": error.detail}
     ms = (time.perf_counter() - began) * 1000.0
     pool = [
-        Gold(passage.passage_id, sentence.text)
+        GoldSentence(passage.passage_id, sentence.text)
         for passage in answer.passages
         for sentence in passage.sentences
         if sentence.score is not None
@@ -284,7 +284,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     }
     answer_text = None if view.stored.conclusion is None else view.stored.conclusion["text"]
     ranking = [passage.passage_id for passage in view.passages]
-    pool = [Gold(one.passage_id, one.text) for one in view.evidence]
+    pool = [GoldSentence(one.passage_id, one.text) for one in view.evidence]
     row = _score_question(question, ranking, pool, answer_text if arm.llm else None, values, ms, read=ranking)
     drawn = question.id in {one.id for one in choose_questions(run)[:TREES]} and arm.options is None
     return replace(row, said=_round_details(view, tree=drawn))
@@ -307,7 +307,7 @@ def _round_details(view: SessionView, *, tree: bool) -> dict[str, Any]:
 def _score_question(
     question: Question,
     ranking: Sequence[str],
-    pool: Sequence[Gold],
+    pool: Sequence[GoldSentence],
     answer_text: str | None,
     values: dict[str, float],
     ms: float,
@@ -324,7 +324,7 @@ def _score_question(
     return replace(row, values=row.values | measures | values)
 
 
-def _precision(gold: Sequence[Gold], pool: Sequence[Gold]) -> float:
+def _precision(gold: Sequence[GoldSentence], pool: Sequence[GoldSentence]) -> float:
     return sum(any(is_match(wanted, seen) for wanted in gold) for seen in pool) / len(pool) if pool else 0.0
 
 

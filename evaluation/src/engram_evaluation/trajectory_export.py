@@ -24,7 +24,7 @@ from engram.core.planning.rewards import (
 from engram.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
 from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 from engram_evaluation import answer_marking
-from engram_evaluation.dataset import Dataset, Gold, Question
+from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.retrieval_metrics import is_match
 
 Shape = Literal["steps", "sft", "grpo"]
@@ -221,7 +221,7 @@ def _format_sifting(
         numbers[line.sentence_id]
         for line in lines
         if line.sentence_id in numbers
-        and any(is_match(one, Gold(line.passage_id, line.text)) for one in question.gold)
+        and any(is_match(one, GoldSentence(line.passage_id, line.text)) for one in question.gold)
     )
     return {
         "prompt": prompt,
@@ -234,11 +234,11 @@ def _format_sifting(
     }
 
 
-def _match_gold(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
+def _match_gold(lines: Sequence[SentenceLine], gold: Sequence[GoldSentence]) -> set[int | tuple[str, int]]:
     """Lines as the gold sentence that each is, by its place, or as themselves."""
     matched_gold: set[int | tuple[str, int]] = set()
     for line in lines:
-        line_gold = Gold(line.passage_id, line.text)
+        line_gold = GoldSentence(line.passage_id, line.text)
         matches = [at for at, one in enumerate(gold) if is_match(one, line_gold)]
         matched_gold.update(matches if matches else [("other", line.sentence_id)])
     return matched_gold
