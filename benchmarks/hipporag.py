@@ -57,7 +57,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldPassage:
     """The passage that was found for a subject, and by which rule."""
 
     passage: str
@@ -78,7 +78,7 @@ class Corpus:
         self._words = {passage.id: words(passage.text) for passage in passages}
         self._plain = {passage.id: plain(passage.text) for passage in passages}
 
-    def find(self, subject: str, objects: Sequence[str], question: str) -> Gold | None:
+    def find(self, subject: str, objects: Sequence[str], question: str) -> GoldPassage | None:
         """The passage about the subject.
 
         Args:
@@ -89,10 +89,10 @@ class Corpus:
             wanted = form(subject)
             candidates = table.get(wanted, []) if wanted else []
             if candidates and (best := self._best(candidates, objects, question)) is not None:
-                return Gold(best.id, rule)
+                return GoldPassage(best.id, rule)
         return self._alias(subject, objects, question)
 
-    def _alias(self, subject: str, objects: Sequence[str], question: str) -> Gold | None:
+    def _alias(self, subject: str, objects: Sequence[str], question: str) -> GoldPassage | None:
         wanted = unqualified(subject)
         if not wanted:
             return None
@@ -104,7 +104,7 @@ class Corpus:
         ]
         best = self._best(candidates, objects, question)
         if best is not None:
-            return Gold(best.id, "alias")
+            return GoldPassage(best.id, "alias")
         wanted = unqualified(re.split(r"\bwas\b", subject)[0])
         candidates = [
             passage
@@ -113,7 +113,7 @@ class Corpus:
             and (words(wanted) <= words(passage.title) or f" {wanted} " in f" {self._plain[passage.id]} ")
         ]
         best = self._best(candidates, objects, wanted)
-        return None if best is None else Gold(best.id, "part")
+        return None if best is None else GoldPassage(best.id, "part")
 
     def _best(self, candidates: Sequence[Passage], objects: Sequence[str], question: str) -> Passage | None:
         """The candidate with most of the objects, then of the question in its title; None where several have."""
@@ -159,7 +159,9 @@ def _alike(one: str, other: str) -> bool:
     return matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
 
 
-def resolve(corpus: Corpus, question: str, triples: Sequence[Sequence[str]]) -> tuple[dict[str, Gold], list[str]]:
+def resolve(
+    corpus: Corpus, question: str, triples: Sequence[Sequence[str]]
+) -> tuple[dict[str, GoldPassage], list[str]]:
     """Subject -> its gold passage, and the subjects without one."""
     objects: dict[str, list[str]] = defaultdict(list)
     for subject, _, value in triples:
