@@ -141,7 +141,7 @@ def flood(kinds: Sequence[str], orders: Any, begun: Event, over: Event, counts: 
     counts.put(dict(statuses))
 
 
-class Flooding:
+class FloodProcess:
     """A process that waits to flood the service; made early, as it takes long to start on a busy machine."""
 
     def __init__(self, name: str) -> None:
@@ -281,7 +281,7 @@ def made(app: Application, name: str, tenant: str) -> str:
     return app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
 
 
-def measured(name: str, flooding: Flooding, target: Target, http: httpx.Client, count: int) -> Row:
+def measured(name: str, flooding: FloodProcess, target: Target, http: httpx.Client, count: int) -> Row:
     """Measure a tenant without and with one flood of the other."""
     quiet = asked(http, count)
     flooding.begin(target)
@@ -300,7 +300,7 @@ def main() -> None:
     os.environ |= LIMITS
     rows: list[Row] = []
     with contextlib.ExitStack() as stack:
-        floods = {name: Flooding(name) for name in arguments.only}
+        floods = {name: FloodProcess(name) for name in arguments.only}
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         service = stack.enter_context(Service(Path(folder), workers=1))
         stack.enter_context(tenancy.unrestricted())
