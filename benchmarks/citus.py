@@ -265,7 +265,7 @@ def main() -> None:
             }
             first = Application(settings, plain)
             # What a text's vector is does not depend on the database; the second run need not compute it again.
-            remembering = encoder.Remembering(first.embedder, Path(folder) / "vectors.sqlite")
+            remembering = encoder.MemoisingEncoder(first.embedder, Path(folder) / "vectors.sqlite")
             models = {"embedder": remembering, "language": first.language}
             for name, (addresses, marks) in kinds.items():
                 print(name, flush=True)

@@ -130,7 +130,7 @@ def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # which all processes have
-    return encoder.Remembering(loading.embedder, folder / "vectors.sqlite"), loading.language
+    return encoder.MemoisingEncoder(loading.embedder, folder / "vectors.sqlite"), loading.language
 
 
 @pytest.fixture(scope="session")

@@ -32,4 +32,4 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     """Another real encoder of the same dimension."""
     folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
     cache = tmp_path_factory.mktemp("cache")
-    return encoder.Remembering(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")
+    return encoder.MemoisingEncoder(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")

@@ -52,7 +52,7 @@ class Resized:
         return self._encoder.count_tokens(texts)
 
 
-class Remembering:
+class MemoisingEncoder:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
 
     Processes that share the file ``beside``, which is of this encoder alone, have one vector for each text: that of
