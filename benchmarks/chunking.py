@@ -53,7 +53,7 @@ Row = dict[str, Any]
 Section = tuple[tuple[str, ...], str]
 
 
-class Remembering:
+class CachingEncoder:
     """An encoder that embeds each text once: variants share most of their sentences."""
 
     def __init__(self, embedder: Any) -> None:
@@ -213,7 +213,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=600)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     arguments = parser.parse_args()
-    with application(embedder=Remembering) as (app, _):
+    with application(embedder=CachingEncoder) as (app, _):
         for name in arguments.sets:
             chosen, asked = subset(arguments.data / name, arguments.questions, arguments.passages)
             read = documents(name, chosen)
