@@ -105,7 +105,7 @@ def _key(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class Watched:
+class CountingEncoder:
     """An encoder whose calls are counted, with something happening before each."""
 
     def __init__(self, encoder: Embedder, before: Callable[[Sequence[str]], None] = lambda _: None) -> None:

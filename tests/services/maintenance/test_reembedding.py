@@ -21,7 +21,7 @@ from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import state, threads, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import Resized, Watched
+from tests.support.encoder import CountingEncoder, Resized
 from tests.support.jobs import make_due, run_again
 from tests.support.twins import born
 
@@ -43,20 +43,20 @@ def alone(own: Servers, settings: Settings, application: Application) -> Iterato
 def both(own: Servers, settings: Settings, application: Application, second: Embedder) -> Iterator[Application]:
     """A process with both, the second one watched."""
     with application_on(own, settings, application) as services:
-        services.models.embedder_also = Watched(second)
+        services.models.embedder_also = CountingEncoder(second)
         yield services
 
 
-def use_for_its_fingerprint(encoder: Encoder, embedder: Watched) -> None:
+def use_for_its_fingerprint(encoder: Encoder, embedder: CountingEncoder) -> None:
     """Have the encoder run this one in place of its own of the same fingerprint."""
     encoder._embedders = tuple(
         embedder if one.fingerprint == embedder.fingerprint else one for one in encoder._embedders
     )
 
 
-def watched(application: Application) -> Watched:
+def watched(application: Application) -> CountingEncoder:
     embedder = application.embedder_also
-    assert isinstance(embedder, Watched)
+    assert isinstance(embedder, CountingEncoder)
     return embedder
 
 
@@ -259,7 +259,7 @@ def _claimant() -> Any:
 
 
 def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Application, taught: str) -> None:
-    first = Watched(both.embedder)
+    first = CountingEncoder(both.embedder)
 
     def cut_over(_: Sequence[str]) -> None:
         first.before = lambda _: None
@@ -288,7 +288,7 @@ def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: 
 
 def test_back_again_embeds_only_what_came_since(both: Application, taught: str) -> None:
     old, answers = vectors(both, taught), asked(both, taught)
-    first = Watched(both.embedder)
+    first = CountingEncoder(both.embedder)
     use_for_its_fingerprint(both.encoder, first)
     reembedded(both, taught)
     state.staged(both, taught, NEW)
