@@ -13,7 +13,7 @@ from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
 from engram.services.sessions.session_service import NewSession
 from tests.support import state
-from tests.support.encoder import Turned
+from tests.support.encoder import RotatedEncoder
 from tests.support.openai_server import OpenAiServer
 from tests.support.strict_client import TestClient
 
@@ -98,7 +98,7 @@ def spent(lasting: Variant) -> TestClient:
 @pytest.fixture(scope="module")
 def with_another_encoder(application: Application, lasting: Variant, refusing_llm: OpenAiServer) -> TestClient:
     """A client of an application with an LLM, whose encoder has made the vectors of no collection."""
-    turned = lasting(embedder=Turned(application.embedder), llm_base_url=refusing_llm.base_url)
+    turned = lasting(embedder=RotatedEncoder(application.embedder), llm_base_url=refusing_llm.base_url)
     return TestClient(create_app(turned), raise_server_exceptions=False)
 
 

@@ -19,7 +19,7 @@ SOME = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 
 
-class Turned:
+class RotatedEncoder:
     """Another encoder of the same dimension: what it says of two texts is the same, and its vectors are others."""
 
     def __init__(self, encoder: Embedder) -> None:

@@ -22,7 +22,7 @@ from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from tests.conftest import CURIE
 from tests.support import state, undo
-from tests.support.encoder import Resized, Turned
+from tests.support.encoder import Resized, RotatedEncoder
 from tests.support.jobs import make_due
 from tests.support.model_server import Failure, ModelServer
 from tests.support.strict_client import TestClient
@@ -153,7 +153,7 @@ def test_a_server_with_another_model_is_refused_at_the_next_start(
 ) -> None:
     with start() as services:
         born(services, collection)
-    server.vectors = Turned(served).embed
+    server.vectors = RotatedEncoder(served).embed
     with start() as services:
         reason = rf"^Collection '{collection}' holds vectors of served .* runs served .*its model was changed"
         with pytest.raises(EmbeddingSpaceMismatchError, match=reason):

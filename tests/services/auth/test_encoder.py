@@ -23,7 +23,7 @@ from engram.storage.retrieval.nearest_neighbours import nearness
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import Resized, Turned
+from tests.support.encoder import Resized, RotatedEncoder
 from tests.support.jobs import make_due, run_again
 from tests.support.strict_client import TestClient
 from tests.support.twins import born
@@ -43,7 +43,7 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 @pytest.fixture(scope="module")
 def other(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """The second, with another encoder."""
-    with application_on(own, settings, application, Turned(application.embedder)) as services:
+    with application_on(own, settings, application, RotatedEncoder(application.embedder)) as services:
         yield services
 
 

@@ -15,7 +15,7 @@ from engram.services.maintenance.doctor_checks import CheckResult, numbers
 from engram.storage.maintenance import database_contents
 from tests.support.command import Cli
 from tests.support.databases import application_on
-from tests.support.encoder import Resized, Turned
+from tests.support.encoder import Resized, RotatedEncoder
 from tests.support.model_server import ModelServer
 from tests.support.openai_server import OpenAiServer
 
@@ -196,7 +196,7 @@ def test_exchanged_model_behind_a_server_is_reported(
         connected(own, settings, application, embedding_url=server.base_url, embedding_model="bge") as services,
     ):
         assert findings(services)["encoder"].verdict == "ok"
-        server.vectors = Turned(other).embed
+        server.vectors = RotatedEncoder(other).embed
         found = findings(services)["encoder"]
         assert found.verdict == "wrong"
         assert "runs another model under the name 'bge'" in found.found
