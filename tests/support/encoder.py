@@ -35,7 +35,7 @@ class RotatedEncoder:
         return self._encoder.count_tokens(texts)
 
 
-class Resized:
+class ResizedEncoder:
     """Another encoder of another dimension: the vectors repeated, or cut, to it, at unit length."""
 
     def __init__(self, encoder: Embedder, dimension: int) -> None:

@@ -22,7 +22,7 @@ from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from tests.conftest import CURIE
 from tests.support import state, undo
-from tests.support.encoder import Resized, RotatedEncoder
+from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.jobs import make_due
 from tests.support.model_server import Failure, ModelServer
 from tests.support.strict_client import TestClient
@@ -35,7 +35,7 @@ Start = Callable[..., AbstractContextManager[Application]]
 @pytest.fixture(scope="module")
 def served(application: Application) -> Embedder:
     """The model behind the server."""
-    return Resized(application.embedder, 512)
+    return ResizedEncoder(application.embedder, 512)
 
 
 @pytest.fixture

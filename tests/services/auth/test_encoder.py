@@ -23,7 +23,7 @@ from engram.storage.retrieval.nearest_neighbours import nearness
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import Resized, RotatedEncoder
+from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.jobs import make_due, run_again
 from tests.support.strict_client import TestClient
 from tests.support.twins import born
@@ -273,7 +273,7 @@ def test_collections_of_other_dimensions_live_beside_each_other(
     """From 2,001 numbers on an index has half precision; from 4,001 on it has the first 4,000 numbers."""
     name = f"{collection}-{dimension}"
     born(application, collection)
-    with application_on(own, settings, application, Resized(application.embedder, dimension)) as services:
+    with application_on(own, settings, application, ResizedEncoder(application.embedder, dimension)) as services:
         services.startup.check_encoders()
         born(services, name)
         scope = services.access.scope(name)
@@ -313,7 +313,7 @@ def test_vectors_too_long_to_be_stored_end_the_start_with_a_line(
     application: Application, own: Servers, settings: Settings
 ) -> None:
     with (
-        application_on(own, settings, application, Resized(application.embedder, 4_097)) as services,
+        application_on(own, settings, application, ResizedEncoder(application.embedder, 4_097)) as services,
         pytest.raises(
             ConfigurationError, match=r"^resized-4097 gives 4097-dimensional vectors, and 4096 is the most"
         ),

@@ -15,7 +15,7 @@ from engram.services.maintenance.doctor_checks import CheckResult, numbers
 from engram.storage.maintenance import database_contents
 from tests.support.command import Cli
 from tests.support.databases import application_on
-from tests.support.encoder import Resized, RotatedEncoder
+from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.model_server import ModelServer
 from tests.support.openai_server import OpenAiServer
 
@@ -161,7 +161,7 @@ def connected(own: Servers, settings: Settings, application: Application, **chan
 def test_model_servers_are_reported_with_latency_and_model(
     own: Servers, settings: Settings, application: Application
 ) -> None:
-    vectors = Resized(application.embedder, 96).embed
+    vectors = ResizedEncoder(application.embedder, 96).embed
     with ModelServer(vectors, scores=lambda _, texts: [0.5] * len(texts)) as server:
         stated = {
             "embedding_url": server.base_url,
@@ -190,7 +190,7 @@ def test_model_servers_are_reported_with_latency_and_model(
 def test_exchanged_model_behind_a_server_is_reported(
     own: Servers, settings: Settings, application: Application
 ) -> None:
-    other = Resized(application.embedder, 96)
+    other = ResizedEncoder(application.embedder, 96)
     with (
         ModelServer(other.embed) as server,
         connected(own, settings, application, embedding_url=server.base_url, embedding_model="bge") as services,

@@ -21,7 +21,7 @@ from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import state, threads, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import CountingEncoder, Resized
+from tests.support.encoder import CountingEncoder, ResizedEncoder
 from tests.support.jobs import make_due, run_again
 from tests.support.twins import born
 
@@ -376,7 +376,7 @@ def test_a_job_that_is_cancelled_leaves_the_old_vectors(both: Application, taugh
 def test_the_other_encoder_may_be_of_another_dimension(
     both: Application, own: Servers, settings: Settings, taught: str, dimension: int
 ) -> None:
-    other, old = Resized(both.embedder, dimension), vectors(both, taught)
+    other, old = ResizedEncoder(both.embedder, dimension), vectors(both, taught)
     with application_on(own, settings, both) as services:
         services.models.embedder_also = other
         index_all(services)
