@@ -17,7 +17,7 @@ from engram.runtime.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION
 from tests.support import state, undo
-from tests.support.forks import ROOT, Forked
+from tests.support.forks import ROOT, ForkedProcess
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, PLAIN, eventually, free_port
 
@@ -38,7 +38,7 @@ class Up:
         self.log = folder / "up.log"
         with self.log.open("wb") as log:
             program = ["-m", "engram.cli", "up", "--api", "2", "--workers", "2"]
-            self.process = Forked(program, cwd=folder, env=kept | dict(env) | told, stdout=log, stderr=log)
+            self.process = ForkedProcess(program, cwd=folder, env=kept | dict(env) | told, stdout=log, stderr=log)
 
     def children(self, role: str) -> list[int]:
         """Processes of the role that live."""

@@ -29,7 +29,7 @@ WIDE = {"COLUMNS": "300"}
 _NUMBER = Struct("i")
 
 
-class Forked:
+class ForkedProcess:
     """The part of ``subprocess.Popen`` that tests need."""
 
     def __init__(
@@ -86,7 +86,7 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """As ``subprocess.run``, the output captured."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = Forked(arguments, cwd=cwd, env=env, stdout=out, stderr=err)
+        process = ForkedProcess(arguments, cwd=cwd, env=env, stdout=out, stderr=err)
         try:
             code = process.wait(timeout)
         finally:

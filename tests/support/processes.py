@@ -13,7 +13,7 @@ from typing import Any, Self
 import httpx
 import psutil
 
-from tests.support.forks import ROOT, Forked
+from tests.support.forks import ROOT, ForkedProcess
 
 PATIENCE_SECONDS = 120.0
 _FIRST_PORT = 10_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -70,10 +70,10 @@ class Process:
         self._log = folder / f"{command}-{self.port}.log"
         env = kept | {"ENGRAM_PORT": str(self.port)} | dict(env)
         with self._log.open("wb") as log:
-            self._process: Forked | subprocess.Popen[bytes]
+            self._process: ForkedProcess | subprocess.Popen[bytes]
             if python is None:
                 env["PYTHONPATH"] = str(ROOT)
-                self._process = Forked(program, cwd=folder, env=env, stdout=log, stderr=log)
+                self._process = ForkedProcess(program, cwd=folder, env=env, stdout=log, stderr=log)
             else:
                 self._process = subprocess.Popen(
                     [str(python), *program], cwd=folder, env=env, stdout=log, stderr=log
