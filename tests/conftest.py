@@ -29,7 +29,7 @@ from tests.support.citus import distributed
 from tests.support.command import Cli
 from tests.support.databases import migrated
 from tests.support.live_server import LiveServer
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
@@ -174,9 +174,9 @@ def service(application: Application) -> Iterator[str]:
 
 
 @pytest.fixture
-def modelled(settings: Settings, addresses: Servers, application: Application) -> Iterator[Modelled]:
+def modelled(settings: Settings, addresses: Servers, application: Application) -> Iterator[ModelApplications]:
     """Makes applications whose LLM is a handler."""
-    made = Modelled(settings, addresses, application)
+    made = ModelApplications(settings, addresses, application)
     with made.open:
         yield made
 

@@ -13,7 +13,7 @@ from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from tests.conftest import CURIE, Ingest
 from tests.support.live_server import LiveServer
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply, keyword_handler
 
 QUESTION = "Where was Marie Curie born?"
@@ -21,7 +21,7 @@ Chat = Callable[[Handler], openai.OpenAI]
 
 
 @pytest.fixture
-def chat(modelled: Modelled) -> Chat:
+def chat(modelled: ModelApplications) -> Chat:
     """A client of a service whose LLM is a handler."""
 
     def started(handler: Handler) -> openai.OpenAI:

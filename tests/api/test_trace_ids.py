@@ -9,7 +9,7 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import keyword_handler
 from tests.support.strict_client import TestClient
 
@@ -83,7 +83,7 @@ def test_a_trace_id_is_text_and_a_list_needs_one(http: TestClient, curie: str) -
     ],
 )
 def test_a_chat_answer_belongs_to_the_message_that_shows_it(
-    modelled: Modelled, curie: str, headers: dict[str, str], body: dict[str, str], stored: str
+    modelled: ModelApplications, curie: str, headers: dict[str, str], body: dict[str, str], stored: str
 ) -> None:
     http = TestClient(create_app(modelled.application(keyword_handler)))
     message = {"model": curie, "messages": [{"role": "user", "content": QUESTION}]} | body

@@ -10,7 +10,7 @@ from tests.support.openai_server import Handler, OpenAiServer, Reply
 from tests.support.strict_client import TestClient
 
 
-class Modelled:
+class ModelApplications:
     """Makes them, on the servers and with the encoder of one that there is, and closes them at the end.
 
     ``server`` is the endpoint of the latest; ``held`` has for each call of a handler how many database connections

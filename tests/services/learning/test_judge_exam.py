@@ -14,7 +14,7 @@ from engram.services.learning.judge_exam import CONTROL_QUESTIONS, ExamResult, M
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import Scoped
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
 
@@ -96,7 +96,7 @@ def test_a_model_that_rambles_fails_and_an_endpoint_that_fails_is_no_model(
 
 
 def test_verdicts_of_an_unfit_model_are_not_learned(
-    http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
+    http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     http.post("/query", json={"collection": curie, "query": QUESTION})
     judge = modelled.application(naming(lambda count: [1])).judge
@@ -107,7 +107,7 @@ def test_verdicts_of_an_unfit_model_are_not_learned(
 
 
 def test_a_model_that_passes_judges_and_is_examined_once(
-    http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
+    http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     judge = modelled.application(knowing).judge
     assert judge.run(lambda: scoped(curie), once=True) == 0
@@ -119,7 +119,7 @@ def test_a_model_that_passes_judges_and_is_examined_once(
 
 
 def test_conclusion_of_an_unfit_model_is_not_learned(
-    http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
+    http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     """The session is answered all the same, and its job says why it taught nothing."""
 

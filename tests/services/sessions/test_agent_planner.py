@@ -22,7 +22,7 @@ from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from tests.conftest import CURIE
 from tests.support import undo
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply
 
 QUESTION = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
@@ -63,7 +63,7 @@ Asking = Callable[..., SessionView]
 
 
 @pytest.fixture
-def asking(modelled: Modelled, curie: str) -> Asking:
+def asking(modelled: ModelApplications, curie: str) -> Asking:
     """Does a session by a model."""
 
     def run(handler: Handler, budget: Budget = BUDGET, **options: Any) -> SessionView:

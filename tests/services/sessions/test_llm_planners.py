@@ -12,7 +12,7 @@ from engram.providers.llm.session_prompts import VERSION
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
@@ -79,7 +79,7 @@ def refusing(_request: dict[str, Any]) -> Reply:
 
 
 @pytest.fixture
-def asking(modelled: Modelled, curie: str) -> Asking:
+def asking(modelled: ModelApplications, curie: str) -> Asking:
     """Does a session by a model."""
 
     def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> SessionView:
@@ -205,7 +205,9 @@ def test_budgets_of_the_model_hold(asking: Asking, budget: dict[str, int], reaso
 
 
 @pytest.mark.parametrize("planner", ["pool", "socratic", "tree", "agent"])
-def test_a_hanging_endpoint_leaves_time_for_what_rules_find(modelled: Modelled, curie: str, planner: str) -> None:
+def test_a_hanging_endpoint_leaves_time_for_what_rules_find(
+    modelled: ModelApplications, curie: str, planner: str
+) -> None:
     services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0), llm_max_attempts=3)
     scope = services.access.scope(curie)
     new = NewSession(
@@ -223,7 +225,7 @@ def test_a_hanging_endpoint_leaves_time_for_what_rules_find(modelled: Modelled, 
 
 
 def test_a_session_whose_time_is_spent_before_its_first_query_still_makes_it(
-    modelled: Modelled, curie: str
+    modelled: ModelApplications, curie: str
 ) -> None:
     services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0))
     scope = services.access.scope(curie)
