@@ -41,7 +41,7 @@ FEW = {"job_open_idx"}
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableScan:
     """A scan that reads a table, or all of a collection in it, from end to end.
 
     Attributes:
@@ -59,7 +59,7 @@ class Watch:
     """What was run how often, and what of it reads from end to end, with the first text that does."""
 
     runs: Counter[str] = field(default_factory=Counter)
-    readings: dict[Reading, str] = field(default_factory=dict)
+    readings: dict[TableScan, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def watched() -> Iterator[Watch]:
             plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_numbered(plain, text, parameters)}")
             ((plans,),) = plain.fetchall()
         for scan, again in _end_to_end(plans[0]["Plan"], indexes):
-            watch.readings.setdefault(Reading(statement, scan, again), text)
+            watch.readings.setdefault(TableScan(statement, scan, again), text)
 
     # Of a block that runs ahead each statement is waited for: between two nothing could be explained.
     with before_each(explain), patch.object(Writer, "ahead", nullcontext):
