@@ -31,7 +31,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Named:
+class NamedPrincipals:
     """Makes each request that of the principal that its header names, as access control does."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -70,7 +70,7 @@ class Served:
 
         problems.install(app)
         app.add_middleware(Throttle, bounds=bounds, rates=rates)
-        app.add_middleware(Named)
+        app.add_middleware(NamedPrincipals)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
 
     async def begun(self, count: int, **request: Any) -> "list[asyncio.Task[httpx.Response]]":
