@@ -45,7 +45,7 @@ class NamedPrincipals:
         await self._app(scope, receive, send)
 
 
-class Served:
+class SlowApplication:
     """An application that takes its time, within limits."""
 
     def __init__(self, bounds: Bounds, rates: Rates | None = None) -> None:
@@ -94,7 +94,7 @@ def some() -> dict[str, str]:
 
 
 async def _asked(rates: Rates, headers: Mapping[str, str], times: int) -> list[httpx.Response]:
-    served = Served(FREELY, rates)
+    served = SlowApplication(FREELY, rates)
     served.go.set()
     return [await served.http.get("/work", headers=dict(headers)) for _ in range(times)]
 
@@ -157,7 +157,7 @@ def test_a_bucket_is_forgotten_once_it_would_be_full(rates: Rates) -> None:
 
 @pytest.mark.anyio
 async def test_each_has_so_many_in_hand() -> None:
-    served = Served(Bounds(2, 0, 0, 1.0))
+    served = SlowApplication(Bounds(2, 0, 0, 1.0))
     mine = await served.begun(3, headers={"name": "a"})
     others = await served.begun(1, headers={"name": "b"})
     assert mine[2].done()
@@ -170,7 +170,7 @@ async def test_each_has_so_many_in_hand() -> None:
 
 @pytest.mark.anyio
 async def test_the_queue_has_an_end() -> None:
-    served = Served(Bounds(0, 2, 3, 5.0))
+    served = SlowApplication(Bounds(0, 2, 3, 5.0))
     tasks = await served.begun(6)
     assert served.running == 2
     (refused,) = [task for task in tasks if task.done()]
@@ -185,7 +185,7 @@ async def test_the_queue_has_an_end() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("request_", [{}, {"method": "POST", "content": b"{}"}])
 async def test_queued_request_times_out_with_503(request_: dict[str, Any]) -> None:
-    served = Served(Bounds(0, 1, 5, 0.1))
+    served = SlowApplication(Bounds(0, 1, 5, 0.1))
     first, second = await served.begun(2, **request_)
     assert (await second).status_code == 503
     served.go.set()
@@ -195,7 +195,7 @@ async def test_queued_request_times_out_with_503(request_: dict[str, Any]) -> No
 
 @pytest.mark.anyio
 async def test_departed_client_leaves_the_queue() -> None:
-    served = Served(Bounds(0, 1, 1, 5.0))
+    served = SlowApplication(Bounds(0, 1, 1, 5.0))
     first, second = await served.begun(2)
     second.cancel()
     await asyncio.sleep(0.01)
@@ -207,7 +207,7 @@ async def test_departed_client_leaves_the_queue() -> None:
 
 @pytest.mark.anyio
 async def test_slow_upload_does_not_occupy_a_slot() -> None:
-    served = Served(Bounds(0, 1, 0, 0.1))
+    served = SlowApplication(Bounds(0, 1, 0, 0.1))
     end = asyncio.Event()
 
     async def slow() -> AsyncIterator[bytes]:
@@ -224,7 +224,7 @@ async def test_slow_upload_does_not_occupy_a_slot() -> None:
 
 @pytest.mark.anyio
 async def test_streamed_passages_take_no_slot() -> None:
-    served = Served(Bounds(0, 1, 0, 0.1))
+    served = SlowApplication(Bounds(0, 1, 0, 0.1))
     streaming = await served.begun(3, method="POST", url="/passages", content=b"{}")
     assert served.running == 3
     served.go.set()
