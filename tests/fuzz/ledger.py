@@ -15,7 +15,7 @@ SLOWEST = 5
 
 
 @dataclass
-class Found:
+class FuzzFinding:
     """Something that must not be: how often, and what brought it about first."""
 
     kind: str
@@ -43,7 +43,7 @@ class Ledger:
     verdicts: dict[str, set[int]] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     answered_well: set[str] = field(default_factory=set)
-    findings: dict[tuple[str, str], Found] = field(default_factory=dict)
+    findings: dict[tuple[str, str], FuzzFinding] = field(default_factory=dict)
     slowest: list[tuple[float, str]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -77,7 +77,7 @@ class Ledger:
             if known is not None:
                 known.times += 1
             else:
-                self.findings[kind, where] = Found(kind, where, example[: 4 * SHOWN_CHARACTERS])
+                self.findings[kind, where] = FuzzFinding(kind, where, example[: 4 * SHOWN_CHARACTERS])
 
     def said(self) -> dict[str, Any]:
         """All of it, for a report."""
