@@ -36,7 +36,7 @@ def test_overlong_names_and_dates_are_ingested_without_them(ingest: Ingest, pass
     assert (job["status"], job["created"]) == ("succeeded", 1)
 
 
-class Dating:
+class DatingLanguage:
     """The application's language, except that it dates every sentence as it is told."""
 
     name = "dating"
@@ -58,7 +58,7 @@ def test_a_kept_sentence_takes_its_new_time_expression(
 ) -> None:
     ingest({"id": "a", "text": "It opened in 1998. It stands near the river."})
     with application_on(addresses, application.settings, application) as dating:
-        dating.models.language = Dating(application.language, "1998")
+        dating.models.language = DatingLanguage(application.language, "1998")
         state.staged(dating, collection, {"id": "a", "text": "It stands near the river."})
         dating.runner.run_ready()
     with application.database.read() as reader:
