@@ -24,7 +24,7 @@ MANY = [
 ]
 
 
-class Disturbed:
+class DisturbedEncoder:
     """The real encoder, with something happening before a call."""
 
     def __init__(self, application: Application, before: Callable[[Sequence[str]], None]) -> None:
@@ -66,7 +66,7 @@ class TestInterruptions:
             if flaky.calls == 2:
                 raise RuntimeError("out of memory")
 
-        flaky = Disturbed(application, fail_once)
+        flaky = DisturbedEncoder(application, fail_once)
         index = indexer(application, flaky)
         job_id = state.staged(application, collection, *MANY)
 
@@ -94,7 +94,7 @@ class TestInterruptions:
             if flaky.calls > 1:
                 raise RuntimeError("out of memory")
 
-        flaky = Disturbed(application, fail_from_the_second_on)
+        flaky = DisturbedEncoder(application, fail_from_the_second_on)
         index = indexer(application, flaky)
         job_id = state.staged(application, collection, *MANY)
         assert [run_again(application, index) for _ in range(MAX_ATTEMPTS)] == [0] * (MAX_ATTEMPTS - 1) + [1]
@@ -112,7 +112,7 @@ class TestInterruptions:
             if slow.calls == 2:
                 application.jobs.cancel(application.access.scope(collection), job_id)
 
-        slow = Disturbed(application, cancel)
+        slow = DisturbedEncoder(application, cancel)
         job_id = state.staged(application, collection, *MANY)
         assert indexer(application, slow, batch_size=1).run_ready() == 1
 
@@ -195,7 +195,7 @@ class TestTwoWorkers:
             embedding.set()
             assert go_on.wait(30)
 
-        busy = indexer(application, Disturbed(application, wait), batch_size=100)
+        busy = indexer(application, DisturbedEncoder(application, wait), batch_size=100)
         job_id = state.staged(application, collection, *MANY)
         worked: list[int] = []
         first = threads.make_thread(lambda: worked.append(busy.run_ready()))
@@ -238,7 +238,7 @@ class TestTwoWorkers:
 
         state.staged(application, collection, {"id": "old", "text": deleted})
         application.runner.run_ready()
-        racing = Disturbed(application, delete_once)
+        racing = DisturbedEncoder(application, delete_once)
         state.staged(application, collection, {"id": "new", "text": "Bo Falk met Ada Lund again in 1931."})
 
         assert indexer(application, racing).run_ready() == 1
@@ -251,7 +251,7 @@ class TestTwoWorkers:
     def test_a_collection_deleted_while_its_batch_is_embedded_stays_deleted(
         self, application: Application, collection: str
     ) -> None:
-        racing = Disturbed(
+        racing = DisturbedEncoder(
             application, lambda _: application.ingest.delete_collection(application.access.scope(collection))
         )
         state.staged(application, collection, *MANY)

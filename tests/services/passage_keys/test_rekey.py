@@ -24,7 +24,7 @@ from engram.storage.corpus import lexical_index as storage
 from engram.storage.database import Writer
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE, Ingest
-from tests.services.corpus.test_ingest_jobs import Disturbed
+from tests.services.corpus.test_ingest_jobs import DisturbedEncoder
 from tests.support import lexical, state
 from tests.support.evolving import verdict
 from tests.support.jobs import make_due, run_again, runner
@@ -235,7 +235,7 @@ class TestSwap:
         assert state.snapshot(application, corpus, (*KEYS, "passage_key", "key_evolution")) == before
         assert application.access.scope(corpus).collection.key_building == "full"
 
-        embedder = Disturbed(application, lambda _: None)
+        embedder = DisturbedEncoder(application, lambda _: None)
         assert run_again(application, worker(application, embedder)) == 1
         assert embedder.calls == 0
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
@@ -272,7 +272,7 @@ class TestSwap:
             if slow.calls == 2:
                 application.jobs.cancel(application.access.scope(corpus), job_id)
 
-        slow = Disturbed(application, cancel)
+        slow = DisturbedEncoder(application, cancel)
         job_id = application.rekey.request(application.access.scope(corpus), "title")
         assert worker(application, slow, batch_size=2).run_ready() == 1
 
@@ -294,7 +294,7 @@ class TestStaging:
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
         texts: list[str] = []
-        worker(application, Disturbed(application, texts.extend)).run_ready()
+        worker(application, DisturbedEncoder(application, texts.extend)).run_ready()
         assert texts == [KEY_TEXTS["abstract"]["tokyo"], KEY_TEXTS["abstract"]["radium"]]
         assert application.jobs.job(application.access.scope(corpus), job_id).status == "succeeded"
         assert_keyed(application, corpus, "abstract", KEY_TEXTS["abstract"])
@@ -304,7 +304,7 @@ class TestStaging:
             if flaky.calls == 2:
                 raise RuntimeError("out of memory")
 
-        flaky = Disturbed(application, fail_once)
+        flaky = DisturbedEncoder(application, fail_once)
         job = rekeyed(application, corpus, "title", embedder=flaky)
         assert (job.status, job.updated, job.error) == ("queued", 4, "RuntimeError: out of memory")
 
@@ -322,7 +322,7 @@ class TestStaging:
             if racing.calls == 2:
                 application.ingest.delete_passage(application.access.scope(corpus), "warsaw")
 
-        racing = Disturbed(application, delete)
+        racing = DisturbedEncoder(application, delete)
         job = rekeyed(application, corpus, "title", embedder=racing)
 
         assert (job.status, job.received, job.updated) == ("succeeded", 3, 3)
@@ -348,7 +348,7 @@ class TestStaging:
     def test_jobs_of_a_collection_are_done_in_turn(self, application: Application, corpus: str) -> None:
         """Passages sent while keys are made anew are ingested after that, with the new keys."""
         held: list[int] = []
-        racing = Disturbed(application, lambda _: held.append(worker(application).run_ready()))
+        racing = DisturbedEncoder(application, lambda _: held.append(worker(application).run_ready()))
         application.rekey.request(application.access.scope(corpus), "title")
         state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
@@ -359,7 +359,7 @@ class TestStaging:
 
     def test_a_collection_deleted_meanwhile_stays_deleted(self, application: Application, corpus: str) -> None:
         target = state.collection_id(application, corpus)
-        racing = Disturbed(
+        racing = DisturbedEncoder(
             application, lambda _: application.ingest.delete_collection(application.access.scope(corpus))
         )
         application.rekey.request(application.access.scope(corpus), "title")
@@ -381,7 +381,7 @@ class TestOvertaken:
                 make_due(application)
                 assert worker(application).run_ready() == 2
 
-        slow = Disturbed(application, overtake)
+        slow = DisturbedEncoder(application, overtake)
         job = state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
         application.rekey.request(application.access.scope(corpus), "title")
 
@@ -429,7 +429,7 @@ class TestOvertaken:
                 make_due(application)
                 assert worker(application, rebase=count, batch_size=2).run_ready() == 1
 
-        slow = Disturbed(application, overtake)
+        slow = DisturbedEncoder(application, overtake)
         assert worker(application, slow, rebase=count, batch_size=2).run_ready() == 0
 
         assert rebased == [len(CORPUS)]
