@@ -29,7 +29,7 @@ SOME = settings(
 
 
 @dataclass(frozen=True)
-class Said:
+class LoggedOpinion:
     """A verdict: question, judge, day and sentences by number."""
 
     question: int
@@ -45,10 +45,10 @@ class Said:
 
 
 @st.composite
-def said(draw: st.DrawFn) -> Said:
+def said(draw: st.DrawFn) -> LoggedOpinion:
     named = draw(st.lists(st.integers(0, 8), max_size=4, unique=True))
     cut = draw(st.integers(0, len(named)))
-    return Said(
+    return LoggedOpinion(
         question=draw(st.integers(0, len(undo.QUESTIONS) - 1)),
         judge=draw(st.sampled_from(JUDGES)),
         day=draw(st.sampled_from(DAYS)),
@@ -70,7 +70,7 @@ def judged(application: Application, curie: str) -> str:
     return curie
 
 
-def applied(application: Application, collection: str, log: Iterable[Said], batch: int) -> list[int]:
+def applied(application: Application, collection: str, log: Iterable[LoggedOpinion], batch: int) -> list[int]:
     """The events of a log, from nothing, applied by the worker's service in batches."""
     application.forget.reset(application.access.scope(collection))
     everything = state.all_sentences(application, collection)
@@ -154,7 +154,7 @@ def _assert_weights(reader: Reader, target: int, application: Application, conte
     revoked=st.sets(st.integers(0, 9)),
 )
 def test_the_worker_and_a_replay_come_to_the_same_bytes(
-    application: Application, judged: str, log: list[Said], batch: int, revoked: set[int]
+    application: Application, judged: str, log: list[LoggedOpinion], batch: int, revoked: set[int]
 ) -> None:
     events = applied(application, judged, log, batch)
     assert_replayed(application, judged)
