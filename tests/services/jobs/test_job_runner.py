@@ -27,7 +27,7 @@ from tests.support.processes import eventually
 Run = Callable[[Work], None]
 
 
-class Scripted:
+class ScriptedHandler:
     """A handler that does what the test says, and notes what it is told to forget."""
 
     def __init__(self, run: Run) -> None:
@@ -54,7 +54,7 @@ class Bench:
         return Kind(f"{name}-{self.collection}", f"{name}-{self.collection}", **more)
 
     def runner(self, run: Run, kind: Kind | None = None, lease_seconds: float = 60.0) -> Runner:
-        self.handler = Scripted(run)
+        self.handler = ScriptedHandler(run)
         return Runner(self.database, {kind or self.kind(): self.handler}, lease_seconds=lease_seconds)
 
     def of_tenant(self, tenant: str) -> int:
@@ -349,7 +349,10 @@ class TestCrew:
             assert done.wait(30)
             bench.finish(work)
 
-        handlers = {slow: Scripted(wait), quick: Scripted(lambda work: bench.finish(work) or done.set())}
+        handlers = {
+            slow: ScriptedHandler(wait),
+            quick: ScriptedHandler(lambda work: bench.finish(work) or done.set()),
+        }
         bench.queue(slow)
         bench.queue(quick)
         with JobThreads(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
@@ -375,7 +378,7 @@ class TestCrew:
             return claim(writer, *arguments)
 
         monkeypatch.setattr(job_claims, "claim", counted)
-        handlers = {bench.kind(f"kind-{n}"): Scripted(bench.finish) for n in range(7)}
+        handlers = {bench.kind(f"kind-{n}"): ScriptedHandler(bench.finish) for n in range(7)}
         with JobThreads(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
             assert not crew.step()
             assert not crew.step()
