@@ -54,18 +54,18 @@ def ask(application: Application, name: str) -> UUID:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedQuery:
     collection: str
     query_id: UUID
 
 
 @pytest.fixture
-def judged(application: Application, curie: str) -> Judged:
+def judged(application: Application, curie: str) -> JudgedQuery:
     """A collection with a question that was asked and judged."""
     query_id = ask(application, curie)
     sentence = min(state.sentences(application, curie, "curie").values())
     state.judge(application, curie, query_id, [sentence], wait=True)
-    return Judged(curie, query_id)
+    return JudgedQuery(curie, query_id)
 
 
 def words(application: Application, collection: str, table: str, column: str = "text") -> set[object]:
@@ -111,7 +111,9 @@ class TestSessions:
 
 
 class TestQueries:
-    def test_a_week_goes_once_it_ended_as_many_days_ago(self, application: Application, judged: Judged) -> None:
+    def test_a_week_goes_once_it_ended_as_many_days_ago(
+        self, application: Application, judged: JudgedQuery
+    ) -> None:
         now = datetime.now(UTC)
         end = datetime.combine(compute_monday(now), datetime.min.time(), UTC) + WEEK
         service = retention(application, queries=30)
@@ -123,11 +125,11 @@ class TestQueries:
         with pytest.raises(NotFoundError, match=str(judged.query_id)):
             application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
-    def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: Judged) -> None:
+    def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: JudgedQuery) -> None:
         assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
         application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
-    def test_learned_state_outlives_expired_episodes(self, application: Application, judged: Judged) -> None:
+    def test_learned_state_outlives_expired_episodes(self, application: Application, judged: JudgedQuery) -> None:
         sentence = min(state.sentences(application, judged.collection, "curie").values())
         again = ask(application, judged.collection)
         state.judge(application, judged.collection, again, [sentence], wait=True)
@@ -238,7 +240,7 @@ def test_audit_bodies_expire_before_their_entries(application: Application) -> N
 
 
 def test_a_worker_whose_clock_is_ahead_deletes_nothing(
-    application: Application, judged: Judged, monkeypatch: pytest.MonkeyPatch
+    application: Application, judged: JudgedQuery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class YearsAhead(datetime):
         @classmethod
