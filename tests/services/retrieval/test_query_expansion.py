@@ -34,7 +34,7 @@ def plain(application: Application) -> ExpansionService:
     return ExpansionService(application.database, application.encoder, LIMITS, None)
 
 
-class Widening:
+class ExpansionServices:
     """Makes services whose LLM is a handler; ``held`` counts connections held during each call."""
 
     def __init__(self, application: Application) -> None:
@@ -62,8 +62,8 @@ class Widening:
 
 
 @pytest.fixture
-def widening(application: Application) -> Iterator[Widening]:
-    made = Widening(application)
+def widening(application: Application) -> Iterator[ExpansionServices]:
+    made = ExpansionServices(application)
     yield made
     made.close()
 
@@ -158,7 +158,9 @@ class TestPseudoRelevanceFeedback:
 
 
 class TestWithAModel:
-    def test_every_method_in_the_order_asked_for(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+    def test_every_method_in_the_order_asked_for(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         methods: list[Method] = [
             "rewriting",
             "contrastive",
@@ -184,7 +186,9 @@ class TestWithAModel:
         assert len(texts["prf"]) == 1
         assert set(widening.held) == {0}  # no connection is held while the model thinks
 
-    def test_diver_retrieves_with_what_it_refined(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+    def test_diver_retrieves_with_what_it_refined(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         """The first round sees what the question finds, the second what the first round's question finds."""
         drafts = iter(["What is the capital of Japan?", "On which bay lies Tokyo?"])
         service = widening(lambda _: json.dumps({"question": next(drafts)}))
@@ -199,20 +203,22 @@ class TestWithAModel:
         assert "<draft>\nWhat is the capital of Japan?\n" in second
 
     def test_diver_shows_as_many_passages_as_asked_for(
-        self, widening: Widening, curie: str, scoped: Scoped
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
     ) -> None:
         widening(by_form).expand(scoped(curie), CHAIN, ["diver"], 3)
         for request in widening.server.requests:
             shown = re.findall(r"^\[\d+\]", request.json["messages"][1]["content"], re.MULTILINE)
             assert shown == ["[1]", "[2]", "[3]"]
 
-    def test_diver_stops_where_nothing_improves(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+    def test_diver_stops_where_nothing_improves(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         service = widening(lambda _: json.dumps({"question": QUESTION}))
         assert service.expand(scoped(curie), QUESTION, ["diver"]) == []
         assert len(widening.server.requests) == 1
 
     def test_diver_has_nothing_to_go_by_in_an_empty_collection(
-        self, widening: Widening, application: Application, collection: str, scoped: Scoped
+        self, widening: ExpansionServices, application: Application, collection: str, scoped: Scoped
     ) -> None:
         application.ingest.receive(application.access.prepare_opening(collection)).finish()
         assert widening(by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
@@ -222,12 +228,14 @@ class TestWithAModel:
 
     @pytest.mark.parametrize("said", [QUESTION, f"  {QUESTION.upper()}\n"])
     def test_rewriting_equal_to_the_question_is_no_unit(
-        self, said: str, widening: Widening, curie: str, scoped: Scoped
+        self, said: str, widening: ExpansionServices, curie: str, scoped: Scoped
     ) -> None:
         service = widening(lambda _: json.dumps({"question": said}))
         assert service.expand(scoped(curie), QUESTION, ["rewriting"]) == []
 
-    def test_a_failing_model_fails_the_request(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+    def test_a_failing_model_fails_the_request(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         service = widening(lambda _: Reply("overloaded", status=500))
         with pytest.raises(LlmError, match="overloaded"):
             service.expand(scoped(curie), QUESTION, ["prf", "facets"])
