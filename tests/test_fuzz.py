@@ -14,7 +14,7 @@ from tests.fuzz.ledger import Ledger
 KNOWN: dict[str, Any] = {"collection": campaign.COLLECTION, "query_id": "q", "sentences": [1]}
 
 
-class Broken(BaseHTTPRequestHandler):
+class ForgetfulHandler(BaseHTTPRequestHandler):
     """Accepts verdicts and forgets every second one of them; fails at everything else."""
 
     accepted = 0
@@ -22,15 +22,17 @@ class Broken(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
         if self.path == "/feedback":
-            Broken.accepted += 1
-            self._answer(202, {"feedback_id": Broken.accepted, "collection": campaign.COLLECTION})
+            ForgetfulHandler.accepted += 1
+            self._answer(202, {"feedback_id": ForgetfulHandler.accepted, "collection": campaign.COLLECTION})
         else:
             self._answer(500, {"type": "urn:engram:problem:internal"})
 
     do_PUT = do_PATCH = do_POST  # noqa: N815 - as the base class calls them
 
     def do_GET(self) -> None:
-        kept = [{"feedback_id": number, "status": "applied"} for number in range(1, Broken.accepted + 1, 2)]
+        kept = [
+            {"feedback_id": number, "status": "applied"} for number in range(1, ForgetfulHandler.accepted + 1, 2)
+        ]
         self._answer(200, {"feedback": kept, "next_after": None})
 
     def _answer(self, status: int, document: Any) -> None:
@@ -46,7 +48,7 @@ class Broken(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def broken() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Broken) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), ForgetfulHandler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -60,7 +62,7 @@ def test_failures_and_lost_verdicts_are_found(broken: str) -> None:
     campaign.account(broken, ledger)
     kinds = {found.kind for found in ledger.findings.values()}
     assert {"500", "verdict lost"} <= kinds
-    assert ledger.said()["verdicts_accepted"] == Broken.accepted
+    assert ledger.said()["verdicts_accepted"] == ForgetfulHandler.accepted
 
 
 def test_hangs_slow_answers_and_what_is_right() -> None:
