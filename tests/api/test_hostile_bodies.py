@@ -130,16 +130,16 @@ def test_largest_allowed_bodies_are_accepted(http: TestClient, curie: str) -> No
 
 
 def test_counting_ends_where_it_is_enough() -> None:
-    class Counted(list[Any]):
+    class CountedList(list[Any]):
         looked_at = 0
 
         def __iter__(self) -> Iterator[Any]:
-            Counted.looked_at += 1
+            CountedList.looked_at += 1
             return super().__iter__()
 
-    value = [Counted([0] * 10) for _ in range(1_000)]
+    value = [CountedList([0] * 10) for _ in range(1_000)]
     assert body_reading.has_more_values(value, 500)
-    assert not Counted.looked_at
+    assert not CountedList.looked_at
     assert not body_reading.has_more_values([[1], {"a": {"b": 2}}], 6)
     assert body_reading.has_more_values([[1], {"a": {"b": 2}}], 5)
 

@@ -269,7 +269,7 @@ def test_fact_without_a_document_sentence_is_dropped(asking: Asking) -> None:
 def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: Any) -> None:
     ingest(OTHER)
 
-    class Reading(Agent):
+    class CorrectingAgent(Agent):
         def __call__(self, request: dict[str, Any]) -> str | Reply:
             system, user = (str(request["messages"][at]["content"]) for at in (0, 1))
             if '"entities"' in system:
@@ -284,7 +284,7 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
             return super().__call__(request)
 
     turns = correcting("update").first
-    session = asking(Reading(*turns), documents=["other", "curie"], extraction="llm")
+    session = asking(CorrectingAgent(*turns), documents=["other", "curie"], extraction="llm")
     memory = AgentMemory.from_json(session.stored.plan_state)
     assert [memory.line(place) for place in range(2)] == [
         "Marie Curie | native of: Paris",
