@@ -95,7 +95,7 @@ class ChatIn(BaseModel):
         return [ChatTurn(message.role, words) for message in messages if (words := message.words())]
 
 
-class ChatSaid(BaseModel):
+class ChatReplyMessage(BaseModel):
     """The answer in words, its sources below it."""
 
     role: Literal["assistant"] = "assistant"
@@ -106,7 +106,7 @@ class ChatChoice(BaseModel):
     """There is one."""
 
     index: Literal[0] = 0
-    message: ChatSaid
+    message: ChatReplyMessage
     finish_reason: Literal["stop"] = "stop"
 
 
@@ -141,7 +141,7 @@ class ChatOut(BaseModel):
             id=f"chatcmpl-{retrieval.query_id}",
             created=created,
             model=collection,
-            choices=[ChatChoice(message=ChatSaid(content=_content(answer)))],
+            choices=[ChatChoice(message=ChatReplyMessage(content=_content(answer)))],
             engram=ChatGrounds(
                 query_id=str(retrieval.query_id),
                 trace_id=retrieval.trace_id,
