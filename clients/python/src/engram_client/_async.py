@@ -661,14 +661,14 @@ class AsyncEngram:
             if after is None:
                 return
 
-    async def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.AccessKeyMade:
+    async def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.IssuedAccessKey:
         """A new access key; this answer is the only one that shows it."""
-        return await self.send(Call(m.AccessKeyMade, "POST", "/access/keys", json=dict(wanted)))
+        return await self.send(Call(m.IssuedAccessKey, "POST", "/access/keys", json=dict(wanted)))
 
-    async def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
+    async def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.IssuedAccessKey:
         """An access key that follows another one, which counts a while longer."""
         path = build_path("access", "keys", key_id, "rotate")
-        return await self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
+        return await self.send(Call(m.IssuedAccessKey, "POST", path, json=dict(how)))
 
     async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""

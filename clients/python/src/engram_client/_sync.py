@@ -644,14 +644,14 @@ class Engram:
             if after is None:
                 return
 
-    def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.AccessKeyMade:
+    def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.IssuedAccessKey:
         """A new access key; this answer is the only one that shows it."""
-        return self.send(Call(m.AccessKeyMade, "POST", "/access/keys", json=dict(wanted)))
+        return self.send(Call(m.IssuedAccessKey, "POST", "/access/keys", json=dict(wanted)))
 
-    def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
+    def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.IssuedAccessKey:
         """An access key that follows another one, which counts a while longer."""
         path = build_path("access", "keys", key_id, "rotate")
-        return self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
+        return self.send(Call(m.IssuedAccessKey, "POST", path, json=dict(how)))
 
     def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
