@@ -12,7 +12,7 @@ from engram.api.auth.schemas import (
     QuotaOut,
     QuotasOut,
     RotateIn,
-    TenantClosed,
+    TenantRemoval,
     WhoOut,
 )
 from engram.api.body_reading import Route
@@ -108,15 +108,15 @@ def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
 @router.delete(
     "/access/tenant",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=TenantClosed,
+    response_model=TenantRemoval,
     dependencies=[needs(ADMIN, everywhere=True)],
     responses=responses(409, 422, 503),
     summary="Remove one's own tenant with all that it has",
 )
-def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantClosed:
+def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantRemoval:
     """Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
 
     From now on none of its keys counts; a worker removes the rest. There is no way back.
     """
     app.closing.close(asker.tenant, confirm)
-    return TenantClosed(tenant=asker.tenant)
+    return TenantRemoval(tenant=asker.tenant)

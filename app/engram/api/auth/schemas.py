@@ -134,7 +134,7 @@ class QuotasOut(BaseModel):
     quotas: list[QuotaOut]
 
 
-class TenantClosed(BaseModel):
+class TenantRemoval(BaseModel):
     """A tenant that is being removed."""
 
     tenant: str

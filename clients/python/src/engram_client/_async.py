@@ -674,9 +674,9 @@ class AsyncEngram:
         """Have an access key count no more."""
         return await self.send(Call(m.AccessKeyOut, "DELETE", build_path("access", "keys", key_id)))
 
-    async def remove_tenant(self, confirm: str) -> m.TenantClosed:
+    async def remove_tenant(self, confirm: str) -> m.TenantRemoval:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
-        return await self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
+        return await self.send(Call(m.TenantRemoval, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     async def audit(self) -> AsyncIterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""

@@ -657,9 +657,9 @@ class Engram:
         """Have an access key count no more."""
         return self.send(Call(m.AccessKeyOut, "DELETE", build_path("access", "keys", key_id)))
 
-    def remove_tenant(self, confirm: str) -> m.TenantClosed:
+    def remove_tenant(self, confirm: str) -> m.TenantRemoval:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
-        return self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
+        return self.send(Call(m.TenantRemoval, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     def audit(self) -> Iterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
