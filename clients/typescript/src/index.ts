@@ -209,14 +209,14 @@ export class Engram {
   }
 
   /** Hand in passages; a job makes them searchable, see `wait`. */
-  ingest(passages: readonly Passage[], idempotencyKey?: string): Promise<Schemas["JobAccepted"]> {
+  ingest(passages: readonly Passage[], idempotencyKey?: string): Promise<Schemas["AcceptedJob"]> {
     const params = { query: { collection: this.collection }, header: once(idempotencyKey) };
     return read(this.api.POST("/passages", { body: { passages: [...passages] }, params }));
   }
 
   /** The job once it has succeeded; throws if it failed, was cancelled, or `signal` says so. */
   async wait(
-    job: Schemas["JobAccepted"],
+    job: Schemas["AcceptedJob"],
     { poll = 500, signal }: { poll?: number; signal?: AbortSignal } = {},
   ): Promise<Schemas["JobDetail"]> {
     const params = { path: { job_id: job.job_id }, query: { collection: job.collection } };

@@ -14,7 +14,7 @@ from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
 from engram.api.corpus.schemas import PassageIn
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
 from engram.api.jobs.routes import build_accepted
-from engram.api.jobs.schemas import JobAccepted
+from engram.api.jobs.schemas import AcceptedJob
 from engram.api.problems import responses
 from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, EncoderName, Storable
@@ -47,7 +47,7 @@ BODY: dict[str, Any] = {
 }
 
 
-class DocumentAccepted(JobAccepted):
+class DocumentAccepted(AcceptedJob):
     """A document that was converted, and the job that ingests its passages."""
 
     source: str = Field(description="The name that passages cite as `metadata.source`; their ids begin with it.")

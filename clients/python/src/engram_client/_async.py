@@ -296,7 +296,7 @@ class AsyncEngram:
 
     async def revoke_many(
         self, *, idempotency_key: str | None = None, **which: Unpack[r.RevokeIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Take back all verdicts of a judge, of a span of time, or all."""
         return await self._job("/feedback/revoke", self._body(which), idempotency_key)
 
@@ -319,11 +319,11 @@ class AsyncEngram:
         *,
         collection: str | None = None,
         idempotency_key: str | None = None,
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Hand in passages; a job makes them searchable, see ``wait``. All of them are held in memory."""
         return await self.send(
             Call(
-                m.JobAccepted,
+                m.AcceptedJob,
                 "POST",
                 "/passages",
                 params={"collection": self._name(collection)},
@@ -360,7 +360,7 @@ class AsyncEngram:
 
     async def wait(
         self,
-        job: m.JobAccepted | m.DocumentAccepted,
+        job: m.AcceptedJob | m.DocumentAccepted,
         *,
         poll_seconds: float = 0.5,
         timeout_seconds: float | None = None,
@@ -512,7 +512,7 @@ class AsyncEngram:
 
     async def rekey(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.RekeyIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make all base keys anew, of other parts of the passages."""
         return await self._job(
             build_path("collections", self._name(collection), "rekey"), dict(how), idempotency_key
@@ -520,19 +520,19 @@ class AsyncEngram:
 
     async def reembed(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
         path = build_path("collections", self._name(collection), "reembed")
         return await self._job(path, dict(how), idempotency_key)
 
-    async def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+    async def drop_vectors(self, collection: str | None = None) -> m.AcceptedJob:
         """Give up the vectors of encoders that a collection is not of."""
         path = build_path("collections", self._name(collection), "reembed")
-        return await self.send(Call(m.JobAccepted, "DELETE", path, headers=build_idempotency_header(None)))
+        return await self.send(Call(m.AcceptedJob, "DELETE", path, headers=build_idempotency_header(None)))
 
     async def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make a collection of what was learned by a moment of the past."""
         path = build_path("collections", self._name(collection), "replay")
         return await self._job(path, dict(past), idempotency_key)
@@ -708,5 +708,5 @@ class AsyncEngram:
     async def _get(self, returns: type[T], path: str, **params: Any) -> T:
         return await self.send(Call(returns, "GET", path, params=params))
 
-    async def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.JobAccepted:
-        return await self.send(Call(m.JobAccepted, "POST", path, json=body, headers=build_idempotency_header(key)))
+    async def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.AcceptedJob:
+        return await self.send(Call(m.AcceptedJob, "POST", path, json=body, headers=build_idempotency_header(key)))

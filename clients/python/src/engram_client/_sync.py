@@ -289,7 +289,7 @@ class Engram:
             )
         )
 
-    def revoke_many(self, *, idempotency_key: str | None = None, **which: Unpack[r.RevokeIn]) -> m.JobAccepted:
+    def revoke_many(self, *, idempotency_key: str | None = None, **which: Unpack[r.RevokeIn]) -> m.AcceptedJob:
         """Take back all verdicts of a judge, of a span of time, or all."""
         return self._job("/feedback/revoke", self._body(which), idempotency_key)
 
@@ -310,11 +310,11 @@ class Engram:
         *,
         collection: str | None = None,
         idempotency_key: str | None = None,
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Hand in passages; a job makes them searchable, see ``wait``. All of them are held in memory."""
         return self.send(
             Call(
-                m.JobAccepted,
+                m.AcceptedJob,
                 "POST",
                 "/passages",
                 params={"collection": self._name(collection)},
@@ -351,7 +351,7 @@ class Engram:
 
     def wait(
         self,
-        job: m.JobAccepted | m.DocumentAccepted,
+        job: m.AcceptedJob | m.DocumentAccepted,
         *,
         poll_seconds: float = 0.5,
         timeout_seconds: float | None = None,
@@ -499,25 +499,25 @@ class Engram:
 
     def rekey(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.RekeyIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make all base keys anew, of other parts of the passages."""
         return self._job(build_path("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
 
     def reembed(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
         path = build_path("collections", self._name(collection), "reembed")
         return self._job(path, dict(how), idempotency_key)
 
-    def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+    def drop_vectors(self, collection: str | None = None) -> m.AcceptedJob:
         """Give up the vectors of encoders that a collection is not of."""
         path = build_path("collections", self._name(collection), "reembed")
-        return self.send(Call(m.JobAccepted, "DELETE", path, headers=build_idempotency_header(None)))
+        return self.send(Call(m.AcceptedJob, "DELETE", path, headers=build_idempotency_header(None)))
 
     def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make a collection of what was learned by a moment of the past."""
         path = build_path("collections", self._name(collection), "replay")
         return self._job(path, dict(past), idempotency_key)
@@ -691,5 +691,5 @@ class Engram:
     def _get(self, returns: type[T], path: str, **params: Any) -> T:
         return self.send(Call(returns, "GET", path, params=params))
 
-    def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.JobAccepted:
-        return self.send(Call(m.JobAccepted, "POST", path, json=body, headers=build_idempotency_header(key)))
+    def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.AcceptedJob:
+        return self.send(Call(m.AcceptedJob, "POST", path, json=body, headers=build_idempotency_header(key)))
