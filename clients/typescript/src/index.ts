@@ -137,7 +137,7 @@ export class Engram {
   startSession(
     question: string,
     { idempotencyKey, ...options }: SessionOptions = {},
-  ): Promise<Schemas["SessionAccepted"]> {
+  ): Promise<Schemas["AcceptedSession"]> {
     const body = { collection: this.collection, ...options, question, wait: false };
     return read(this.api.POST("/sessions", { body, params: { header: once(idempotencyKey) } }));
   }
@@ -185,7 +185,7 @@ export class Engram {
   }
 
   /** One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned. */
-  moreRounds(sessionId: string, wanted: RoundOptions = {}): Promise<Schemas["SessionAccepted"]> {
+  moreRounds(sessionId: string, wanted: RoundOptions = {}): Promise<Schemas["AcceptedSession"]> {
     const body = { collection: this.collection, ...wanted, wait: false };
     return read(this.api.POST("/sessions/{session_id}/rounds", { body, params: { path: { session_id: sessionId } } }));
   }

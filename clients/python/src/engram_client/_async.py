@@ -163,11 +163,11 @@ class AsyncEngram:
 
     async def start_session(
         self, question: str, *, idempotency_key: str | None = None, **options: Unpack[r.SessionIn]
-    ) -> m.SessionAccepted:
+    ) -> m.AcceptedSession:
         """Take a question through rounds; ``session`` has what came of it, ``session_rounds`` each as it comes."""
         body = self._body(options, question=question, wait=False)
         call = Call(
-            m.SessionAccepted, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
+            m.AcceptedSession, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
         )
         return await self.send(call)
 
@@ -208,10 +208,10 @@ class AsyncEngram:
                 elif name == "data" and kind == "round":
                     yield decode_part(m.RoundOut, value)
 
-    async def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.SessionAccepted:
+    async def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.AcceptedSession:
         """One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned."""
         path = build_path("sessions", session_id, "rounds")
-        return await self.send(Call(m.SessionAccepted, "POST", path, json=self._body(wanted, wait=False)))
+        return await self.send(Call(m.AcceptedSession, "POST", path, json=self._body(wanted, wait=False)))
 
     async def cancel_session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
         """Have a session end; what its rounds found stays."""

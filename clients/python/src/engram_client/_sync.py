@@ -160,11 +160,11 @@ class Engram:
 
     def start_session(
         self, question: str, *, idempotency_key: str | None = None, **options: Unpack[r.SessionIn]
-    ) -> m.SessionAccepted:
+    ) -> m.AcceptedSession:
         """Take a question through rounds; ``session`` has what came of it, ``session_rounds`` each as it comes."""
         body = self._body(options, question=question, wait=False)
         call = Call(
-            m.SessionAccepted, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
+            m.AcceptedSession, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
         )
         return self.send(call)
 
@@ -203,10 +203,10 @@ class Engram:
                 elif name == "data" and kind == "round":
                     yield decode_part(m.RoundOut, value)
 
-    def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.SessionAccepted:
+    def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.AcceptedSession:
         """One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned."""
         path = build_path("sessions", session_id, "rounds")
-        return self.send(Call(m.SessionAccepted, "POST", path, json=self._body(wanted, wait=False)))
+        return self.send(Call(m.AcceptedSession, "POST", path, json=self._body(wanted, wait=False)))
 
     def cancel_session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
         """Have a session end; what its rounds found stays."""
