@@ -104,7 +104,7 @@ async function sent(engram: Engram, collection: string, file: File): Promise<str
     );
     return `${file.name} arrived; its job is below.`;
   }
-  const taken = await read<Schemas["DocumentAccepted"]>(
+  const taken = await read<Schemas["AcceptedDocument"]>(
     engram.api.POST("/documents", {
       params: { query: { collection, name: file.name }, header },
       body: (await file.arrayBuffer()) as never, // bytes, which the description shows as text

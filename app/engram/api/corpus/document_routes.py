@@ -47,7 +47,7 @@ BODY: dict[str, Any] = {
 }
 
 
-class DocumentAccepted(AcceptedJob):
+class AcceptedDocument(AcceptedJob):
     """A document that was converted, and the job that ingests its passages."""
 
     source: str = Field(description="The name that passages cite as `metadata.source`; their ids begin with it.")
@@ -59,7 +59,7 @@ class DocumentAccepted(AcceptedJob):
     "/documents",
     dependencies=[needs(INGEST)],
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=DocumentAccepted,
+    response_model=AcceptedDocument,
     responses=responses(400, 404, 413, 415, 422, 501, 503, embeds=True),
     openapi_extra=BODY,
     summary="Ingest a document",
@@ -85,7 +85,7 @@ async def post_documents(
         int, Query(ge=0, le=19_999, description="Characters that a passage repeats of the one before it, at most.")
     ] = chunks.OVERLAP,
     encoder: EncoderName = None,
-) -> DocumentAccepted:
+) -> AcceptedDocument:
     """Convert one file into passages; a job ingests them and removes what an earlier version of the file had more.
 
     Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
@@ -113,7 +113,7 @@ async def post_documents(
         await run_in_threadpool(reception.abort)
         raise
     job = build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
-    return DocumentAccepted(
+    return AcceptedDocument(
         **job.model_dump(), source=source, passages=len(conversion.passages), notes=list(conversion.notes)
     )
 

@@ -332,7 +332,7 @@ class Engram:
         overlap: int | None = None,
         collection: str | None = None,
         idempotency_key: str | None = None,
-    ) -> m.DocumentAccepted:
+    ) -> m.AcceptedDocument:
         """Hand in a file, such as a PDF or a Word document; the service converts it into passages, see ``wait``.
 
         ``name`` says by its ending how the content is read, and passages cite it.
@@ -340,7 +340,7 @@ class Engram:
         where = {"name": name, "size": size, "overlap": overlap, "collection": self._name(collection)}
         return self.send(
             Call(
-                m.DocumentAccepted,
+                m.AcceptedDocument,
                 "POST",
                 "/documents",
                 params=where,
@@ -351,7 +351,7 @@ class Engram:
 
     def wait(
         self,
-        job: m.AcceptedJob | m.DocumentAccepted,
+        job: m.AcceptedJob | m.AcceptedDocument,
         *,
         poll_seconds: float = 0.5,
         timeout_seconds: float | None = None,
