@@ -77,7 +77,7 @@ except SystemExit:
         assert f"{expected} is out of reach" in cli.fails("status", **env)
 
 
-class TestLooking:
+class TestListings:
     def test_status(self, cli: Cli) -> None:
         first, *rest = said(cli, "status")
         assert first.startswith(f"{cli.service}: ")
@@ -162,7 +162,7 @@ class TestFilter:
         )
 
 
-class TestNothing:
+class TestEmptyAnswers:
     def test_an_empty_collection(self, cli: Cli, curie: str, http: TestClient) -> None:
         for name in ("curie", "warsaw", "vistula", "polonium", "tokyo"):
             assert http.delete(f"/passages/{name}", params={"collection": curie}).status_code == 204

@@ -26,7 +26,7 @@ def judged(http: TestClient, collection: str, query_id: str, **more: Any) -> dic
     return document
 
 
-class TestByIdAlone:
+class TestIdsWithoutCollection:
     def test_a_query_and_a_verdict(self, http: TestClient, curie: str) -> None:
         query = asked(http, curie)["query_id"]
         found = http.get(f"/queries/{query}").json()

@@ -67,7 +67,7 @@ class TestFigures:
         assert holds_all_relevant(set(relevant), list(first)) == held
 
 
-class TestDrawn:
+class TestMeasuredDraws:
     """400 answers, half of them enough by one feature, which the prior knows nothing of."""
 
     PRIOR = Prior(np.zeros(2), np.eye(2))

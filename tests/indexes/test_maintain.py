@@ -138,7 +138,7 @@ def held_up(application: Application, should_stop: Callable[[], bool]) -> Iterat
         running.result()
 
 
-class TestCounting:
+class TestDeadRowCounts:
     def test_deleted_and_replaced_rows_are_counted(self, application: Application, filled: str) -> None:
         found = run(service(application))[of_passages(application, filled)]
         replace_vectors(application, filled, 70)
@@ -176,7 +176,7 @@ class TestCounting:
         assert tables == {row[0] for row in kept}
 
 
-class TestHealing:
+class TestIndexRebuilds:
     def test_maintenance_repairs_indexes_after_reingestion(
         self, application: Application, ingest: Ingest, collection: str, healthy: None
     ) -> None:
@@ -309,7 +309,7 @@ class TestHealing:
         assert (fourth.dead, fourth.healed) == (60, True)
 
 
-class TestOneAtATime:
+class TestConcurrentRuns:
     def test_a_second_run_leaves_it_to_the_first(self, application: Application, filled: str) -> None:
         with held_up(application, lambda: False) as running:
             second = service(application).run(force=True)
@@ -360,7 +360,7 @@ def touch(writer: Writer, collection: int) -> None:
     )
 
 
-class TestBySize:
+class TestIndexesBySize:
     """Which collections have vector indexes."""
 
     def limited(self, application: Application, limit: int) -> IndexMaintenanceService:

@@ -99,7 +99,7 @@ def of(application: Application, name: str) -> str:
     return f"passage_hnsw_{read(application, name).id}"
 
 
-class TestMeasuring:
+class TestRecallMeasurement:
     def test_index_recall_is_not_measured_without_a_target(self, application: Application, poor: str) -> None:
         report = maintained(application, least=0.0)[of(application, poor)]
         assert (report.recall, report.breadth) == (None, None)
@@ -155,7 +155,7 @@ class TestMeasuring:
         assert index_recall.count_matches([], []) == 0
 
 
-class TestSearching:
+class TestSearchBreadth:
     def test_queries_find_what_the_guard_has_seen_to(self, application: Application, poor: str) -> None:
         with application.database.read() as reader:
             before = searched(reader, collections.find(reader, poor))
@@ -181,7 +181,7 @@ class TestSearching:
             assert index_recall.breadth(reader) == 800
 
 
-class TestWhatHolds:
+class TestMeasurementLifetime:
     @pytest.fixture
     def measured(self, application: Application, poor: str) -> IndexRecall:
         maintained(application, least=0.75)

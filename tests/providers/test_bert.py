@@ -69,7 +69,7 @@ def altered(tmp_path: Path, changes: dict[str, Any]) -> Path:
     return target
 
 
-class TestWhatIsWritten:
+class TestSupportedModels:
     @pytest.mark.parametrize(
         "changes",
         [

@@ -226,7 +226,7 @@ class TestProperties:
         assert bits((before.memories, before.supports)) == kept
 
 
-class TestTogether:
+class TestBatchedUpdates:
     """A batch comes to the bits that the row-wise engine comes to, one event and one state at a time."""
 
     @settings(some, max_examples=2 * some.max_examples)

@@ -135,7 +135,7 @@ def test_words_are_covered_by_weight_and_once() -> None:
     assert compute_word_coverage([], {}) == 1.0
 
 
-class TestTold:
+class TestVerdictOutcome:
     """Sentence n is in passage 10 n; the first five are 10 to 50."""
 
     first = (10, 20, 30, 40, 50)
@@ -321,7 +321,7 @@ class TestFit:
         assert np.linalg.eigvalsh(found.precision).min() > 0
 
 
-class TestLoosened:
+class TestLoosenedPrior:
     PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
 
     def test_loosened_prior_has_the_given_extra_variance(self) -> None:

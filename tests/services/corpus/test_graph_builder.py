@@ -39,7 +39,7 @@ def links(application: Application, collection: str) -> set[tuple[str, str]]:
     return {(names[row["entity_id"]], texts[row["sentence_id"]]) for row in pairs}
 
 
-class TestComingAgain:
+class TestReingestion:
     def test_reingesting_unchanged_passages_changes_nothing(
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:

@@ -228,7 +228,7 @@ class TestTries:
         assert (bench.row["status"], bench.row["attempts"]) == ("succeeded", 0)
 
 
-class TestStops:
+class TestStoppedJobs:
     def test_stopped_job_is_returned_to_the_queue(self, bench: Bench) -> None:
         def until_told(work: Work) -> None:
             while not work.should_stop():
@@ -340,7 +340,7 @@ class TestClaims:
         assert len(bench.handler.let_go_of) == 1
 
 
-class TestCrew:
+class TestJobThreads:
     def test_a_lane_does_not_wait_for_another(self, bench: Bench) -> None:
         slow, quick = bench.kind("slow"), bench.kind("quick")
         done = threading.Event()

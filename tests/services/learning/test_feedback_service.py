@@ -30,7 +30,7 @@ def of_version(application: Application, event: int, version: int) -> None:
         )
 
 
-class TestOneKey:
+class TestIdempotencyKeys:
     def test_the_same_verdict_again_gets_the_first_receipt(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
@@ -98,7 +98,7 @@ class TestOneKey:
         assert again.event.status == "pending"
 
 
-class TestNaming:
+class TestSentenceReferences:
     def accepted(
         self, application: Application, collection: str, query_id: uuid.UUID, *names: NamedSentence
     ) -> list[int]:
@@ -170,7 +170,7 @@ class TestNaming:
             state.judge(application, curie, uuid.uuid4())
 
 
-class TestWhatCannotBeApplied:
+class TestInapplicableEvents:
     def test_events_on_a_deleted_sentence_pass_it_over(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:

@@ -53,7 +53,7 @@ def born(application: Application, curie: str) -> int:
     return state.all_sentences(application, curie)[0]
 
 
-class TestNoise:
+class TestJudgeNoise:
     def test_a_judge_counts_by_its_own(self, application: Application, curie: str, born: int) -> None:
         application.judges.set(application.access.scope(curie), "noisy", positive=4.0)
         (changes,) = say(application, curie, "noisy", born, 1)
@@ -115,7 +115,7 @@ class TestOneMemoryADay:
         assert all(row.gain > 0 for row in changes)
 
 
-class TestContested:
+class TestContradictedJudges:
     def test_one_judge_does_not_undo_what_another_taught(
         self, application: Application, curie: str, born: int
     ) -> None:
@@ -167,7 +167,7 @@ class TestContested:
         assert all(row.gain > application.settings.judge_contested_share for row in receipt.changes)
 
 
-class TestRanking:
+class TestRankingVerdictCap:
     def comparisons(
         self, application: Application, name: str, judge: str, count: int, days: Sequence[str] = ("2026-05-01",)
     ) -> list[int]:

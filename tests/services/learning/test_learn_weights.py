@@ -214,7 +214,7 @@ class TestPartialVerdicts:
         assert state.learned_weights(application, towns) is None
 
 
-class TestSums:
+class TestTermSums:
     def events(self, application: Application, name: str, count: int) -> list[int]:
         return [
             state.judge(
@@ -319,7 +319,7 @@ def leave_only_weights(application: Application, name: str) -> None:
             writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
 
 
-class TestWhoLearns:
+class TestLearningJudges:
     def teach(self, application: Application, name: str, seed: int = 0) -> None:
         """Verdicts on made-up features and no sentence that a question is ranked by."""
         for number in range(3):

@@ -179,7 +179,7 @@ class TestStanding:
         assert new["task"] == pytest.approx(application.settings.judge_newcomer_share)
 
 
-class TestUndone:
+class TestRevokedStandings:
     def test_revocation_of_new_judges_restores_state_exactly(
         self, application: Application, curie: str, said: list[int]
     ) -> None:

@@ -372,7 +372,7 @@ class TestStaging:
                 assert not reader.scalar(f"SELECT count(*) FROM {table} WHERE collection_id = %(c)s", {"c": target})
 
 
-class TestOvertaken:
+class TestOvertakenWorkers:
     """A worker that was thought lost goes on beside the one that took its job over; nothing may mix."""
 
     def test_a_batch_planned_for_the_old_keys_is_not_written(self, application: Application, corpus: str) -> None:

@@ -81,7 +81,7 @@ class TestChain:
         assert (seen["open"], seen["compared"], seen["rival"]) == (left_open, compared, 0.0)
 
 
-class TestLearned:
+class TestLearnedSufficiency:
     def test_hops_end_once_the_answer_is_likely_enough(
         self, application: Application, curie: str, believing: Believing
     ) -> None:
@@ -151,7 +151,7 @@ def classifying(application: Application) -> Callable[..., RetrievalService]:
 PAPER = {"arm": {"profile": "paper"}}
 
 
-class TestPublished:
+class TestPublishedClassifier:
     def test_it_is_for_reproduction_alone(self, http: TestClient, curie: str) -> None:
         refused = http.post("/query", json={"query": CHAIN, "collection": curie, "stop_rule": "published"})
         assert refused.status_code == 422
@@ -217,7 +217,7 @@ class TestPublished:
         assert counts[0] == counts[1]
 
 
-class TestWithheld:
+class TestWithheldPassages:
     def test_answer_below_min_sufficiency_shows_no_passages(
         self, application: Application, curie: str, believing: Believing
     ) -> None:

@@ -157,7 +157,7 @@ class TestPseudoRelevanceFeedback:
         assert key_terms(plain.expand(scoped(curie), "Who was it?!", ["prf"]))
 
 
-class TestWithAModel:
+class TestModelExpansion:
     def test_every_method_in_the_order_asked_for(
         self, widening: ExpansionServices, curie: str, scoped: Scoped
     ) -> None:

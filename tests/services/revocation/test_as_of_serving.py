@@ -43,7 +43,7 @@ def taught(application: Application, curie: str) -> str:
     return curie
 
 
-class TestServing:
+class TestServedCopies:
     @pytest.mark.parametrize("exact", [True, False], ids=["exact", "HNSW"])
     def test_it_answers_as_the_live_collection(
         self, application: Application, addresses: Servers, taught: str, exact: bool
@@ -104,7 +104,7 @@ class TestServing:
         undo.assert_same(corpus(application, again.collection), corpus(application, taught))
 
 
-class TestMaking:
+class TestCopying:
     def test_others_learn_revoke_ask_and_ingest_meanwhile(
         self, application: Application, taught: str, ingest: Ingest
     ) -> None:

@@ -103,7 +103,7 @@ REMOVED = (
 )
 
 
-class TestClean:
+class TestCleanReports:
     def test_learned_state_follows_from_the_log(self, application: Application, taught: str) -> None:
         report = application.verify.verify(application.access.scope(taught))
         assert report.clean

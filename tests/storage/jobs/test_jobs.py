@@ -67,7 +67,7 @@ def found(database: Database, job: Job) -> Job:
     return stored
 
 
-class TestOneWorkerAJob:
+class TestExclusiveClaims:
     def test_of_many_at_once_one_gets_it(self, database: Database, collection: str, lane: str) -> None:
         job = opened(database, collection, lane)
         got: list[Job | None] = []
@@ -116,7 +116,7 @@ class TestOneWorkerAJob:
         assert got.id == other
 
 
-class TestInTurn:
+class TestLaneOrder:
     def test_a_lane_of_a_collection_has_one_job_running(
         self, database: Database, collection: str, lane: str
     ) -> None:
@@ -249,7 +249,7 @@ class TestLease:
         assert (again.id, again.attempts, again.error) == (job, 0, None)
 
 
-class TestCounting:
+class TestTryCounts:
     def test_coming_forward_forgets_failed_tries(self, database: Database, collection: str, lane: str) -> None:
         opened(database, collection, lane, received=10)
         running = lapsed(database, claimed(database, lane))
@@ -283,7 +283,7 @@ class TestCounting:
         assert (now.stage, now.received, now.waiting, now.attempts) == ("terms", 9, 5, 1)
 
 
-class TestCancelling:
+class TestCancellation:
     def test_one_that_waits_ends_at_once_and_holds_nothing_up(
         self, database: Database, collection: str, lane: str
     ) -> None:
@@ -324,7 +324,7 @@ class TestCancelling:
         assert (done.status, done.cancel_requested_at) == ("succeeded", None)
 
 
-class TestOpening:
+class TestOpenJobs:
     def test_of_a_single_kind_one_is_open(self, database: Database, collection: str, lane: str) -> None:
         opened(database, collection, lane, kind="once", single=True)
         with database.write() as writer:
@@ -337,7 +337,7 @@ class TestOpening:
             assert jobs.add(writer, target, uuid4(), **again)
 
 
-class TestLooking:
+class TestJobPages:
     def test_pages_go_from_the_latest_to_the_first(self, database: Database, collection: str, lane: str) -> None:
         ids = [opened(database, collection, lane) for _ in range(5)]
         opened(database, f"{collection}-other", lane)
