@@ -118,10 +118,10 @@ def evidence(question: Row, gold: Sequence[Row]) -> list[str]:
         if supporting
         else [split_sentences(row["text"])[0] for row in gold]
     )
-    return [bare(text)[:EVIDENCE_CHARACTERS] for text in texts]
+    return [strip_text(text)[:EVIDENCE_CHARACTERS] for text in texts]
 
 
-def bare(text: str) -> str:
+def strip_text(text: str) -> str:
     return re.sub(r"\W+", "", text).casefold()
 
 
@@ -134,7 +134,7 @@ def sections(name: str, rows: Sequence[Row]) -> Iterator[Section]:
 
 def markdown(parts: Sequence[Section]) -> str:
     lines: list[str] = []
-    for path, level, text in opened(parts):
+    for path, level, text in list_open_headings(parts):
         lines += [f"{'#' * (level + at)} {heading}\n" for at, heading in enumerate(path)]
         lines.append(re.sub(r"^(\s*)([#>*+\-|`])", r"\1\\\2", text, flags=re.MULTILINE) + "\n")
     return "\n".join(lines)
@@ -142,7 +142,7 @@ def markdown(parts: Sequence[Section]) -> str:
 
 def html(parts: Sequence[Section]) -> str:
     lines = ["<html><body>"]
-    for path, level, text in opened(parts):
+    for path, level, text in list_open_headings(parts):
         lines += [
             f"<h{min(level + at, 6)}>{escape(heading)}</h{min(level + at, 6)}>" for at, heading in enumerate(path)
         ]
@@ -150,7 +150,7 @@ def html(parts: Sequence[Section]) -> str:
     return "\n".join([*lines, "</body></html>"])
 
 
-def opened(parts: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, str]]:
+def list_open_headings(parts: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, str]]:
     """(headings to write, level of the first, text): those that are open already are not written again."""
     before: tuple[str, ...] = ()
     for path, text in parts:
@@ -175,7 +175,7 @@ def documents(name: str, chosen: Mapping[str, list[Row]]) -> list[Document]:
     return made
 
 
-def measured(
+def measure_evidence(
     app: Application, made: Sequence[ImportedPassage], asked: Sequence[tuple[str, list[str]]]
 ) -> tuple[float, float]:
     """Mean shares of the evidence in the best five passages, and within the budget of characters."""
@@ -201,7 +201,7 @@ def within(texts: Sequence[str]) -> list[str]:
 
 
 def share(texts: Sequence[str], sought: Sequence[str]) -> float:
-    bodies = [bare(text) for text in texts]
+    bodies = [strip_text(text) for text in texts]
     return sum(any(one in body for body in bodies) for one in sought) / len(sought)
 
 
@@ -217,7 +217,7 @@ def main() -> None:
         for name in arguments.sets:
             chosen, asked = subset(arguments.data / name, arguments.questions, arguments.passages)
             read = documents(name, chosen)
-            everything = bare(" ".join(block.text for one in read for block in one.blocks))
+            everything = strip_text(" ".join(block.text for one in read for block in one.blocks))
             lost = sum(one not in everything for _, sought in asked for one in sought)
             print(
                 f"{name}: {len(asked)} questions, {len(read)} documents, {lost} pieces of evidence not in them",
@@ -230,7 +230,7 @@ def main() -> None:
                     for one in read
                     for passage in chunks.passages(one, size=int(size), overlap=int(overlap), lead=cast(Lead, lead))
                 ]
-                five, budget = measured(app, made, asked)
+                five, budget = measure_evidence(app, made, asked)
                 print(
                     f"| {name} | {size} | {overlap} | {lead} | {len(made)} | {five:.3f} | {budget:.3f} |",
                     flush=True,

@@ -38,7 +38,7 @@ COLLECTIONS = 3
 JUDGED = 10
 
 
-def spent(marks: list[str]) -> float:
+def read_processor_seconds(marks: list[str]) -> float:
     """Processor seconds of servers with one of the marks on their command line, and of their children."""
     parents: set[int] = set()
     stats: dict[int, list[str]] = {}
@@ -81,7 +81,7 @@ class Run:
             self.said[name] = f"REFUSED {str(error).splitlines()[0][:300]}"
         print(f"  {name}: {self.said[name]} ({time.perf_counter() - begun:.1f} s)", flush=True)
 
-    def all(self) -> None:
+    def run(self) -> None:
         """Every step."""
         self.step("ingest", self.ingest)
         self.step("queries", lambda: self.ask("first"))
@@ -188,14 +188,14 @@ class Run:
         took = []
         for _ in range(1):  # connections and prepared statements
             self.ask("warm")
-        before = spent(self.marks)
+        before = read_processor_seconds(self.marks)
         for collection in self.passages:
             for question in self.questions:
                 begun = time.perf_counter()
                 self.send("POST", "/query", collection=collection, query=question)
                 took.append(1000 * (time.perf_counter() - begun))
         self.cost = {
-            "Postgres ms": 1000 * (spent(self.marks) - before) / len(took),
+            "Postgres ms": 1000 * (read_processor_seconds(self.marks) - before) / len(took),
             "p50 ms": statistics.median(took),
             "p95 ms": statistics.quantiles(took, n=20)[-1],
         }
@@ -225,7 +225,7 @@ def application(
     addresses: Servers, settings: Settings, models: dict[str, Any]
 ) -> Iterator[tuple[Application, TestClient]]:
     """An application with these models and a client of it."""
-    with closing(Application(settings, addresses, consumer="benchmark")) as app, tenancy.unrestricted():
+    with closing(Application(settings, addresses, consumer="benchmark")) as app, tenancy.allow_all_tenants():
         for name, model in models.items():
             setattr(app.models, name, model)
         app.startup.warm_up()
@@ -233,7 +233,7 @@ def application(
             yield app, http
 
 
-def placed(url: str) -> str:
+def describe_placement(url: str) -> str:
     """On which nodes the collections' rows are."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
@@ -271,9 +271,9 @@ def main() -> None:
                 print(name, flush=True)
                 with application(addresses, settings, models) as (app, http):
                     run = Run(app, http, arguments.dataset, arguments.passages, marks)
-                    run.all()
+                    run.run()
                     runs.append(run)
-            print("placed:", placed(coordinator))
+            print("placed:", describe_placement(coordinator))
     one, other = runs
     for name in one.answers:
         same = sum(a == b for a, b in zip(one.answers[name], other.answers.get(name, []), strict=False))

@@ -77,7 +77,7 @@ def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Itera
             app.models.embedder = embedder(app.models.embedder)
         try:
             app.startup.warm_up()
-            with tenancy.unrestricted():
+            with tenancy.allow_all_tenants():
                 yield app, addresses
         finally:
             app.close()

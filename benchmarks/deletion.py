@@ -47,7 +47,7 @@ def ask(app: Application, name: str, asked: list[str], until: threading.Event, t
             took.append(time.perf_counter() - begun)
 
 
-def said(took: list[float]) -> str:
+def format_percentiles(took: list[float]) -> str:
     """Percentiles in ms."""
     cuts = statistics.quantiles(took, n=20)
     middle, high, most = 1000 * cuts[9], 1000 * cuts[18], 1000 * max(took)
@@ -55,25 +55,25 @@ def said(took: list[float]) -> str:
 
 
 @contextmanager
-def clocked(app: Application, longest: list[float]) -> Iterator[None]:
+def record_transactions(app: Application, longest: list[float]) -> Iterator[None]:
     """Note how long each transaction that writes takes."""
     write = app.database.write
 
     @contextmanager
-    def timed() -> Iterator[Writer]:
+    def write_timed() -> Iterator[Writer]:
         begun = time.perf_counter()
         with write() as writer:
             yield writer
         longest.append(time.perf_counter() - begun)
 
-    app.database.write = timed  # type: ignore[method-assign]
+    app.database.write = write_timed  # type: ignore[method-assign]
     try:
         yield
     finally:
         app.database.write = write  # type: ignore[method-assign]
 
 
-def at_once(app: Application, collection_id: int) -> None:
+def delete_in_one_transaction(app: Application, collection_id: int) -> None:
     """All of it in one transaction."""
     with app.database.write() as writer:
         writer.execute("SET LOCAL statement_timeout = 0")
@@ -102,18 +102,18 @@ def main() -> None:
             asking = threading.Thread(target=tenancy.carry(ask), args=(app, "small", asked, over, took))
             asking.start()
             begun = time.perf_counter()
-            with clocked(app, transactions) if work is None else nullcontext():
+            with record_transactions(app, transactions) if work is None else nullcontext():
                 if work is not None:
                     work()
                 elif arguments.at_once:
-                    at_once(app, target.id)
+                    delete_in_one_transaction(app, target.id)
                 else:
                     RemovalService(app.database).remove(target)
             spent = time.perf_counter() - begun
             over.set()
             asking.join()
-        print(f"before: {said(quiet)}")
-        print(f"meanwhile: {said(meanwhile)}")
+        print(f"before: {format_percentiles(quiet)}")
+        print(f"meanwhile: {format_percentiles(meanwhile)}")
         print(f"deleted in {spent:.1f} s; the longest transaction took {max(transactions):.2f} s")
         with app.database.read() as reader:
             left = [

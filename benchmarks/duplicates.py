@@ -48,7 +48,7 @@ class Figures:
     pairs: dict[tuple[str, str], None] = field(default_factory=dict)
 
 
-def copied(number: int, passage: Mapping[str, Any]) -> dict[str, Any]:
+def copy_passage(number: int, passage: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of a passage; ``number`` decides in what it differs."""
     text: str = passage["text"]
     match number % 4:
@@ -81,7 +81,7 @@ def labels(folder: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def measured(
+def measure_collection(
     app: Application,
     name: str,
     asked: Sequence[Mapping[str, Any]],
@@ -141,12 +141,12 @@ def main() -> None:
             asked = asked[: given.questions]
             gold = {row["_id"]: gold[row["_id"]] for row in asked}
             plain = passages(folder)
-            copies = [copied(number, passage) for number, passage in enumerate(plain)]
+            copies = [copy_passage(number, passage) for number, passage in enumerate(plain)]
             names = {kind: f"duplicates-{folder.resolve().name}-{kind}" for kind in ("plain", "doubled")}
             ingest(app, names["plain"], plain)
             ingest(app, names["doubled"], [*plain, *copies])
             for kind, collapse in WAYS:
-                figures = measured(app, names[kind], asked, gold, given.top_k, collapse=collapse)
+                figures = measure_collection(app, names[kind], asked, gold, given.top_k, collapse=collapse)
                 row = [folder.resolve().name, len(asked), kind, "on" if collapse else "off"]
                 row += [f"{figures.recall:.3f}", f"{figures.ndcg:.3f}", f"{figures.distinct:.1f}"]
                 row += [figures.collapsed, f"{statistics.median(figures.milliseconds):.1f}"]

@@ -87,7 +87,7 @@ class Scratch:
             (list(ids), [Vector(self._vectors[-at]) for at in ids]),
         )
 
-    def audited(self, ids: Sequence[int]) -> None:
+    def write_audit_rows(self, ids: Sequence[int]) -> None:
         """The same and an audit row for each, in one transaction."""
         self._batches += 1
         numbers = [0.5] * len(ids)
@@ -212,7 +212,7 @@ def costs(
             for batch in common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
         ]
         spent["plain"].append(processors(backends, scratch.update, ids))
-        spent["audited"].append(processors(backends, scratch.audited, ids))
+        spent["audited"].append(processors(backends, scratch.write_audit_rows, ids))
     medians = {name: np.median(np.array(rows), axis=0) for name, rows in spent.items()}
     plain, audited = medians["plain"].sum(), medians["audited"].sum()
     return [

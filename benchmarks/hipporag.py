@@ -70,13 +70,13 @@ class Corpus:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._passages = passages
         self._by: list[tuple[str, Callable[[str], str], dict[str, list[Passage]]]] = []
-        for rule, form in (("title", str), ("spelling", plain), ("qualifier", unqualified)):
+        for rule, form in (("title", str), ("spelling", normalise_name), ("qualifier", strip_qualifier)):
             table: dict[str, list[Passage]] = defaultdict(list)
             for passage in passages:
                 table[form(passage.title)].append(passage)
             self._by.append((rule, form, table))
         self._words = {passage.id: words(passage.text) for passage in passages}
-        self._plain = {passage.id: plain(passage.text) for passage in passages}
+        self._plain = {passage.id: normalise_name(passage.text) for passage in passages}
 
     def find(self, subject: str, objects: Sequence[str], question: str) -> GoldPassage | None:
         """The passage about the subject.
@@ -93,19 +93,19 @@ class Corpus:
         return self._alias(subject, objects, question)
 
     def _alias(self, subject: str, objects: Sequence[str], question: str) -> GoldPassage | None:
-        wanted = unqualified(subject)
+        wanted = strip_qualifier(subject)
         if not wanted:
             return None
         candidates = [
             passage
             for passage in self._passages
-            if (self._plain[passage.id].startswith(wanted + " ") or _alike(wanted, unqualified(passage.title)))
+            if (self._plain[passage.id].startswith(wanted + " ") or _alike(wanted, strip_qualifier(passage.title)))
             and self._share(passage, objects) >= LEAST_OBJECT
         ]
         best = self._best(candidates, objects, question)
         if best is not None:
             return GoldPassage(best.id, "alias")
-        wanted = unqualified(re.split(r"\bwas\b", subject)[0])
+        wanted = strip_qualifier(re.split(r"\bwas\b", subject)[0])
         candidates = [
             passage
             for passage in self._passages
@@ -134,7 +134,7 @@ class Corpus:
         return sum(shares) / len(shares) if shares else 0.0
 
 
-def plain(name: str) -> str:
+def normalise_name(name: str) -> str:
     """The name without case, accents, punctuation and articles."""
     letters = "".join(
         one for one in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(one)
@@ -142,14 +142,14 @@ def plain(name: str) -> str:
     return " ".join(word for word in re.findall(r"\w+", letters) if word not in ("the", "a", "an"))
 
 
-def unqualified(name: str) -> str:
+def strip_qualifier(name: str) -> str:
     """The same without what stands in brackets or after a comma."""
-    return plain(re.sub(r"\(.*?\)", " ", name).split(",")[0])
+    return normalise_name(re.sub(r"\(.*?\)", " ", name).split(",")[0])
 
 
 def words(text: str) -> set[str]:
     """The words of a text, months by their first letters."""
-    return {_MONTHS.get(word, word) for word in plain(text).split()}
+    return {_MONTHS.get(word, word) for word in normalise_name(text).split()}
 
 
 def _alike(one: str, other: str) -> bool:
@@ -278,7 +278,10 @@ def main() -> None:
             golds, _ = resolve(corpus, row["text"], row["metadata"]["evidences"])
             resolved[row["_id"]] = {one.passage for one in golds.values()}
         compare(resolved, gold, f"{given.annotated.name} (annotated), in its own corpus")
-        titles = {one.id: f"{plain(one.title)}: {plain(one.text)[:60]}" for one in (*annotated, *passages)}
+        titles = {
+            one.id: f"{normalise_name(one.title)}: {normalise_name(one.text)[:60]}"
+            for one in (*annotated, *passages)
+        }
         overlap = {one: {titles[passage] for passage in found[one]} for one in found.keys() & gold.keys()}
         truth = {one: {titles[passage] for passage in gold[one]} for one in overlap}
         compare(overlap, truth, f"{given.annotated.name} (annotated), questions that both have")

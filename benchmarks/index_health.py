@@ -91,7 +91,7 @@ def plan(reader: Reader, collection_id: int, vector: Matrix) -> str:
     return next(str(line[0]).strip() for line in lines if "Scan" in str(line[0])).split("  (")[0]
 
 
-def embedded(
+def load_vectors(
     app: Application, texts: Sequence[str], questions: Sequence[str], kept: Path | None
 ) -> tuple[Matrix, Matrix]:
     """Vectors of the passages (n, d) and of the questions (q, d), from the file ``kept`` if that has them."""
@@ -124,7 +124,7 @@ def write(
             )
 
 
-def changed(vectors: Matrix, draw: np.random.Generator) -> Matrix:
+def perturb(vectors: Matrix, draw: np.random.Generator) -> Matrix:
     """Vectors of slightly changed texts: mixed with those of other passages, at unit length."""
     mixed: Matrix = vectors + MIX * vectors[draw.permutation(len(vectors))]
     mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)
@@ -184,7 +184,7 @@ def main() -> None:
 
     with common.application() as (app, _), common.scratch_collection(app) as name:
         texts = [f"{body['title']}. {body['text']}" if body["title"] else body["text"] for body in bodies]
-        vectors, questions = embedded(app, texts, asked, arguments.vectors)
+        vectors, questions = load_vectors(app, texts, asked, arguments.vectors)
         searches = Searches(app, name, questions)
         with app.database.write() as writer:
             target = collections.open_for_writing(writer, name, app.encoder.id).collection.id
@@ -226,7 +226,7 @@ def main() -> None:
         evolve(app, target, ids, vectors, 0)
         for turn in range(1, arguments.rounds + 1):
             half = np.sort(draw.permutation(len(bodies))[: len(bodies) // 2])
-            vectors[half] = changed(vectors[half], draw)
+            vectors[half] = perturb(vectors[half], draw)
             began = time.perf_counter()
             write(app, target, [bodies[n] for n in half], vectors[half], turn)
             line(f"{turn} x half re-ingested", time.perf_counter() - began)

@@ -118,7 +118,7 @@ def ingest(
         return searchable, after, [[text for text in texts if text not in named] for texts in calls], len(named)
 
 
-def with_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int, backends: Backends) -> None:
+def measure_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int, backends: Backends) -> None:
     """What facts add to an ingest."""
     rows: list[list[object]] = []
     for number in range(1, rounds + 1):
@@ -128,7 +128,7 @@ def with_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int, 
     common.table(["round", "facts", "passages", "texts", "ingest s", "cpu"], rows)
 
 
-def alone(embedder: Embedder, calls: Sequence[list[str]], backends: Backends) -> NDArray[np.float64]:
+def time_encoder(embedder: Embedder, calls: Sequence[list[str]], backends: Backends) -> NDArray[np.float64]:
     """What the encoder takes for these calls, as of ``Clock``."""
     clock = Clock(backends)
     for texts in calls:
@@ -151,15 +151,15 @@ def main() -> None:
         backends = Backends(app)
         ingest(app, bodies[:100], backends)  # caches and prepared statements
         if arguments.facts:
-            with_facts(app, bodies, arguments.rounds, backends)
+            measure_facts(app, bodies, arguments.rounds, backends)
             return
         rows: list[list[object]] = []
         calls: list[list[str]] = []
         for number in range(1, arguments.rounds + 1):
             floor_first = number % 2 == 0
-            floor = alone(app.embedder, calls, backends) if floor_first else np.zeros(2)
+            floor = time_encoder(app.embedder, calls, backends) if floor_first else np.zeros(2)
             searchable, after, calls, names = ingest(app, bodies, backends)
-            floor = floor if floor_first else alone(app.embedder, calls, backends)
+            floor = floor if floor_first else time_encoder(app.embedder, calls, backends)
             texts = sum(map(len, calls))
             rows.append(
                 [

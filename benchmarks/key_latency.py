@@ -39,7 +39,7 @@ from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Memory, Query
 from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.database import Database
-from query_latency import Way, interleaved
+from query_latency import Way, measure_interleaved
 
 BAR = 1.10
 STRENGTH = 0.7
@@ -110,13 +110,15 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
     return QueryService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 
-def asking(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:
+def build_way(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:
     return lambda question: ask.query(
         Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, strategy="dense")
     )
 
 
-def expanding(app: Application, service: QueryService, collection: str, units: dict[str, list[Expansion]]) -> Way:
+def build_expanding_way(
+    app: Application, service: QueryService, collection: str, units: dict[str, list[Expansion]]
+) -> Way:
     """Ask with expansions on base keys: those of ``units``, or, for a question that has none there, made for it."""
 
     def ask(question: str) -> object:
@@ -156,15 +158,15 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
             given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
             exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {
-                "exact, base keys": asking(app, exact, name, "off"),
-                "exact, evolved keys": asking(app, exact, name, "read"),
-                "HNSW, base keys": asking(app, hnsw, name, "off"),
-                "HNSW, evolved keys": asking(app, hnsw, name, "read"),
-                "exact, base keys, expansions given": expanding(app, exact, name, given),
-                "exact, base keys, expansions made": expanding(app, exact, name, {}),
+                "exact, base keys": build_way(app, exact, name, "off"),
+                "exact, evolved keys": build_way(app, exact, name, "read"),
+                "HNSW, base keys": build_way(app, hnsw, name, "off"),
+                "HNSW, evolved keys": build_way(app, hnsw, name, "read"),
+                "exact, base keys, expansions given": build_expanding_way(app, exact, name, given),
+                "exact, base keys, expansions made": build_expanding_way(app, exact, name, {}),
             }
-            interleaved(ways, asked[:WARM_UP], seed)
-            samples = interleaved(ways, asked, seed)
+            measure_interleaved(ways, asked[:WARM_UP], seed)
+            samples = measure_interleaved(ways, asked, seed)
     finally:
         connection.close()
         indexed.close()

@@ -34,7 +34,7 @@ def sizes(app: Application) -> dict[str, int]:
     return {row.name: row.bytes for row in rows}
 
 
-def asked(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
+def ask_questions(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
     """The questions, answered, each with what is to be said of its answer."""
     scope = app.access.scope(collection)
     answers = [app.ask.query(Query(text=text, scope=scope)) for text in questions]
@@ -79,7 +79,7 @@ def main() -> None:
         common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
         app.runner.run_ready()
         empty = sizes(app)
-        verdicts = asked(app, collection, questions)
+        verdicts = ask_questions(app, collection, questions)
         answered = sizes(app)
         judge(app, collection, verdicts)
         report("query", empty, answered, len(verdicts))

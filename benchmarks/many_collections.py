@@ -47,7 +47,7 @@ AT_ONCE = 50
 TOP_K = 10
 
 
-def copied(app: Application, source: str, names: Sequence[str]) -> None:
+def copy_collection(app: Application, source: str, names: Sequence[str]) -> None:
     """Make collections of these names, each with the rows of the source."""
     origin = app.access.scope(source).collection.id
     for some in common.chunks(names, AT_ONCE):
@@ -119,27 +119,31 @@ def main() -> None:
         large = arguments.large
         rows: list[list[object]] = []
 
-        def measured(what: str, collections: Sequence[str]) -> None:
-            def way(at: int, question: str) -> object:
+        def measure(what: str, collections: Sequence[str]) -> None:
+            def ask_in_turn(at: int, question: str) -> object:
                 return ask(app, question, collections[at % len(collections)])
 
             rows.append(
-                [what, *cost(backends, asked, way, arguments.rounds), common.recall(app, collections, asked[:50])]
+                [
+                    what,
+                    *cost(backends, asked, ask_in_turn, arguments.rounds),
+                    common.recall(app, collections, asked[:50]),
+                ]
             )
             print(*rows[-1], flush=True)
 
-        measured("a small one, alone", [first])
+        measure("a small one, alone", [first])
         if large:
-            measured("a large one, without the small ones", large[:1])
+            measure("a large one, without the small ones", large[:1])
         if large[1:]:
-            measured("large ones, each time another, without the small ones", large)
+            measure("large ones, each time another, without the small ones", large)
         try:
-            copied(app, first, names)
+            copy_collection(app, first, names)
             app.maintenance.statistics.run()
             step = max(1, len(names) // len(asked))
-            measured("a small one, each time another", names[::step])
+            measure("a small one, each time another", names[::step])
             if large:
-                measured("large ones, each time another, beside the small ones", large)
+                measure("large ones, each time another, beside the small ones", large)
         finally:
             with app.database.write() as writer:
                 writer.execute(

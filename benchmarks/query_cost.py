@@ -30,7 +30,7 @@ from engram.services.queries import query_service
 from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
 from engram.services.retrieval.query import Query
 from engram.storage.database import Reader
-from query_latency import Floor, interleaved
+from query_latency import Floor, measure_interleaved
 
 TOP_K = 10
 STORAGE = str(Path(common.__file__).parents[1] / "app" / "engram" / "storage")
@@ -64,10 +64,10 @@ class Backends:
                 "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
                 "AND datname = current_database()"
             )
-        return sum(spent(row.pid) for row in rows)
+        return sum(read_processor_milliseconds(row.pid) for row in rows)
 
 
-def spent(pid: int) -> float:
+def read_processor_milliseconds(pid: int) -> float:
     """Milliseconds that a process ran."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
@@ -106,17 +106,17 @@ def statements(way: Callable[[str], object], asked: Sequence[str]) -> dict[str, 
 
     send = Reader._send
 
-    def measured(reader: Reader, statement: str, parameters: Any) -> Any:
+    def measure_statement(reader: Reader, statement: str, parameters: Any) -> Any:
         pid = reader._driver.info.backend_pid
-        was = spent(pid)
+        was = read_processor_milliseconds(pid)
         answer = send(reader, statement, parameters)
         function = _sender()
         sent[function] += 1
         time.sleep(0.0002)  # until the backend sleeps, and has been charged
-        backend[function] += spent(pid) - was
+        backend[function] += read_processor_milliseconds(pid) - was
         return answer
 
-    with patch.object(Reader, "_send", measured):
+    with patch.object(Reader, "_send", measure_statement):
         for question in asked:
             way(question)
     dearest = sorted(sent, key=lambda name: -backend[name])
@@ -147,7 +147,7 @@ class Stages:
         self._since = 0.0
 
     @contextmanager
-    def of(self, stage: str) -> Iterator[None]:
+    def enter(self, stage: str) -> Iterator[None]:
         """The block is of this stage."""
         self._turn()
         self._running.append(stage)
@@ -163,11 +163,11 @@ class Stages:
             self.spent[self._running[-1]] += now - self._since
         self._since = now
 
-    def wrapped(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
+    def wrap(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
         """The function, whose time counts to the stage."""
 
         def run(*arguments: Any, **keywords: Any) -> Any:
-            with self.of(stage):
+            with self.enter(stage):
                 return function(*arguments, **keywords)
 
         return run
@@ -178,16 +178,16 @@ def stages(app: Application, way: Callable[[str], object], asked: Sequence[str])
     clock = Stages()
     with ExitStack() as patches:
         for module, name, stage in STAGES:
-            patches.enter_context(patch.object(module, name, clock.wrapped(getattr(module, name), stage)))
+            patches.enter_context(patch.object(module, name, clock.wrap(getattr(module, name), stage)))
         for owner, name, stage in (
             (type(app.embedder), "embed", "embed"),
             (retrieval_service.RetrievalService, "plan", "analyse"),
             (query_service.QueryService, "keep", "keep the episode"),
             (type(app.access), "scope", "scope"),
         ):
-            patches.enter_context(patch.object(owner, name, clock.wrapped(getattr(owner, name), stage)))
+            patches.enter_context(patch.object(owner, name, clock.wrap(getattr(owner, name), stage)))
         for question in asked:
-            with clock.of("else"):
+            with clock.enter("else"):
                 way(question)
     rows: list[list[object]] = [
         [stage, 1000 * seconds / len(asked)]
@@ -228,7 +228,7 @@ def main() -> None:
             )
 
         ways: dict[str, Callable[[str], object]] = {"floor": floor, "query": service}
-        interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
+        measure_interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
         costs(ways, asked, Backends(app))
         print()
         statements(service, asked)

@@ -167,7 +167,7 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
 
 
 @contextmanager
-def learning_waits(app: Application, collection: str) -> Iterator[list[float]]:
+def measure_learning_waits(app: Application, collection: str) -> Iterator[list[float]]:
     """How long each of many asks for the right to learn there waited, in seconds, while the block runs."""
     target = app.access.scope(collection).collection.id
     waits: list[float] = []
@@ -223,7 +223,7 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     print(f"{len(judged)} verdicts applied, {len(judged) / applying:.0f} a second")
 
     app.revoke.request(app.access.scope(one), judge=TAKEN_BACK)
-    with learning_waits(app, one) as waits:
+    with measure_learning_waits(app, one) as waits:
         began = time.perf_counter()
         app.runner.run_ready()
         seconds = time.perf_counter() - began

@@ -96,7 +96,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def every_tenant() -> Iterator[None]:
     """Tests use services without a request, for all tenants; what serves requests sets its own tenancy."""
-    with tenancy.unrestricted():
+    with tenancy.allow_all_tenants():
         yield
 
 

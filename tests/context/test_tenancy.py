@@ -23,8 +23,8 @@ def test_blocks_set_it_and_their_ends_restore_it() -> None:
     seen: list[str | None] = []
 
     def work() -> None:
-        with tenancy.restricted_to("one"):
-            with tenancy.unrestricted():
+        with tenancy.restrict_to("one"):
+            with tenancy.allow_all_tenants():
                 seen.append(tenancy.get_current_tenant())
             seen.append(tenancy.get_current_tenant())
         with pytest.raises(UnsetTenancyError):
@@ -35,7 +35,7 @@ def test_blocks_set_it_and_their_ends_restore_it() -> None:
 
 
 def test_a_thread_has_what_is_carried_to_it_and_nothing_else() -> None:
-    with tenancy.restricted_to("one"), ThreadPoolExecutor(1) as pool:
+    with tenancy.restrict_to("one"), ThreadPoolExecutor(1) as pool:
         assert pool.submit(tenancy.carry(tenancy.get_current_tenant)).result() == "one"
         with pytest.raises(UnsetTenancyError):
             pool.submit(tenancy.get_current_tenant).result()

@@ -18,7 +18,7 @@ from engram_evaluation.commands import evaluate_command
 from engram_evaluation.dataset import build
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.run_options import Options
-from engram_evaluation.streamed_protocol import METHODS, TEXT, StreamedReport, streamed
+from engram_evaluation.streamed_protocol import METHODS, TEXT, StreamedReport, measure_streamed
 from tests.evaluation.test_agent_environment import ANSWERS, DOCUMENTS, FILM, QUESTION, dataset, said
 from tests.support.openai_server import OpenAiServer, Reply
 
@@ -104,7 +104,7 @@ def llm(server: OpenAiServer) -> Iterator[Llm]:
 
 
 def run(llm: Llm | None, embedder: Embedder, folder: Path, **options: Any) -> StreamedReport:
-    return streamed(
+    return measure_streamed(
         dataset(),
         Options(protocol="streamed", **options),
         llm,
@@ -196,7 +196,7 @@ def test_what_is_missing_is_told(llm: Llm, embedder: Embedder, tmp_path: Path) -
     )
     options = Options(protocol="streamed")
     with pytest.raises(InvalidRequestError, match="context_ids"):
-        streamed(bare, options, llm, load_language("rules"), embedder, tmp_path, lambda *_: lambda: None)
+        measure_streamed(bare, options, llm, load_language("rules"), embedder, tmp_path, lambda *_: lambda: None)
     with pytest.raises(InvalidRequestError, match="--oracle-errors means nothing"):
         Options(protocol="streamed", oracle_errors=0.0)
 
@@ -211,7 +211,7 @@ def test_the_command_prints_the_tables(
     monkeypatch.setenv("ENGRAM_LLM_BASE_URL", server.base_url)
     monkeypatch.setenv("ENGRAM_LLM_MODEL", "small")
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(application.settings.data_dir))
-    evaluate_command._streamed(dataset(), Options(protocol="streamed"), tmp_path)
+    evaluate_command._run_streamed(dataset(), Options(protocol="streamed"), tmp_path)
     printed = capsys.readouterr().out
     assert "GRAM, Table 2" in printed
     assert "graph-without-update" in printed

@@ -122,7 +122,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sys.stdout.write("| attack | way | belief before, after | true facts doubted | false facts believed |\n")
     sys.stdout.write("|---|---|---|---|---|\n")
-    with tenancy.unrestricted(), ExitStack() as stack:
+    with tenancy.allow_all_tenants(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-spam-")))
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", memory_mb=64))
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))

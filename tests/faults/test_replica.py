@@ -101,7 +101,7 @@ def caught_up(app: Application) -> None:
     _, end = app.database.position()
 
     def there() -> bool:
-        with replica.up_to(0), app.database.read() as reader:
+        with replica.require_position(0), app.database.read() as reader:
             return int(reader.row(replica.STANDBY)[2]) >= end
 
     eventually(there)

@@ -50,7 +50,7 @@ def keyed(secured: Application, tenant: str) -> TestClient:
 
 
 def visible(database: Database, tenant: str | None) -> dict[str, int]:
-    with tenancy.unrestricted() if tenant is None else tenancy.restricted_to(tenant), database.read() as reader:
+    with tenancy.allow_all_tenants() if tenant is None else tenancy.restrict_to(tenant), database.read() as reader:
         return {
             table: reader.scalar(f"SELECT count(*) FROM {table}") for table in metadata.tables if table not in KEPT
         }
@@ -77,7 +77,7 @@ def test_no_statement_sees_or_changes_rows_of_others(
     assert visible(database, None)["passage"] >= 5
     assert visible(database, "local")["passage"] >= 5
     assert set(visible(database, "stranger").values()) == {0}
-    with tenancy.restricted_to("stranger"):
+    with tenancy.restrict_to("stranger"):
         with database.write() as writer:
             assert writer.execute("UPDATE passage SET title = 'x'") == 0
             assert writer.execute("DELETE FROM collection") == 0
@@ -100,7 +100,7 @@ def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest
 def test_connections_of_a_pool_change_their_tenant(database: Database, curie: str) -> None:
     count = "SELECT count(*) FROM collection WHERE name = %(name)s"
     for tenant, found in [("local", 1), ("stranger", 0), (None, 1), ("stranger", 0), ("local", 1)]:
-        with tenancy.unrestricted() if tenant is None else tenancy.restricted_to(tenant):
+        with tenancy.allow_all_tenants() if tenant is None else tenancy.restrict_to(tenant):
             with database.read() as reader:
                 assert reader.scalar(count, {"name": curie}) == found
             with pytest.raises(DataError), database.write() as writer:
@@ -178,9 +178,9 @@ def test_where_no_tenancy_is_set_no_statement_runs(
 
     with pytest.raises(UnsetTenancyError):
         Context().run(count)
-    with tenancy.unrestricted():
+    with tenancy.allow_all_tenants():
         assert count() >= 0
-    with tenancy.restricted_to("stranger"):
+    with tenancy.restrict_to("stranger"):
         assert count() == 0 or not row_security
     database.close()
 

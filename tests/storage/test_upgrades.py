@@ -62,7 +62,7 @@ def test_it_is_brought_to_the_present_one_and_works_on(
     migrate(url)
     database = Database(url, pool_size=1)
     try:
-        with database.inspected() as connection:
+        with database.open_for_inspection() as connection:
             options = {
                 "compare_type": all_but_vector_dimensions,
                 "compare_server_default": True,

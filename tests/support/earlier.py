@@ -107,7 +107,7 @@ def main() -> None:
             application = Application(settings, addresses)
             application.models.embedder = Cut(application.embedder)
             try:
-                with tenancy.unrestricted(), application.database.read() as reader:
+                with tenancy.allow_all_tenants(), application.database.read() as reader:
                     fill(application)
                     revision = reader.scalar("SELECT version_num FROM alembic_version")
             finally:

@@ -52,7 +52,7 @@ class AuthenticationMiddleware:
             await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
-        with tenancy.restricted_to(principal.tenant):
+        with tenancy.restrict_to(principal.tenant):
             await self._app(scope, receive, send)
 
     async def _find_principal(self, scope: Scope, authentication: Authentication) -> Principal:

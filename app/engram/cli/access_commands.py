@@ -31,7 +31,7 @@ def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
 
     with (
         application(settings()) as services,
-        tenancy.unrestricted(),
+        tenancy.allow_all_tenants(),
         services.audit_log.on_command(act, target) if act else nullcontext(),
     ):
         yield services.access_keys
@@ -183,7 +183,7 @@ def remove_tenant(
 
     with (
         application(settings()) as services,
-        tenancy.unrestricted(),
+        tenancy.allow_all_tenants(),
         services.audit_log.on_command("remove tenant", name),
     ):
         services.closing.close(name, confirm)

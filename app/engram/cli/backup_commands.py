@@ -41,7 +41,7 @@ def backup(
     from engram.runtime.container import application
 
     configured, stopping = settings(), threading.Event()
-    with application(configured) as services, tenancy.unrestricted(), _progress_bars() as progress:
+    with application(configured) as services, tenancy.allow_all_tenants(), _progress_bars() as progress:
         on_stop(stopping.set)
         with services.audit_log.on_command("backup", str(target)):
             manifest = services.maintenance.backup.backup(target, progress, stopping.is_set)
@@ -70,7 +70,7 @@ def restore(
     configured = settings()
     with servers(configured) as addresses:
         migrate(addresses.database_url)
-        with closing(Application(configured, addresses)) as services, tenancy.unrestricted():
+        with closing(Application(configured, addresses)) as services, tenancy.allow_all_tenants():
             manifest = _restore(services, source, replace=replace, verify=verify, quiet=as_json)
             with services.audit_log.on_command("restore", str(source)):
                 pass
@@ -91,7 +91,10 @@ def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
         ) as server,
     ):
         migrate(server.url)
-        with closing(Application(configured, Servers(server.url, NO_REDIS))) as services, tenancy.unrestricted():
+        with (
+            closing(Application(configured, Servers(server.url, NO_REDIS))) as services,
+            tenancy.allow_all_tenants(),
+        ):
             _restore(services, source, replace=False, verify=True, quiet=quiet)
     return True
 

@@ -21,7 +21,7 @@ def distribute(
 
     configured = settings()
     with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
-        with tenancy.unrestricted(), database.write_long() as writer:
+        with tenancy.allow_all_tenants(), database.write_long() as writer:
             spread = citus_distribution.distribute(writer, hnsw_ef_search=configured.hnsw_ef_search)
         where = address(addresses.database_url)
     if as_json:

@@ -25,7 +25,7 @@ def doctor(
     """Look at servers, schema, encoder, clocks, work, indexes and settings; exit code 1 if something is wrong."""
     from engram.runtime.container import application
 
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         findings = []
         for finding in chain(services.doctor.examine(), _check_learning(services) if deep else ()):
             findings.append(finding)

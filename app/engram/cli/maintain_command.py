@@ -26,7 +26,7 @@ def maintain(
     from engram.runtime.container import application
 
     stopping = threading.Event()
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         on_stop(stopping.set)
         with services.audit_log.on_command("maintain", "--force" if force else ""):
             reports = services.maintenance.indexes.run(force=force, should_stop=stopping.is_set)

@@ -92,7 +92,7 @@ def judge(
     """Let the configured LLM judge recent unjudged episodes and post feedback."""
     from engram.runtime.container import application
 
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         services.observe("judge")
         service = services.judge
         on_stop(service.stop)

@@ -84,7 +84,7 @@ def verify(
     from engram.runtime.container import application
     from engram.services.auth.scope import LOCAL
 
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         where = services.database.address
         reports = []
         every = services.verify.verify_all(differences)

@@ -21,7 +21,7 @@ from engram.context.errors import ConfigurationError, EngramError, UnavailableEr
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder.model_folder import locate_model
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
-from engram.runtime.supervisor import Child, EndedError, RestartGuard, only_one, say, signal_handlers
+from engram.runtime.supervisor import Child, EndedError, RestartGuard, handle_signals, hold_data_dir, say
 
 POLL_SECONDS = 0.2
 PORT_PATIENCE_SECONDS = 3.0  # a previous run that was killed may still be letting go of the port
@@ -84,9 +84,9 @@ class _Supervisor:
         self._watched: list[RestartGuard] = []
 
     def run(self) -> int:
-        with signal_handlers(self._handle_signal):
+        with handle_signals(self._handle_signal):
             try:
-                with only_one(self._data_dir):
+                with hold_data_dir(self._data_dir):
                     try:
                         self._bring_up()
                         while not self._is_stopping():

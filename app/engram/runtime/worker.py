@@ -106,7 +106,7 @@ class Worker:
         """
         while not self._stopping.is_set():
             try:
-                with tenancy.unrestricted():
+                with tenancy.allow_all_tenants():
                     step()
             except UnavailableError as error:
                 log.warning("waiting for a server", loop=name, error=error.detail)

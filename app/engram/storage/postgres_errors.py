@@ -34,7 +34,7 @@ _NO_PARTITION = "no partition of relation"
 
 
 @contextmanager
-def explained(*, writing: bool = False) -> Iterator[None]:
+def explain_errors(*, writing: bool = False) -> Iterator[None]:
     """The block's errors, of the kinds that callers know; others pass.
 
     Args:

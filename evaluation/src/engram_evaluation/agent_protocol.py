@@ -171,7 +171,7 @@ def play_all(
         InvalidRequestError: no question comes with passages of its own and accepted answers.
         LlmError: the model's endpoint failed.
     """
-    questions = streamed_questions(dataset, options.limit)
+    questions = select_streamed_questions(dataset, options.limit)
     compared = dict(policies(language))
     insert_only = dict.fromkeys(compared, False)
     if options.oracle_errors is not None:
@@ -196,7 +196,7 @@ def play_all(
     return AgentReport(dataset.name, options.command(dataset.name), tuple(lines))
 
 
-def streamed_questions(dataset: Dataset, limit: int | None) -> list[Question]:
+def select_streamed_questions(dataset: Dataset, limit: int | None) -> list[Question]:
     """Return the first questions that come with passages of their own and accepted answers.
 
     Raises:

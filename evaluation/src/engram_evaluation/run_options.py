@@ -345,7 +345,7 @@ class Options:
             words += ["--top-k", str(self.top_k)]
         if self.protocol not in {"cold", "answers", "sweep", "extraction", "streamed"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
-        words += self._adapting() + self._format_reasoning_options()
+        words += self._format_adapting() + self._format_reasoning_options()
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
         if self.stop_rule is not None:
@@ -355,7 +355,7 @@ class Options:
             words += ["--prior", self.prior]
         return " ".join(words)
 
-    def _adapting(self) -> list[str]:
+    def _format_adapting(self) -> list[str]:
         words = []
         if self.fractions != FRACTIONS:
             words += ["--fractions", ",".join(map(str, self.fractions))]

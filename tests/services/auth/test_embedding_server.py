@@ -125,7 +125,7 @@ def test_questions_are_sent_with_their_prefix_and_passages_with_theirs(
 
 
 def test_a_request_of_a_tenant_may_be_the_first_to_reach_the_server(start: Start, collection: str) -> None:
-    with start(row_security=True) as services, tenancy.restricted_to("local"):
+    with start(row_security=True) as services, tenancy.restrict_to("local"):
         assert services.encoder.choose("served").dimension == 512
         ingest(services, collection)
         assert services.access.scope(collection).collection.encoder == services.encoder.id

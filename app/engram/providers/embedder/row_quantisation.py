@@ -14,7 +14,7 @@ SMOOTHING = 0.65
 """Share of a channel's range that moves from activations to weights, 0 to 1."""
 
 
-def quantised_weights(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantise_weights(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Round weights, (n, k), to whole numbers, (k, n), with one scale for each output, (n,).
 
     A weight is number times scale, off by half a scale at most. The scale is the output's largest weight over 127.
@@ -24,7 +24,7 @@ def quantised_weights(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], N
     return np.ascontiguousarray(np.round(weights / divisors[:, None]).astype(np.int8).T), scales
 
 
-def smoothing_factors(ranges: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
+def compute_smoothing_factors(ranges: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """Factors, (k,), to divide the channels of a layer's input by and to multiply its weights with.
 
     Args:

@@ -129,7 +129,7 @@ class Authentication:
         return key is None or access_keys.digest(key) in self._accepted
 
     def _find_key_principal(self, digest: bytes) -> PrincipalUntil:
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             stored = access_key_rows.find_counting(reader, digest)
         if stored is None:
             return None, None
@@ -143,7 +143,7 @@ class Authentication:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = build_claimed_principal(claims)
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             tenant_exists = tenants.exists(reader, principal.tenant)
         return principal if tenant_exists else None, float(claims["exp"])
 
@@ -155,7 +155,7 @@ class Authentication:
         """
         if not self.needed:
             return
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             if access_key_rows.has_counting_key(reader):
                 return
         raise ConfigurationError(

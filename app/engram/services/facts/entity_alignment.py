@@ -24,7 +24,7 @@ from engram.core.knowledge.alignment import (
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge
-from engram.services.facts.fact_transaction import find_graph_id, having
+from engram.services.facts.fact_transaction import begin_collection_change, find_graph_id
 from engram.storage.corpus.collections import Collection as Corpus
 from engram.storage.database import Database
 from engram.storage.facts import fact_rows, joined_entities, namesakes
@@ -186,7 +186,7 @@ class AlignmentService:
         return proposals
 
     def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[ProposedJoin]) -> int:
-        with having(self._database, collection) as (writer, target):
+        with begin_collection_change(self._database, collection) as (writer, target):
             known_joins = joined_entities.find_existing(
                 writer, target, [e for one in proposed for e in (one.joining, one.staying)]
             )

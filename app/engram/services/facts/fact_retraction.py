@@ -9,7 +9,7 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import HELD, Fact, Group, replay
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
-from engram.services.facts.fact_transaction import Author, begun, find_graph_id
+from engram.services.facts.fact_transaction import Author, begin_change, find_graph_id
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import (
     belief_groups,
@@ -77,7 +77,7 @@ class RetractionService:
         Raises:
             NotFoundError: there is no such event, or the collection was deleted meanwhile.
         """
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             event = fact_events.find(writer, target, event_id)
             if event is not None and event.status == "applied":
                 _take_back(writer, target, [event])
@@ -123,7 +123,7 @@ class RetractionService:
         """
         _check(criteria)
         said_by = scope.judge(judge)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.from_judge(
                 writer,
                 scope,

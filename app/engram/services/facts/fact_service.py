@@ -15,7 +15,7 @@ from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
 from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.facts.fact_learning import Origin
-from engram.services.facts.fact_transaction import Author, begun
+from engram.services.facts.fact_transaction import Author, begin_change
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import fact_events, fact_graph, fact_rows
@@ -121,7 +121,7 @@ class FactsService:
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
         body = _request_values(stated, source, graph_name, fingerprint)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.source(scope, source, fact_learning.as_source(self._constants), key, body)
             known = author.find_repeated_event(writer, target)
             if known is not None:
@@ -160,7 +160,7 @@ class FactsService:
             IdempotencyConflictError: the key was used before with another request.
         """
         said_by = scope.judge(judge)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _find_repeated_events(writer, target, author)
@@ -190,7 +190,7 @@ class FactsService:
         """
         said_by = scope.judge(judge)
         body = [said_by[0], correction.instruction, correction.graph]
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _find_repeated_events(writer, target, author)
             if done:

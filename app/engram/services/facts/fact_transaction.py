@@ -24,18 +24,18 @@ from engram.storage.learning import judges
 
 
 @contextmanager
-def begun(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
+def begin_change(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
     """A transaction that has a collection's facts to itself, and the collection's id.
 
     Raises:
         NotFoundError: the collection was deleted meanwhile.
     """
-    with having(database, scope.collection) as begun_here:
-        yield begun_here
+    with begin_for(database, scope.collection) as change:
+        yield change
 
 
 @contextmanager
-def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
+def begin_for(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
     """Begin a change of a collection that is already resolved."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from engram.core.knowledge.functional_predicates import FROM_THE_START, OneAtATime
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
-from engram.services.facts.fact_transaction import begun, find_graph_id
+from engram.services.facts.fact_transaction import begin_change, find_graph_id
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, predicates
 from engram.storage.facts.predicates import Predicate
@@ -23,7 +23,7 @@ class PredicatesService:
         Raises:
             NotFoundError: there is no such graph, or the collection was deleted meanwhile.
         """
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             graph_id = find_graph_id(writer, target, graph)
             name = " ".join(predicate.casefold().split())
             known = predicates.find(writer, target, graph_id).get(name, _build_unknown_predicate(name))
@@ -38,7 +38,7 @@ class PredicatesService:
         Raises:
             NotFoundError: there is no such graph, or the collection was deleted meanwhile.
         """
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             graph_id = find_graph_id(writer, target, graph)
             known = predicates.find(writer, target, graph_id)
             learned = []

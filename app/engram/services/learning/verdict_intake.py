@@ -231,7 +231,7 @@ class Intake:
 
     def _look_up(self, arriving: _PendingVerdict) -> AcceptedVerdict:
         """Look up a verdict's references within its tenant."""
-        with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
+        with tenancy.restrict_to(arriving.verdict.scope.principal.tenant):
             return self._store_verdict(arriving)
 
     def _store_verdict(self, arriving: _PendingVerdict) -> AcceptedVerdict:
@@ -273,7 +273,7 @@ class Intake:
         stored: dict[int, tuple[int, StoredVerdictEvent] | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
-            with tenancy.restricted_to(tenant), stage("accept"), self._database.write_once() as writer:
+            with tenancy.restrict_to(tenant), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
         accepted = [
             None if one is None else AcceptedVerdict(*one) for one in (stored[at] for at in range(len(events)))

@@ -119,7 +119,7 @@ class QueryService:
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
         except MissingPartitionError:
-            with tenancy.unrestricted(), self._database.write() as writer:
+            with tenancy.allow_all_tenants(), self._database.write() as writer:
                 episode_partitions.make(writer, compute_monday(read_moment(episode.id)))
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)

@@ -45,7 +45,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         profile=answer.profile,
         strategy=answer.strategy,
         filter=plan.query.metadata,
-        activated=explored.activated(retrieved.walk),
+        activated=explored.list_activated(retrieved.walk),
         shown=[ids[hit.passage_id] for hit in answer.passages],
         explored=list(explored.passages),
         hops=answer.hops,

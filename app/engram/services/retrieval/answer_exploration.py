@@ -47,7 +47,7 @@ class ExploredAnswer:
             sentences.append(SentenceAnswer(nearest.id, nearest.position, nearest.text, None, []))
         return replace(hit, sentences=sorted(sentences, key=lambda row: row.position), explored=True)
 
-    def activated(self, walk: Walk) -> list[int]:
+    def list_activated(self, walk: Walk) -> list[int]:
         """The sentences that a verdict rejects if it does not name them.
 
         None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and

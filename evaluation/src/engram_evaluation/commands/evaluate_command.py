@@ -206,7 +206,7 @@ def evaluate(
         _agent(loaded, options, folder)
         return
     if options.protocol == "streamed":
-        _streamed(loaded, options, folder)
+        _run_streamed(loaded, options, folder)
         return
     settings = Settings()
     if prior is not None:
@@ -276,16 +276,16 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     say(str(report.write(folder, options.slug(dataset.name))))
 
 
-def _streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
+def _run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``streamed``, which takes no server but the configured model's."""
     from engram.config.settings import Settings
     from engram.providers.language import load_language
     from engram.runtime.models import Models
     from engram_evaluation.run_progress import progress, steps
-    from engram_evaluation.streamed_protocol import NOTE, streamed
+    from engram_evaluation.streamed_protocol import NOTE, measure_streamed
 
     with closing(Models(Settings())) as models, progress(err()) as bars:
-        report = streamed(
+        report = measure_streamed(
             dataset,
             options,
             models.llm,
