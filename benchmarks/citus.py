@@ -32,7 +32,7 @@ from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers, servers
 from engram.storage.schema_revision import migrate
 from tests.support import encoder
-from tests.support.citus import distributed
+from tests.support.citus import open_distributed
 
 COLLECTIONS = 3
 JUDGED = 10
@@ -257,7 +257,7 @@ def main() -> None:
         settings = Settings(
             _env_file=None, data_dir=Path(folder), log_level="ERROR", facts=False, allowed_hosts="testserver"
         )
-        with servers(settings) as plain, distributed(str(arguments.programs)) as coordinator:
+        with servers(settings) as plain, open_distributed(str(arguments.programs)) as coordinator:
             migrate(plain.database_url)
             kinds = {
                 "plain": (plain, ["pginstall18/bin/postgres -D\0" + folder, f"{folder}/postgres/cluster"]),

@@ -25,9 +25,9 @@ from engram.runtime.container import Application, Servers, servers
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
 from tests.support import encoder, threads
-from tests.support.citus import distributed
+from tests.support.citus import open_distributed
 from tests.support.command import Cli
-from tests.support.databases import migrated
+from tests.support.databases import open_migrated
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications
 from tests.support.processes import eventually
@@ -139,7 +139,7 @@ def addresses(settings: Settings) -> Iterator[Servers]:
     with ExitStack() as stack:
         if CITUS is not None:
             settings = settings.model_copy(
-                update={"database_url": SecretStr(stack.enter_context(distributed(CITUS)))}
+                update={"database_url": SecretStr(stack.enter_context(open_distributed(CITUS)))}
             )
         with pytest.MonkeyPatch.context() as patch:
             for name, value in FORGETFUL.items():
@@ -152,7 +152,7 @@ def addresses(settings: Settings) -> Iterator[Servers]:
 @pytest.fixture(scope="module")
 def own(addresses: Servers) -> Iterator[Servers]:
     """The servers with a database of the module's own: nobody else does its jobs and verdicts, or fills it."""
-    with migrated(addresses) as servers:
+    with open_migrated(addresses) as servers:
         yield servers
 
 
@@ -208,11 +208,11 @@ def working(application: Application) -> Iterator[None]:
     """Somebody does the jobs."""
     stop = threading.Event()
 
-    def work() -> None:
+    def run_jobs() -> None:
         while not stop.wait(0.05):
             application.runner.run_ready()
 
-    worker = threads.make_thread(work)
+    worker = threads.make_thread(run_jobs)
     worker.start()
     yield
     stop.set()

@@ -57,7 +57,7 @@ def write_encyclopedic(path: Path, fitted: Path, weights: dict[str, Any]) -> Non
     path.write_text(json.dumps(both | {"encyclopedic": weights}), encoding="utf-8")
 
 
-def measured(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any], dict[str, float]]:
+def run_evaluation(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any], dict[str, float]]:
     """What a run of three questions printed, its document, and recall@5 of each arm."""
     done = cli("evaluate", "sample", "--limit", "3", *arguments)
     assert done.returncode == 0, done.stderr
@@ -127,9 +127,9 @@ def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path)
     ours = content["encyclopedic"]
     opposite = ours | {"mean": [-value for value in ours["mean"]]}
     write_encyclopedic(cli.folder / "opposite.json", fitted, opposite)
-    printed, document, recall = measured(cli, "--prior", "mine.json")
-    _, otherwise, lost = measured(cli, "--prior", "opposite.json")
-    _, shipped, _ = measured(cli)
+    printed, document, recall = run_evaluation(cli, "--prior", "mine.json")
+    _, otherwise, lost = run_evaluation(cli, "--prior", "opposite.json")
+    _, shipped, _ = run_evaluation(cli)
 
     assert document["engine"]["ranking_prior"] == [load_priors(given).name, *load_priors(given).fitted]
     assert otherwise["engine"]["ranking_prior"][0] == load_priors(cli.folder / "opposite.json").name

@@ -17,7 +17,7 @@ from tests.support.command import NOWHERE, Cli
 @pytest.fixture
 def waiting(application: Application, curie: str) -> list[str]:
     """Two jobs that wait for a worker."""
-    return [str(state.staged(application, curie, {"id": f"p{n}", "text": "Bees fly."})) for n in range(2)]
+    return [str(state.stage_passages(application, curie, {"id": f"p{n}", "text": "Bees fly."})) for n in range(2)]
 
 
 def test_they_are_listed_and_cancelled(cli: Cli, application: Application, curie: str, waiting: list[str]) -> None:

@@ -12,7 +12,7 @@ from tests.support.command import NOWHERE, Cli
 @pytest.fixture
 def parked(application: Application, curie: str) -> list[int]:
     """Three verdicts that were given up."""
-    query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    query_id = state.add_episode(application, curie, "Where was Marie Curie born?", [])
     events = [state.judge(application, curie, query_id, judge=judge).event.id for judge in ("a", "a", "b")]
     with application.database.write() as writer:
         writer.execute(

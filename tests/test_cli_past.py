@@ -26,18 +26,18 @@ def working(application: Application, curie: str) -> Iterator[None]:
     """Somebody does the collection's jobs."""
     stop, target = threading.Event(), state.collection_id(application, curie)
 
-    def work() -> None:
+    def run_jobs() -> None:
         while not stop.wait(0.05):
             application.runner.run_ready(collection_id=target)
 
-    worker = threads.make_thread(work)
+    worker = threads.make_thread(run_jobs)
     worker.start()
     yield
     stop.set()
     worker.join()
 
 
-def written(moment: datetime) -> str:
+def format_moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -45,15 +45,15 @@ def written(moment: datetime) -> str:
 def test_a_past_state_is_made_and_verified(
     cli: Cli, application: Application, curie: str, taught: list[int], env: dict[str, str], ingest: Ingest
 ) -> None:
-    until = written(datetime.now(UTC))
-    then = undo.learned(application, curie)
+    until = format_moment(datetime.now(UTC))
+    then = undo.list_learned(application, curie)
     application.revoke.revoke(application.access.scope(curie), taught[0])
     application.revoke.revoke(application.access.scope(curie), taught[1])
     application.ingest.delete_passage(application.access.scope(curie), "tokyo")
     ingest(
         CURIE[0] | {"text": "Marie Curie was born in Warsaw."}, {"id": "new", "text": "Berlin lies on the Spree."}
     )
-    gone = {row["sentence_id"] for row in then["memory_audit"]} - set(state.all_sentences(application, curie))
+    gone = {row["sentence_id"] for row in then["memory_audit"]} - set(state.list_sentence_ids(application, curie))
 
     done = cli("replay", "-c", curie, "--until", until, "--into", f"{curie}-past")
     assert done.returncode == 0, done.stderr
@@ -79,16 +79,16 @@ def test_it_is_named_by_the_moment_and_reported_as_json(
     cli: Cli, application: Application, curie: str, taught: list[int]
 ) -> None:
     until = datetime.now(UTC)
-    done = cli("replay", "-c", curie, "--until", written(until), "--key", "once", "--json")
+    done = cli("replay", "-c", curie, "--until", format_moment(until), "--key", "once", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["collection"] == f"{curie}-at-{until:%Y%m%dT%H%M%SZ}"
     assert (report["of"], datetime.fromisoformat(report["until"])) == (curie, until)
     assert (report["events"], report["events_restored"], report["key_generation_certain"]) == (8, 0, True)
     assert report["learned"]["sentence_memory"] == len(state.rows(application, curie, "sentence_memory"))
-    again = cli("replay", "-c", curie, "--until", written(until), "--key", "once", "--json")
+    again = cli("replay", "-c", curie, "--until", format_moment(until), "--key", "once", "--json")
     assert json.loads(again.stdout) == report
-    assert "already" in cli.fails("replay", "-c", curie, "--until", written(until))
+    assert "already" in cli.fails("replay", "-c", curie, "--until", format_moment(until))
 
 
 def test_it_says_in_one_line_what_is_wrong(cli: Cli, curie: str) -> None:

@@ -54,7 +54,7 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
 
 
 def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Servers) -> None:
-    with databases.migrated(addresses) as servers:
+    with databases.open_migrated(addresses) as servers:
         env = {"DATABASE_URL": servers.database_url}
         there = json.loads(cli("migrate", "--json", **env).stdout)
         where, revision = there["database"], there["revision"]

@@ -62,17 +62,19 @@ def test_failures_and_lost_verdicts_are_found(broken: str) -> None:
     campaign.account(broken, ledger)
     kinds = {found.kind for found in ledger.findings.values()}
     assert {"500", "verdict lost"} <= kinds
-    assert ledger.said()["verdicts_accepted"] == ForgetfulHandler.accepted
+    assert ledger.as_report()["verdicts_accepted"] == ForgetfulHandler.accepted
 
 
 def test_hangs_slow_answers_and_what_is_right() -> None:
     ledger = Ledger(slow_seconds=1.0)
-    ledger.answered("bodies", "POST /query", 200, 0.5, b"{}", "quick")
-    ledger.answered("bodies", "POST /answer", 503, 0.5, b'{"type": "urn:engram:problem:llm-not-configured"}', "")
+    ledger.record_answer("bodies", "POST /query", 200, 0.5, b"{}", "quick")
+    ledger.record_answer(
+        "bodies", "POST /answer", 503, 0.5, b'{"type": "urn:engram:problem:llm-not-configured"}', ""
+    )
     assert not ledger.findings
-    ledger.answered("bodies", "POST /query", 200, 1.5, b"{}", "slow")
-    ledger.hung("bodies", "POST /query", "hang")
-    ledger.hung("bodies", "POST /query", "hang again")
+    ledger.record_answer("bodies", "POST /query", 200, 1.5, b"{}", "slow")
+    ledger.record_hang("bodies", "POST /query", "hang")
+    ledger.record_hang("bodies", "POST /query", "hang again")
     assert {(found.kind, found.example, found.times) for found in ledger.findings.values()} == {
         ("slow", "1.5 s: slow", 1),
         ("hang", "hang", 2),
@@ -81,9 +83,9 @@ def test_hangs_slow_answers_and_what_is_right() -> None:
 
 def test_a_number_is_the_same_request_again() -> None:
     numbers = range(300)
-    first = [str(mutations.mutated(7, number, mutations.seeds(KNOWN), KNOWN)) for number in numbers]
+    first = [str(mutations.mutate(7, number, mutations.seeds(KNOWN), KNOWN)) for number in numbers]
     right = mutations.seeds(KNOWN)
-    again = [str(mutations.mutated(7, number, right, KNOWN)) for number in reversed(numbers)]
+    again = [str(mutations.mutate(7, number, right, KNOWN)) for number in reversed(numbers)]
     assert first == again[::-1]
     assert len(set(first)) > 250
 

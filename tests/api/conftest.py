@@ -130,7 +130,7 @@ def cancelled_session(application: Application, curie: str) -> tuple[str, UUID]:
 @pytest.fixture
 def waiting(application: Application, curie: str) -> tuple[str, int]:
     """A collection with a verdict that waits, and that."""
-    query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    query_id = state.add_episode(application, curie, "Where was Marie Curie born?", [])
     return curie, state.judge(application, curie, query_id).event.id
 
 

@@ -154,18 +154,18 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     return {"json": body, "params": params, "headers": KEY}
 
 
-def embedding(path: str, collection: str) -> tuple[str, Arguments]:
+def build_embedding_request(path: str, collection: str) -> tuple[str, Arguments]:
     """URL and arguments of a request for which text has to be embedded."""
     arguments = well_formed(METHODS.get(path, "GET"), path, collection)
     part = "json" if "json" in arguments else "params"
     return url(path.replace("{name}", collection)), arguments | {part: arguments[part] | EMBEDDING[path]}
 
 
-def provoking(method: str, path: str, status: int) -> Arguments:
+def build_provoking_request(method: str, path: str, status: int) -> Arguments:
     """A request that ``status`` answers, wherever the application itself is in order."""
     json_type = KEY | {"content-type": "application/json"}
     if path == "/documents":
-        return _provoking_document(status)
+        return _build_provoking_document(status)
     match status:
         case 400 if method not in WITH_BODIES:
             return {"headers": {"idempotency-key": "two words"}}
@@ -183,7 +183,7 @@ def provoking(method: str, path: str, status: int) -> Arguments:
             return well_formed(method, path)
 
 
-def _provoking_document(status: int) -> Arguments:
+def _build_provoking_document(status: int) -> Arguments:
     right = well_formed("POST", "/documents")
     match status:
         case 400:
@@ -198,7 +198,7 @@ def _provoking_document(status: int) -> Arguments:
             return right
 
 
-def refused_path(path: str) -> str:
+def build_refused_path(path: str) -> str:
     """The path with ids that are none; a path without any stays as it is."""
     for name in ABSENT:
         path = path.replace(name, "-" if name == "{name}" else "x")

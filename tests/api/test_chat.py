@@ -24,11 +24,11 @@ Chat = Callable[[Handler], openai.OpenAI]
 def chat(modelled: ModelApplications) -> Chat:
     """A client of a service whose LLM is a handler."""
 
-    def started(handler: Handler) -> openai.OpenAI:
+    def start_client(handler: Handler) -> openai.OpenAI:
         live = modelled.open.enter_context(LiveServer(create_app(modelled.application(handler))))
         return modelled.open.enter_context(openai.OpenAI(base_url=f"{live.url}/v1", api_key="none", max_retries=0))
 
-    return started
+    return start_client
 
 
 def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(

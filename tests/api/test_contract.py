@@ -44,7 +44,7 @@ from tests.conftest import CURIE
 from tests.fuzz import campaign
 from tests.fuzz.ledger import Ledger
 from tests.support import state
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on, open_migrated
 from tests.support.live_server import LiveServer
 
 GIVEN = os.environ.get("CONTRACT_EXAMPLES")
@@ -90,28 +90,28 @@ def live(settings: Settings, addresses: Servers, application: Application) -> It
     """An application on a database of its own, served over TCP, with a worker."""
     streams = Servers(addresses.database_url, addresses.redis_url.replace("db=0", "db=1"))
     assert streams.redis_url != addresses.redis_url
-    with migrated(streams) as own, application_on(own, settings, application) as services:
+    with open_migrated(streams) as own, application_on(own, settings, application) as services:
         worker = Worker(services)
         working = threading.Thread(target=worker.run)
         working.start()
         try:
             with LiveServer(create_app(services)) as server, requests.Session() as session:
                 session.trust_env = False
-                yield Live(server.url, session, _known(services))
+                yield Live(server.url, session, _fill_database(services))
         finally:
             worker.stop()
             working.join()
 
 
-def _known(services: Application) -> dict[str, Any]:
+def _fill_database(services: Application) -> dict[str, Any]:
     """Fill the database, and name what it holds as the document's parameters do."""
-    job = state.staged(services, COLLECTION, *CURIE)
-    spare = state.staged(services, SPARE["name"], *CURIE)
+    job = state.stage_passages(services, COLLECTION, *CURIE)
+    spare = state.stage_passages(services, SPARE["name"], *CURIE)
     for collection, waiting in ((COLLECTION, job), (SPARE["name"], spare)):
         while services.jobs.job(services.access.scope(collection), waiting).status != "succeeded":
             time.sleep(0.05)
     answer = services.ask.query(Query(text="Where was Marie Curie born?", scope=services.access.scope(COLLECTION)))
-    sentences = state.all_sentences(services, COLLECTION)
+    sentences = state.list_sentence_ids(services, COLLECTION)
     event = state.judge(services, COLLECTION, answer.query_id, sentences[:1], wait=True).event
     return {
         "collection": COLLECTION,
@@ -124,7 +124,7 @@ def _known(services: Application) -> dict[str, Any]:
     }
 
 
-def _at_home(case: Case, known: dict[str, Any], *, in_a_row: bool = False) -> None:
+def _use_stored_names(case: Case, known: dict[str, Any], *, in_a_row: bool = False) -> None:
     """Have three of four right requests speak of what there is, which by chance they never would.
 
     The collection and the passage that are deleted are those that nothing else speaks of.
@@ -178,7 +178,7 @@ def right_is_not_refused(_context: CheckContext, response: Response, case: Case)
 @schema.parametrize()
 @bounded
 def test_each_operation(case: Case, live: Live) -> None:
-    _at_home(case, live.known)
+    _use_stored_names(case, live.known)
     case.call_and_validate(base_url=live.url, session=live.session, additional_checks=[right_is_not_refused])
 
 
@@ -192,7 +192,7 @@ def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
             return {"base_url": live.url, "session": live.session}
 
         def before_call(self, case: Case) -> None:
-            _at_home(case, live.known, in_a_row=True)
+            _use_stored_names(case, live.known, in_a_row=True)
 
         def validate_response(self, response: Response, case: Case, **more: Any) -> None:
             answered.append(response.status_code)

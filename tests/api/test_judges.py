@@ -57,7 +57,7 @@ def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
     query = http.post("/query", json={"collection": curie, "query": "Where was Marie Curie born?"}).json()
     sentence = query["passages"][0]["sentences"][0]["sentence_id"]
 
-    def judged(judge: str) -> list[dict[str, Any]]:
+    def post_verdict(judge: str) -> list[dict[str, Any]]:
         body = {
             "collection": curie,
             "query_id": query["query_id"],
@@ -71,8 +71,8 @@ def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
         ).json()["changes"]
         return changes
 
-    assert {(change["gain"], change["capped"]) for change in judged("mute")} == {(0.0, True)}
-    assert {change["capped"] for change in judged("careful")} == {False}
+    assert {(change["gain"], change["capped"]) for change in post_verdict("mute")} == {(0.0, True)}
+    assert {change["capped"] for change in post_verdict("careful")} == {False}
     listed = http.get(f"/collections/{curie}/judges", params={"limit": 1}).json()
     assert [(row["judge"], row["applied"]) for row in listed["judges"]] == [("careful", 1)]
     after = http.get(f"/collections/{curie}/judges", params={"after": listed["next_after"]}).json()

@@ -14,7 +14,7 @@ from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import ABSENT, well_formed
 from tests.api.test_access import NEEDED, KeyedClient, keyed
-from tests.support.statements import watched
+from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 __all__ = ["keyed"]
@@ -129,7 +129,7 @@ def sent(client: TestClient, method: str, path: str, asked: Asked) -> tuple[http
     """The answer, and what it took: the less of two times, as a tenant's quotas are looked up now and then."""
     took = []
     for _ in range(2):
-        with watched() as statements:
+        with record_statements() as statements:
             answer = ask(client, method, path, asked)
         took.append(statements.connections)
     return answer, min(took, key=lambda connections: sum(map(len, connections)))

@@ -13,7 +13,7 @@ QUESTION = "Where was Marie Curie born?"
 @pytest.fixture
 def parked(application: Application, curie: str) -> list[int]:
     """Three verdicts that were given up, the last of another judge, and one that waits."""
-    query_id = state.given_episode(application, curie, QUESTION, [])
+    query_id = state.add_episode(application, curie, QUESTION, [])
     events = [
         state.judge(application, curie, query_id, judge=judge).event.id for judge in ("a", "a", "b", "waiting")
     ]

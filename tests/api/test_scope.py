@@ -24,7 +24,7 @@ from tests.api.operations import (
 )
 from tests.conftest import CURIE, Ingest
 from tests.support import state
-from tests.support.statements import before_each
+from tests.support.statements import hook_statements
 from tests.support.strict_client import TestClient
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
@@ -48,7 +48,7 @@ NAMING = [operation for operation in OPERATIONS if names_a_collection(operation)
 
 
 @contextmanager
-def looked_up(name: str = "no-such-collection") -> Iterator[list[str]]:
+def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
     """The statements of the block that find the collection by its name."""
     noted: list[str] = []
 
@@ -56,7 +56,7 @@ def looked_up(name: str = "no-such-collection") -> Iterator[list[str]]:
         if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
-    with before_each(note):
+    with hook_statements(note):
         yield noted
 
 
@@ -66,7 +66,7 @@ def test_each_request_resolves_its_collection_once(
 ) -> None:
     method, path = operation
     application.access._remembered.clear()
-    with looked_up(curie) as found:
+    with record_lookups(curie) as found:
         answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
     assert answer.status_code < 500 or answer.status_code == 503, answer.text
@@ -80,7 +80,7 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
     application: Application, http: TestClient, operation: Operation
 ) -> None:
     method, path = operation
-    with looked_up() as found:
+    with record_lookups() as found:
         answer = http.request(method, url(path), **well_formed(method, path))
 
     assert_problem(answer)
@@ -95,7 +95,7 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
 def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
     application: Application, http: TestClient, curie: str, ingest: Ingest
 ) -> None:
-    def judged(key: str) -> Response:
+    def post_verdict(key: str) -> Response:
         """A verdict on a new answer, posted by a process that remembers the collection of before."""
         asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
         application.access._remembered[LOCAL, curie] = before
@@ -103,16 +103,16 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
         return http.post("/feedback", json=body, headers={"idempotency-key": key})
 
     before = application.access.scope(curie)
-    with looked_up(curie) as found:
-        assert judged("first").status_code == 202
+    with record_lookups(curie) as found:
+        assert post_verdict("first").status_code == 202
     assert len(found) == 1  # the question's
 
     application.ingest.delete_collection(before)
-    gone = judged("second")
+    gone = post_verdict("second")
     assert (gone.status_code, gone.json()["detail"]) == (404, f"There is no collection {curie!r}.")
 
     ingest(*CURIE)
-    assert judged("third").status_code == 202
+    assert post_verdict("third").status_code == 202
     now = application.access.find_remembered_scope(curie)
     assert now is not None
     assert now.collection.id > before.collection.id

@@ -32,7 +32,7 @@ def client(guarded: Application, tenant: str, name: str, scopes: list[str]) -> T
     return TestClient(create_app(guarded), raise_server_exceptions=False, headers=headers)
 
 
-def lived(app: TestClient, guarded: Application, collection: str, tenant: str) -> None:
+def fill_all_rooms(app: TestClient, guarded: Application, collection: str, tenant: str) -> None:
     """Leave something in every room."""
     guarded.access_keys.set_tenant(tenant, Quotas(queries=100, llm_tokens=5, judges=9))
     where = {"collection": collection}
@@ -56,7 +56,7 @@ def test_removed_tenant_leaves_nothing_and_others_lose_nothing(guarded: Applicat
     docs = f"{tenant}-docs"
     app = client(guarded, tenant, MARK.lower(), ["admin"])
     reader = client(guarded, tenant, "reader", ["query", "read"])
-    lived(app, guarded, docs, tenant)
+    fill_all_rooms(app, guarded, docs, tenant)
     assert len(places(guarded, MARK)) > 12
     assert len(places(guarded, tenant)) >= 3
 

@@ -89,18 +89,18 @@ def rates(addresses: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rates
     buckets.close()
 
 
-def some() -> dict[str, str]:
+def build_headers() -> dict[str, str]:
     return {"name": uuid4().hex}
 
 
-async def _asked(rates: Rates, headers: Mapping[str, str], times: int) -> list[httpx.Response]:
+async def _send(rates: Rates, headers: Mapping[str, str], times: int) -> list[httpx.Response]:
     served = SlowApplication(FREELY, rates)
     served.go.set()
     return [await served.http.get("/work", headers=dict(headers)) for _ in range(times)]
 
 
 def test_rate_limited_request_is_429_with_retry_after(rates: Rates) -> None:
-    *through, refused = asyncio.run(_asked(rates, some(), 4))
+    *through, refused = asyncio.run(_send(rates, build_headers(), 4))
     assert [answer.status_code for answer in through] == [200, 200, 200]
     assert through[0].headers["ratelimit-policy"] == '"requests";q=3;w=6'
     assert through[0].headers["ratelimit"] == '"requests";r=2;t=2'
@@ -112,14 +112,14 @@ def test_rate_limited_request_is_429_with_retry_after(rates: Rates) -> None:
 
 
 def test_one_is_not_held_for_another(rates: Rates) -> None:
-    assert asyncio.run(_asked(rates, some(), 4))[-1].status_code == 429
-    assert asyncio.run(_asked(rates, some(), 1))[-1].status_code == 200
+    assert asyncio.run(_send(rates, build_headers(), 4))[-1].status_code == 429
+    assert asyncio.run(_send(rates, build_headers(), 1))[-1].status_code == 200
 
 
 def test_processes_count_together(rates: Rates, addresses: Servers) -> None:
-    other, headers = Rates(Buckets(addresses.redis_url), 0.5, 3), some()
-    assert asyncio.run(_asked(rates, headers, 3))[-1].status_code == 200
-    assert asyncio.run(_asked(other, headers, 1))[-1].status_code == 429
+    other, headers = Rates(Buckets(addresses.redis_url), 0.5, 3), build_headers()
+    assert asyncio.run(_send(rates, headers, 3))[-1].status_code == 200
+    assert asyncio.run(_send(other, headers, 1))[-1].status_code == 429
 
 
 def test_redis_and_local_rate_limits_agree(rates: Rates) -> None:
@@ -135,14 +135,14 @@ def test_without_redis_each_process_counts_alone_and_soon_asks_no_more(monkeypat
     asked: list[str] = []
     take = Buckets.take
 
-    def counted(self: Buckets, name: str, rate: float, burst: float) -> tuple[float, bool] | None:
+    def take_and_record(self: Buckets, name: str, rate: float, burst: float) -> tuple[float, bool] | None:
         asked.append(name)
         return take(self, name, rate, burst)
 
-    monkeypatch.setattr(Buckets, "take", counted)
+    monkeypatch.setattr(Buckets, "take", take_and_record)
     monkeypatch.setattr("engram.services.auth.rate_limits.AWAY_SECONDS", 600.0)  # longer than a slow machine takes
     rates = Rates(Buckets("redis://127.0.0.1:1/0"), 0.5, 3)
-    answers = asyncio.run(_asked(rates, some(), 4))
+    answers = asyncio.run(_send(rates, build_headers(), 4))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
     rates.take("somebody")
     assert len(asked) == 1
@@ -210,12 +210,12 @@ async def test_slow_upload_does_not_occupy_a_slot() -> None:
     served = SlowApplication(Bounds(0, 1, 0, 0.1))
     end = asyncio.Event()
 
-    async def slow() -> AsyncIterator[bytes]:
+    async def send_slowly() -> AsyncIterator[bytes]:
         yield b"{"
         await end.wait()
         yield b"}"
 
-    (slowly,) = await served.begun(1, method="POST", content=slow())
+    (slowly,) = await served.begun(1, method="POST", content=send_slowly())
     served.go.set()
     assert (await served.http.post("/work", content=b"{}")).status_code == 200
     end.set()
@@ -245,13 +245,13 @@ def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> 
 
 
 def test_rate_limit_defaults_apply_off_loopback_only(application: Application, settings: Settings) -> None:
-    def limited(**changed: Any) -> Rates | None:
+    def build_rates(**changed: Any) -> Rates | None:
         with closing(Application(settings.model_copy(update=changed), NOWHERE)) as apart:
             return apart.rates
 
-    assert limited() is None
-    assert limited(host="192.0.2.1", rate_per_second=0) is None
-    elsewhere = limited(host="192.0.2.1")
+    assert build_rates() is None
+    assert build_rates(host="192.0.2.1", rate_per_second=0) is None
+    elsewhere = build_rates(host="192.0.2.1")
     assert elsewhere is not None
     assert elsewhere.rate == 20
 

@@ -25,7 +25,7 @@ def ask(http: TestClient, collection: str, headers: dict[str, str] | None = None
     return answer
 
 
-def traced(http: TestClient, collection: str, trace_id: str) -> list[str]:
+def list_traced_queries(http: TestClient, collection: str, trace_id: str) -> list[str]:
     response = http.get("/queries", params={"collection": collection, "trace_id": trace_id})
     assert response.status_code == 200, response.text
     return [query["query_id"] for query in response.json()["queries"]]
@@ -36,8 +36,8 @@ def test_a_trace_id_is_stored_answered_and_found(http: TestClient, curie: str) -
     other = ask(http, curie)
     assert (first["trace_id"], other["trace_id"]) == ("message-7", None)
     assert http.get(f"/queries/{first['query_id']}").json()["trace_id"] == "message-7"
-    assert traced(http, curie, "message-7") == [first["query_id"], second["query_id"]]
-    assert traced(http, curie, "message-8") == []
+    assert list_traced_queries(http, curie, "message-7") == [first["query_id"], second["query_id"]]
+    assert list_traced_queries(http, curie, "message-8") == []
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_a_chat_answer_belongs_to_the_message_that_shows_it(
     message = {"model": curie, "messages": [{"role": "user", "content": QUESTION}]} | body
     grounds = http.post("/v1/chat/completions", json=message, headers=headers).json()["engram"]
     assert grounds["trace_id"] == stored
-    assert grounds["query_id"] in traced(http, curie, stored)
+    assert grounds["query_id"] in list_traced_queries(http, curie, stored)
 
 
 def test_a_session_gives_its_trace_to_its_own_question(http: TestClient, curie: str) -> None:
     body = {"question": QUESTION, "collection": curie, "trace_id": "session-1", "wait": True}
     session = http.post("/sessions", json=body).json()
-    found = traced(http, curie, "session-1")
+    found = list_traced_queries(http, curie, "session-1")
     assert found
     for query in found:
         assert http.get(f"/queries/{query}").json()["query"] == session["question"] == QUESTION
@@ -108,7 +108,7 @@ def test_others_queries_of_a_trace_are_not_listed(variant: Variant, http: TestCl
     for name, scopes in {"reader": ["query"], "auditor": ["query", "audit"]}.items():
         made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}), LOCAL.tenant)
         client = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
-        found.append(traced(client, curie, "shared"))
+        found.append(list_traced_queries(client, curie, "shared"))
     assert found == [[], [query]]
 
 

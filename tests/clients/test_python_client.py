@@ -209,7 +209,7 @@ class TestService:
 
     @pytest.mark.usefixtures("working")
     def test_the_same_with_await(self, service: str, collection: str) -> None:
-        async def story() -> list[str]:
+        async def run_story() -> list[str]:
             async with AsyncEngram(service, collection=collection) as engram:
                 await engram.wait(await engram.ingest(CURIE), poll_seconds=0.05)
                 found = await asyncio.gather(*(engram.query("Who discovered radium?") for _ in range(4)))
@@ -218,7 +218,7 @@ class TestService:
                 await engram.delete_collection(collection)
                 return [one.query_id for one in found]
 
-        assert len(set(asyncio.run(story()))) == 4
+        assert len(set(asyncio.run(run_story()))) == 4
 
     @pytest.mark.usefixtures("working")
     def test_a_trace_finds_its_queries(self, engram: Engram) -> None:

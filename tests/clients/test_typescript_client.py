@@ -57,7 +57,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def imported(project: Path) -> str:
+def import_package(project: Path) -> str:
     done = subprocess.run(
         ["node", "--input-type=module", "--eval", IMPORTED],
         cwd=project,
@@ -72,7 +72,7 @@ def imported(project: Path) -> str:
 @pytest.mark.timeout(300)
 def test_it_is_installed_from_the_folder_of_the_repository(repository: Path, project: Path) -> None:
     npm(project, "install", "--no-audit", "--no-fund", str(repository))
-    assert imported(project) == "notes"
+    assert import_package(project) == "notes"
 
 
 @pytest.mark.timeout(300)
@@ -80,7 +80,7 @@ def test_it_is_installed_from_its_packed_tarball(repository: Path, project: Path
     npm(repository, "pack", "--pack-destination", str(project))
     (tarball,) = project.glob("engram-client-*.tgz")
     npm(project, "install", "--no-audit", "--no-fund", str(tarball))
-    assert imported(project) == "notes"
+    assert import_package(project) == "notes"
     installed = project / "node_modules" / "engram-client"
     assert (installed / "dist" / "index.d.ts").exists()
     assert not installed.is_symlink()

@@ -41,7 +41,7 @@ def thumb(page: Any, up: bool, name: str) -> Any:
     return page.get_by_label(f"Thumb {'up' if up else 'down'}: {name}", exact=True)
 
 
-def stored(page: Any) -> None:
+def wait_until_stored(page: Any) -> None:
     page.get_by_text("Stored as verdict").wait_for()
 
 
@@ -80,7 +80,7 @@ def test_thumbs_are_stored_as_they_are_pressed(opened: Opened, service: str, cur
     page = opened(service, place("ask", curie))
     ask(page)
     thumb(page, True, "the answer").click()
-    stored(page)
+    wait_until_stored(page)
     page.reload()
     page.locator('[aria-pressed="true"]').wait_for()
     assert thumb(page, True, "the answer").get_attribute("aria-pressed") == "true", "it is read from the service"
@@ -100,7 +100,7 @@ def test_each_passage_has_thumbs(opened: Opened, service: str, curie: str) -> No
     page = opened(service, place("ask", curie))
     ask(page)
     thumb(page, True, "Marie Curie").click()
-    stored(page)
+    wait_until_stored(page)
     thumb(page, False, "Marie Curie").click()
     page.locator('.thumb.rejected[aria-pressed="true"]').wait_for()
     up, down = verdicts(page, service, curie)
@@ -126,7 +126,7 @@ def test_keys_move_between_passages_and_press_thumbs(opened: Opened, service: st
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"Passage 2: {names[1]}"
     page.keyboard.press("k")
     page.keyboard.press("u")
-    stored(page)
+    wait_until_stored(page)
     assert thumb(page, True, names[0]).get_attribute("aria-pressed") == "true"
     page.keyboard.press("d")
     page.locator('.passage .thumb.rejected[aria-pressed="true"]').wait_for()

@@ -22,7 +22,7 @@ def test_unset_tenancy_raises() -> None:
 def test_blocks_set_it_and_their_ends_restore_it() -> None:
     seen: list[str | None] = []
 
-    def work() -> None:
+    def record_tenants() -> None:
         with tenancy.restrict_to("one"):
             with tenancy.allow_all_tenants():
                 seen.append(tenancy.get_current_tenant())
@@ -30,7 +30,7 @@ def test_blocks_set_it_and_their_ends_restore_it() -> None:
         with pytest.raises(UnsetTenancyError):
             tenancy.get_current_tenant()
 
-    Context().run(work)
+    Context().run(record_tenants)
     assert seen == [None, "one"]
 
 

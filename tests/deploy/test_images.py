@@ -22,7 +22,7 @@ PLACES = ("Dockerfile", "docker-compose.yml", "deploy/kubernetes", "deploy/image
 LACKING = [tool for tool in ("skopeo", "docker-registry") if shutil.which(tool) is None]
 
 
-def loaded(root: Path) -> ModuleType:
+def load_module(root: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("deploy_images", root / "deploy/images.py")
     assert spec is not None
     assert spec.loader is not None
@@ -32,7 +32,7 @@ def loaded(root: Path) -> ModuleType:
     return module
 
 
-images = loaded(ROOT)
+images = load_module(ROOT)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(salt: str = "") -> dict[str, str]:
+def build_digests(salt: str = "") -> dict[str, str]:
     return {image: f"sha256:{hashlib.sha256((image + salt).encode()).hexdigest()}" for image in NAMED}
 
 
@@ -55,25 +55,32 @@ def test_every_image_but_ours_is_found_and_written_down(root: Path) -> None:
     assert {one.image for one in found} == NAMED
     assert len(found) == 5  # the base image also stands in the compose file, and Redis in both
     assert all(not one.file.name.startswith("README") for one in found)
-    assert {file.name for file in images.pin(told(), root)} == {"Dockerfile", "docker-compose.yml", "redis.yaml"}
-    assert images.wrong(told(), root) == []
-    assert images.pin(told(), root) == []
-    assert images.pin(told("later"), root)  # a digest gives way to the next one
-    assert {one.digest for one in images.named(root)} == set(told("later").values())
-    assert f"ARG PYTHON_IMAGE=python:3.12-slim-bookworm@{told('later')['python:3.12-slim-bookworm']}\n" in (
-        root / "Dockerfile"
-    ).read_text(encoding="utf-8")
+    assert {file.name for file in images.pin(build_digests(), root)} == {
+        "Dockerfile",
+        "docker-compose.yml",
+        "redis.yaml",
+    }
+    assert images.wrong(build_digests(), root) == []
+    assert images.pin(build_digests(), root) == []
+    assert images.pin(build_digests("later"), root)  # a digest gives way to the next one
+    assert {one.digest for one in images.named(root)} == set(build_digests("later").values())
+    assert (
+        f"ARG PYTHON_IMAGE=python:3.12-slim-bookworm@{build_digests('later')['python:3.12-slim-bookworm']}\n"
+        in (root / "Dockerfile").read_text(encoding="utf-8")
+    )
 
 
 def test_unpinned_and_moved_images_are_reported(root: Path) -> None:
-    lines = images.wrong(told(), root)
+    lines = images.wrong(build_digests(), root)
     assert len(lines) == 5
     assert all("by its tag alone" in line for line in lines)
-    images.pin(told(), root)
-    assert ["redis" in line and "by now" in line for line in images.wrong(told() | moved(), root)] == [True, True]
+    images.pin(build_digests(), root)
+    assert [
+        "redis" in line and "by now" in line for line in images.wrong(build_digests() | build_moved_digest(), root)
+    ] == [True, True]
 
 
-def moved() -> dict[str, str]:
+def build_moved_digest() -> dict[str, str]:
     return {"redis:7.4.7-alpine": f"sha256:{'0' * 64}"}
 
 

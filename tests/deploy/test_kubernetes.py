@@ -33,7 +33,7 @@ OURS = {"engram-migrate", "engram-api", "engram-worker"}
 VERSIONS = ("1.29", "1.37")
 
 
-def of(kind: str) -> list[Manifest]:
+def select_kind(kind: str) -> list[Manifest]:
     return [manifest for manifest in MANIFESTS if manifest["kind"] == kind]
 
 
@@ -54,7 +54,7 @@ def test_it_agrees_with_its_schema(manifest: dict[str, Any], version: str) -> No
 def test_the_schemas_notice_a_mistake() -> None:
     import kubernetes_validate
 
-    (api,) = (one for one in of("Deployment") if one["metadata"]["name"] == "engram-api")
+    (api,) = (one for one in select_kind("Deployment") if one["metadata"]["name"] == "engram-api")
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate({**api, "spec": {**api["spec"], "replica": 2}}, VERSIONS[-1], strict=True)
 
@@ -99,12 +99,12 @@ def test_our_pods_are_the_images_user_and_commands_that_there_are() -> None:
 
 
 def test_settings_are_settings_and_no_secret_is_in_any_file() -> None:
-    (settings,) = of("ConfigMap")
+    (settings,) = select_kind("ConfigMap")
     known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"REDIS_URL"}
     assert settings["data"].keys() <= known
     assert settings["data"]["ENGRAM_ACCESS"] == "keys"
     assert settings["data"]["ENGRAM_WORKER_HEARTBEAT_FILE"].startswith("/tmp/")
-    assert not of("Secret")
+    assert not select_kind("Secret")
     for pod in OURS:
         assert container(pod)["envFrom"] == [
             {"configMapRef": {"name": "engram-settings"}},
@@ -115,7 +115,7 @@ def test_settings_are_settings_and_no_secret_is_in_any_file() -> None:
 
 
 def test_ports_and_probes_are_those_of_the_processes() -> None:
-    (settings,) = of("ConfigMap")
+    (settings,) = select_kind("ConfigMap")
     ports = {port["name"]: port["containerPort"] for port in container("engram-api")["ports"]}
     assert ports == {
         "http": int(settings["data"]["ENGRAM_PORT"]),
@@ -139,15 +139,18 @@ def test_selectors_find_their_pods() -> None:
         if "template" in one.get("spec", {})
     }
     for kind in ("Deployment", "PodDisruptionBudget", "Service"):
-        for one in of(kind):
+        for one in select_kind(kind):
             selector = one["spec"]["selector"]
             assert selector.get("matchLabels", selector).items() <= labels[one["metadata"]["name"]].items()
-    assert {one["metadata"]["name"] for one in of("PodDisruptionBudget")} == {"engram-api", "engram-worker"}
-    assert of("HorizontalPodAutoscaler")[0]["spec"]["scaleTargetRef"]["name"] in labels
+    assert {one["metadata"]["name"] for one in select_kind("PodDisruptionBudget")} == {
+        "engram-api",
+        "engram-worker",
+    }
+    assert select_kind("HorizontalPodAutoscaler")[0]["spec"]["scaleTargetRef"]["name"] in labels
 
 
 def test_network_policies_deny_by_default() -> None:
-    policies = {one["metadata"]["name"]: one["spec"] for one in of("NetworkPolicy")}
+    policies = {one["metadata"]["name"]: one["spec"] for one in select_kind("NetworkPolicy")}
     closed = policies.pop("engram-nothing-else")
     assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     for name, policy in policies.items():

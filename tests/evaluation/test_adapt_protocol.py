@@ -153,14 +153,14 @@ def test_each_way_credits_its_own_passages(
     evolve = KeyEvolutionService.evolve
     ways = iter(("supported", "published"))
 
-    def looked_at(self: KeyEvolutionService, scope: Scope) -> Any:
+    def record_credits(self: KeyEvolutionService, scope: Scope) -> Any:
         names = {row["id"]: row["external_id"] for row in rows(application, scope.collection.name, "passage")}
         credited[next(ways)] = {
             names[row["passage_id"]] for row in rows(application, scope.collection.name, "key_credit")
         }
         return evolve(self, scope)
 
-    monkeypatch.setattr(KeyEvolutionService, "evolve", looked_at)
+    monkeypatch.setattr(KeyEvolutionService, "evolve", record_credits)
     run_protocol("adapt", few, fractions=(1.0,), retrievers=("dense",), ways=("supported", "published"), limit=3)
     supported = set().union(*(q.relevant for q in select_expandable(few, 3)))
     assert credited["supported"] == supported
@@ -192,14 +192,14 @@ def test_a_stopped_run_goes_on_where_it_was(
     asked: list[str] = []
     ask = Harness.ask
 
-    def counted(self: Harness, question: Question, *arguments: Any, **more: Any) -> Any:
+    def ask_and_record(self: Harness, question: Question, *arguments: Any, **more: Any) -> Any:
         asked.append(question.id)
         return ask(self, question, *arguments, **more)
 
-    def stopped(self: Harness, *_: Any) -> Any:
+    def stop(self: Harness, *_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Harness, "ask", counted)
+    monkeypatch.setattr(Harness, "ask", ask_and_record)
     options: dict[str, Any] = {
         "fractions": (0.5, 1.0),
         "retrievers": ("lexical",),
@@ -207,7 +207,7 @@ def test_a_stopped_run_goes_on_where_it_was(
         "limit": 4,
     }
     with monkeypatch.context() as patch:
-        patch.setattr(Harness, "give", stopped)
+        patch.setattr(Harness, "give", stop)
         with pytest.raises(KeyboardInterrupt):
             run_protocol("adapt", few, **options)
     everything = len(asked) - 1

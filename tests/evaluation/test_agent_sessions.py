@@ -16,14 +16,14 @@ from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
 from engram_evaluation.trajectory_export import ExportCounts, export, reward_by_gold
-from tests.support.decomposed import decomposed
+from tests.support.decomposed import write_decomposed
 
 NAME = "agent-tests"
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return decomposed(NAME)
+    return write_decomposed(NAME)
 
 
 @pytest.fixture(scope="module")

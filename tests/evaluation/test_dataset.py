@@ -180,7 +180,7 @@ def write(name: str, content: str | bytes) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_bytes(data)
 
 
-def no_gold(supports: Any) -> Callable[[Path], object]:
+def write_without_gold(supports: Any) -> Callable[[Path], object]:
     return write(
         "queries.jsonl", lines([QUERIES[0] | {"metadata": {"supporting_sentences": supports}}, *QUERIES[1:]])
     )
@@ -203,8 +203,8 @@ def no_gold(supports: Any) -> Callable[[Path], object]:
         (write("corpus.jsonl", "\n"), "the corpus is empty"),
         (write("corpus.jsonl", b"\xff\n"), "not UTF-8 at byte 0"),
         (write("queries.jsonl", lines([*QUERIES, QUERIES[0]])), "query 'q1' comes twice"),
-        (no_gold([["a", "A is first."]]), r"queries\.jsonl, line 1: a supporting sentence is"),
-        (no_gold([["zzz", 0, "A is first."]]), "names passage 'zzz', which does not exist"),
+        (write_without_gold([["a", "A is first."]]), r"queries\.jsonl, line 1: a supporting sentence is"),
+        (write_without_gold([["zzz", 0, "A is first."]]), "names passage 'zzz', which does not exist"),
         (write("qrels.tsv", QRELS + "q1\ta\n"), r"qrels\.tsv, line 5: expected query id, passage id and score"),
         (write("qrels.tsv", QRELS + "q1\ta\tyes\n"), r"line 5: expected query id"),
         (write("qrels.tsv", QRELS + "q9\ta\t1\n"), r"line 5: there is no query 'q9'"),

@@ -94,11 +94,11 @@ def test_a_method_sends_and_teaches_its_own_units(
     sent: set[str] = set()
     accept = FeedbackService.accept
 
-    def noted(self: FeedbackService, verdict: Verdict, *more: Any, **named: Any) -> Any:
+    def accept_and_record(self: FeedbackService, verdict: Verdict, *more: Any, **named: Any) -> Any:
         sent.update(unit.method for unit in verdict.expansions)
         return accept(self, verdict, *more, **named)
 
-    monkeypatch.setattr(FeedbackService, "accept", noted)
+    monkeypatch.setattr(FeedbackService, "accept", accept_and_record)
     kind = next(iter(few.expansions.values()))[0].method
     run_protocol("expand", few, retrievers=("lexical",), methods=(kind,), limit=4)
     assert sent == {kind}
@@ -109,11 +109,11 @@ def test_live_units_are_requested_once_and_stored(expanding: Evaluate, few: Data
     passages = {p["id"]: p["text"] for p in few.passages}
     told = {q.text: passages[min(q.relevant)] for q in few.questions}
 
-    def clairvoyant(request: dict[str, Any]) -> str:
+    def answer_with_gold(request: dict[str, Any]) -> str:
         user = request["messages"][1]["content"]
         return json.dumps({"passage": next(text for asked, text in told.items() if asked in user)})
 
-    model._handler = clairvoyant
+    model._handler = answer_with_gold
     options: dict[str, Any] = {"retrievers": ("dense",), "live": True, "methods": ("hyde",), "limit": 4}
     report = expanding("expand", few, **options)
     assert len(model.requests) == 4

@@ -41,10 +41,10 @@ EVIDENCES = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return written(tmp_path / "films", EVIDENCES)
+    return write_dataset(tmp_path / "films", EVIDENCES)
 
 
-def written(folder: Path, evidences: Any) -> Path:
+def write_dataset(folder: Path, evidences: Any) -> Path:
     folder.mkdir()
     passages = [{"_id": number, "title": title, "text": text} for number, (title, text) in PASSAGES.items()]
     question = {
@@ -118,7 +118,7 @@ def test_objects_that_are_one(one: str, other: str, strictly: bool, same: bool) 
 
 @pytest.mark.parametrize("evidences", [[], None, [["Blue Harbour", "director"]], [["a", "b", 3]]])
 def test_evidences_that_cannot_be_used(tmp_path: Path, evidences: Any) -> None:
-    bad = written(tmp_path / "bad", evidences)
+    bad = write_dataset(tmp_path / "bad", evidences)
 
     with pytest.raises(DatasetError, match="evidences"):
         read_gold_facts(bad, load(bad))

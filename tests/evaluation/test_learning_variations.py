@@ -273,11 +273,11 @@ def test_an_ungated_run_asks_without_the_gate(
     asked: dict[bool, int] = {True: 0, False: 0}
     ask = QueryService.query
 
-    def counted(self: QueryService, query: Query, served: ServingMode, **more: Any) -> Any:
+    def query_and_record(self: QueryService, query: Query, served: ServingMode, **more: Any) -> Any:
         asked[not served.profile.policy.gated] += 1
         return ask(self, query, served, **more)
 
-    monkeypatch.setattr(QueryService, "query", counted)
+    monkeypatch.setattr(QueryService, "query", query_and_record)
     report = run_protocol("noise", few, limit=1)
     groups = len({line.group for line in report.lines()})
     ungated = len(FLIPPED)  # of the arms; before any verdict each group is asked once for all of a kind

@@ -16,12 +16,12 @@ from engram_evaluation.decomposition import fill_references, hops
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_server import ChatServer
-from tests.support.decomposed import FILM, LATE, MAKER, MOTHER, OTHER, decomposed
+from tests.support.decomposed import FILM, LATE, MAKER, MOTHER, OTHER, write_decomposed
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return decomposed()
+    return write_decomposed()
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ def endpoint(dataset: Dataset) -> Callable[..., object]:
     """A client of the oracle, with an error rate and a seed."""
 
     @contextmanager
-    def opened(error_rate: float = 0.0, seed: int = 0) -> Iterator[Llm]:
+    def open_oracle(error_rate: float = 0.0, seed: int = 0) -> Iterator[Llm]:
         with (
             ChatServer(Oracle(dataset, error_rate, seed)) as server,
             Llm(base_url=server.base_url, api_key=None, model="oracle", max_attempts=1) as llm,
         ):
             yield llm
 
-    return opened
+    return open_oracle
 
 
 def test_triples_become_hops_in_an_order_in_which_they_can_be_answered(dataset: Dataset) -> None:

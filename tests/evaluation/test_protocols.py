@@ -205,19 +205,19 @@ def test_a_stopped_run_goes_on_where_it_was(
     asked: list[str] = []
     ask, teach = Harness.ask, Harness.teach
 
-    def counted(self: Harness, question: Question, arm: Any, **more: Any) -> Any:
+    def ask_and_record(self: Harness, question: Question, arm: Any, **more: Any) -> Any:
         asked.append(question.id)
         return ask(self, question, arm, **more)
 
-    def stopped(self: Harness, question: Question, arm: Any, judge: Any) -> Any:
+    def stop_at_second(self: Harness, question: Question, arm: Any, judge: Any) -> Any:
         if "verdict" in asked:
             raise KeyboardInterrupt
         asked.append("verdict")
         return teach(self, question, arm, judge)
 
-    monkeypatch.setattr(Harness, "ask", counted)
+    monkeypatch.setattr(Harness, "ask", ask_and_record)
     with monkeypatch.context() as patch:
-        patch.setattr(Harness, "teach", stopped)
+        patch.setattr(Harness, "teach", stop_at_second)
         with pytest.raises(KeyboardInterrupt):
             run_protocol("similar", few, limit=4)
     finished = len(list(tmp_path.rglob("*.json")))

@@ -22,14 +22,14 @@ from engram_evaluation.session_protocol import arms
 from engram_evaluation.trajectory_export import ExportCounts, build_judge_reward, export, is_right, reward_by_gold
 from tests.evaluation.conftest import Evaluate
 from tests.support.command import NOWHERE, Cli
-from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
+from tests.support.decomposed import FILM, MAKER, MOTHER, write_decomposed
 
 NAME = "session-tests"
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return decomposed(NAME)
+    return write_decomposed(NAME)
 
 
 @pytest.fixture(scope="module")

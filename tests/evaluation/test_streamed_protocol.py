@@ -19,7 +19,7 @@ from engram_evaluation.dataset import build
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.run_options import Options
 from engram_evaluation.streamed_protocol import METHODS, TEXT, StreamedReport, measure_streamed
-from tests.evaluation.test_agent_environment import ANSWERS, DOCUMENTS, FILM, QUESTION, dataset, said
+from tests.evaluation.test_agent_environment import ANSWERS, DOCUMENTS, FILM, QUESTION, dataset, format_said
 from tests.support.openai_server import OpenAiServer, Reply
 
 
@@ -33,13 +33,13 @@ def test_a_text_memory_keeps_what_was_inserted_and_finds_it(embedder: Embedder) 
     assert (play.offered, play.turns) == (("insert", "answer"), 8)
     assert "a list of texts" in play.messages[0]["content"]
     assert "memory_update" not in play.messages[0]["content"]
-    play, _ = text_memory.carry_out(play, said("insert", FILM.text), embedder)
-    play, _ = text_memory.carry_out(play, said("insert", "None"), embedder)
+    play, _ = text_memory.carry_out(play, format_said("insert", FILM.text), embedder)
+    play, _ = text_memory.carry_out(play, format_said("insert", "None"), embedder)
     assert (play.at, play.texts, play.note) == (2, (FILM.text,), "The document went by.")
-    play, _ = text_memory.carry_out(play, said("insert", "She married Carl Lind in 1940."), embedder)
+    play, _ = text_memory.carry_out(play, format_said("insert", "She married Carl Lind in 1940."), embedder)
     assert play.observation.document is None
     assert play.observation.memory == f"She married Carl Lind in 1940. [2]\n{FILM.text} [1]"
-    play, answer = text_memory.carry_out(play, said("search", "Who made the film Green Fields?"), embedder)
+    play, answer = text_memory.carry_out(play, format_said("search", "Who made the film Green Fields?"), embedder)
     assert (answer, play.matches, play.at) == (None, [0, 1], 3)
     assert (play.observation.found or "").startswith(FILM.text)
     before = play
@@ -47,14 +47,14 @@ def test_a_text_memory_keeps_what_was_inserted_and_finds_it(embedder: Embedder) 
     assert (answer, play.valid, play.turn, play.texts) == (None, False, before.turn + 1, before.texts)
     assert "no turn" in play.observation.note
     assert play.observation.found is None
-    play, answer = text_memory.carry_out(play, said("answer", "Carl Lind", 2), embedder)
+    play, answer = text_memory.carry_out(play, format_said("answer", "Carl Lind", 2), embedder)
     assert answer == "Carl Lind"
 
 
 def test_a_text_memory_shows_the_latest_that_fit(embedder: Embedder) -> None:
     play = text_memory.begin(QUESTION, DOCUMENTS)
     for number in range(3):
-        play, _ = text_memory.carry_out(play, said("insert", f"{number} " + "word " * 290), embedder)
+        play, _ = text_memory.carry_out(play, format_said("insert", f"{number} " + "word " * 290), embedder)
     lines = play.observation.memory.splitlines()
     assert [line[:1] for line in lines] == ["2", "1"]
 
@@ -77,9 +77,9 @@ def reply(request: dict[str, Any]) -> str:
     if "<memory_insert>" in system and "a list of texts" in system:
         memory = user.partition("<document_obs>")[0]
         if all(text in memory for text in gold) and "<document_obs>" not in user:
-            return said("answer", "Carl Lind" if len(gold) == 2 else "unknown")
+            return format_said("answer", "Carl Lind" if len(gold) == 2 else "unknown")
         fresh = [text for text in gold if text not in memory]
-        return said("insert", f"It says: {fresh[0]}." if fresh else "None")
+        return format_said("insert", f"It says: {fresh[0]}." if fresh else "None")
     if "<memory_insert>" in system:
         return Oracle(dataset())(request["messages"])
     if '"summary"' in system:

@@ -55,11 +55,11 @@ def test_a_setting_is_measured_once(
     asked: list[Any] = []
     ask = Harness.ask
 
-    def counted(self: Harness, question: Any, arm: Any, **more: Any) -> Any:
+    def ask_and_record(self: Harness, question: Any, arm: Any, **more: Any) -> Any:
         asked.append(arm)
         return ask(self, question, arm, **more)
 
-    monkeypatch.setattr(Harness, "ask", counted)
+    monkeypatch.setattr(Harness, "ask", ask_and_record)
     run_protocol("sweep", sample_dataset, limit=1)
     assert len(asked) == len(set(asked)) == 2 * (sum(map(len, VALUES.values())) - 1)
     asked.clear()

@@ -48,7 +48,7 @@ class Clocks:
     @cached_property
     def site(self) -> Installation:
         """The installation that the processes serve."""
-        site = self.stack.enter_context(self.base.beside())
+        site = self.stack.enter_context(self.base.create_neighbour())
         assert site.run("migrate")[0] == 0
         return site
 
@@ -111,7 +111,7 @@ class Clocks:
         with ThreadPoolExecutor(CLIENTS) as pool:
             judging = [pool.submit(self._judge, name, over, f"{self.draw.random()}") for _ in range(CLIENTS)]
             self._ingest(name, lines[PASSAGES:])
-            with self._jumping():
+            with self._set_clock_back():
                 for _ in range(JUMPS):
                     time.sleep(self.draw.uniform(0.05, 0.5))
                     self._set(self.draw.choice((-1, 1)) * self.draw.choice(SECONDS) * self.draw.uniform(0.5, 1.0))
@@ -138,7 +138,7 @@ class Clocks:
         tally.note(self.site.findings(workers=True))
 
     @contextmanager
-    def _jumping(self) -> Iterator[None]:
+    def _set_clock_back(self) -> Iterator[None]:
         """Set the clock right after the block."""
         try:
             yield
@@ -152,7 +152,7 @@ class Clocks:
     def _judge(self, name: str, over: threading.Event, seed: str) -> list[tuple[str, int]]:
         """Ask and judge until it is over; gives the queries and verdicts that were acknowledged."""
         draw, acknowledged = random.Random(seed), list[tuple[str, int]]()
-        sentences = state.all_sentences(self.site.application, name)
+        sentences = state.list_sentence_ids(self.site.application, name)
         while not over.is_set():
             query = self.client.post("/query", json={"collection": name, "query": QUESTION})
             assert query.status_code == 200, query.text

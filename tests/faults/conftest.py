@@ -113,10 +113,10 @@ def start(env: Mapping[str, str], tmp_path: Path) -> Iterator[Start]:
     """Starts processes, which end with the test: a command, where it kills itself, and settings."""
     with ExitStack() as stack:
 
-        def started(command: str, *killed: str, **settings: str) -> Process:
+        def start_process(command: str, *killed: str, **settings: str) -> Process:
             return stack.enter_context(Process(command, tmp_path, {**env, **settings}, *killed))
 
-        yield started
+        yield start_process
 
 
 Working = Callable[..., AbstractContextManager[Application]]
@@ -147,7 +147,7 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
 
 
 @contextmanager
-def in_the_middle(postgres: EmbeddedPostgres) -> Iterator[None]:
+def pause_applying(postgres: EmbeddedPostgres) -> Iterator[None]:
     """Whoever applies verdicts meanwhile stands still with half of its rows written."""
     address = postgres.url.replace("postgresql+psycopg", "postgresql")
     with closing(psycopg.connect(address)) as connection:
@@ -155,7 +155,7 @@ def in_the_middle(postgres: EmbeddedPostgres) -> Iterator[None]:
         yield
 
 
-def standing_still(application: Application) -> int:
+def count_paused(application: Application) -> int:
     with application.database.read() as reader:
         return int(
             reader.scalar(
@@ -167,7 +167,7 @@ def standing_still(application: Application) -> int:
         )
 
 
-def given(api: httpx.Client, collection: str, key: str, *, wait: bool = False) -> httpx.Response:
+def post_verdict(api: httpx.Client, collection: str, key: str, *, wait: bool = False) -> httpx.Response:
     """A verdict on a question asked before; it is complete, and so teaches the weights of rankings too."""
     asked = api.post("/query", json={"collection": collection, "query": QUESTION}).json()
     body = {

@@ -58,7 +58,7 @@ def killed_and_made_good(application: Application, start: Start, working: Workin
     def run(collection: str, job: UUID, *where: str, **settings: str) -> dict[str, Any]:
         env = {f"ENGRAM_{name.upper()}": value for name, value in settings.items()}
         dying = start("worker", *where, **QUICK, **env)
-        assert dying.ended() == -signal.SIGKILL, dying.output
+        assert dying.wait_for_end() == -signal.SIGKILL, dying.output
         left = row(application, collection, job)
         assert (left["status"], left["attempts"], left["error"]) == ("running", 0, None)
         with working(job_lease_seconds=1.0, ingest_batch_size=2, **settings):
@@ -86,14 +86,14 @@ def content(application: Application, collection: str) -> dict[str, list[Any]]:
 def test_killed_while_it_ingests(
     application: Application, collection: str, killed_and_made_good: Killed, step: str
 ) -> None:
-    job = state.staged(application, collection, *NEW)
+    job = state.stage_passages(application, collection, *NEW)
     done = killed_and_made_good(collection, job, *INGEST[step])
     assert (done["created"], done["updated"], done["unchanged"]) == (len(NEW), 0, 0)
     assert state.counts(application, collection) == state.true_counts(application, collection)
     assert orphans(application, collection) == {}
 
     straight = f"{collection}-straight"
-    state.staged(application, straight, *NEW)
+    state.stage_passages(application, straight, *NEW)
     application.runner.run_ready()
     without = [dict(entry, embedding=None) for entry in content(application, straight)["passage"]]
     assert [dict(entry, embedding=None) for entry in content(application, collection)["passage"]] == without
@@ -149,11 +149,14 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     for worker in (*workers, dying):
         worker.ready()
     jobs: Mapping[str, list[UUID]] = {
-        name: [state.staged(application, name, *NEW, {"id": "own", "text": f"It is {n}."}) for n in range(count)]
+        name: [
+            state.stage_passages(application, name, *NEW, {"id": "own", "text": f"It is {n}."})
+            for n in range(count)
+        ]
         for name, count in zip(names, (8, 1, 1, 1), strict=True)
     }
     revoking = application.revoke.request(application.access.scope(collection))
-    assert dying.ended() == -signal.SIGKILL, dying.output
+    assert dying.wait_for_end() == -signal.SIGKILL, dying.output
 
     def statuses() -> set[str]:
         return {row["status"] for name in names for row in state.rows(application, name, "job")}
@@ -161,7 +164,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     eventually(lambda: statuses() == {"succeeded"})
     for worker in workers:
         worker.terminate()
-    assert [worker.ended() for worker in workers] == [0, 0]
+    assert [worker.wait_for_end() for worker in workers] == [0, 0]
 
     output = "".join(process.output for process in (*workers, dying))
     everything = [*(job for ids in jobs.values() for job in ids), revoking]

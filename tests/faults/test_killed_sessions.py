@@ -16,7 +16,7 @@ from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer
 from tests.conftest import Heavy
 from tests.faults.conftest import Start, Working
-from tests.support.decomposed import MOTHER, decomposed
+from tests.support.decomposed import MOTHER, write_decomposed
 from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
@@ -27,7 +27,7 @@ BETWEEN = ("engram.services.sessions.session_runner:SessionRunner._step", "after
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
     """A model that replies to the same prompt the same, whoever asks: the oracle, without errors."""
-    with ChatServer(Oracle(decomposed())) as server:
+    with ChatServer(Oracle(write_decomposed())) as server:
         yield server.base_url
 
 
@@ -42,7 +42,7 @@ def reasoning(settings: Settings, places: Servers, heavy: Heavy, model: str) -> 
 
 @pytest.fixture(scope="module")
 def scope(application: Application) -> Scope:
-    return open_harness(application, decomposed("killed-sessions"), lambda done, total: None).scope
+    return open_harness(application, write_decomposed("killed-sessions"), lambda done, total: None).scope
 
 
 @pytest.mark.parametrize(("planner", "where"), [("socratic", WRITTEN), ("tree", WRITTEN), ("auto", BETWEEN)])
@@ -63,7 +63,7 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     session = sessions.start(scope, new)
     settings = {"ENGRAM_LLM_BASE_URL": model, "ENGRAM_LLM_MAX_ATTEMPTS": "1", "ENGRAM_JOB_LEASE_SECONDS": "1"}
     dying = start("worker", *where, **settings)
-    assert dying.ended() == -signal.SIGKILL, dying.output
+    assert dying.wait_for_end() == -signal.SIGKILL, dying.output
     left = sessions.read(scope, session)
     assert len(left.rounds) == (1 if where == WRITTEN else 2)
 

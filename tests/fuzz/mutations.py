@@ -68,7 +68,7 @@ def seeds(known: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
         named = content.get("application/json", {}).get("schema", {}).get("$ref", "").rpartition("/")[2]
         examples = schemas.get(named, {}).get("examples", [])
         bodies = [*examples, BODIES[path]] if path in BODIES else [*examples, {}]
-        found += [(method, path, _at_home(body, known)) for body in bodies]
+        found += [(method, path, _use_known_names(body, known)) for body in bodies]
     judged = {"query_id": known["query_id"], "collection": known["collection"]}
     for more in (
         {"none_helped": True},
@@ -79,7 +79,7 @@ def seeds(known: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     return found
 
 
-def _at_home(body: Any, known: Mapping[str, Any]) -> Any:
+def _use_known_names(body: Any, known: Mapping[str, Any]) -> Any:
     """The body, speaking of what there is."""
     if not isinstance(body, dict):
         return body
@@ -87,12 +87,12 @@ def _at_home(body: Any, known: Mapping[str, Any]) -> Any:
     return body | here | ({"collection": known["collection"]} if "query" in body or "question" in body else {})
 
 
-def mutated(seed: int, number: int, right: Sequence[tuple[str, str, Any]], known: Mapping[str, Any]) -> Sent:
+def mutate(seed: int, number: int, right: Sequence[tuple[str, str, Any]], known: Mapping[str, Any]) -> Sent:
     """The request of this number."""
     dice = random.Random(f"{seed}/{number}")
     method, path, body = deepcopy(dice.choice(right))
     for _ in range(dice.choice((0, 1, 1, 1, 2, 3))):
-        body = _changed(body, dice)
+        body = _change(body, dice)
     content = json.dumps(body, ensure_ascii=dice.random() < 0.7).encode("utf-8", "surrogatepass")
     content = content.replace(json.dumps(HUGE).encode(), b"9" * 5_000).replace(HUGE.encode(), b"9" * 5_000)
     if dice.randrange(4) == 0:
@@ -120,12 +120,12 @@ def _target(path: str, known: Mapping[str, Any], dice: random.Random) -> str:
     return f"{target}?{query}" if query else target
 
 
-def _changed(body: Any, dice: random.Random) -> Any:
+def _change(body: Any, dice: random.Random) -> Any:
     """The value with one change somewhere inside it."""
     places = list(_places(body))
     holder, key = dice.choice(places) if places else (None, None)
     if holder is None or dice.randrange(12) == 0:
-        return dice.choice((deepcopy(dice.choice(ODD)), [body], {"": body}, _nested(dice)))
+        return dice.choice((deepcopy(dice.choice(ODD)), [body], {"": body}, _draw_nested(dice)))
     what = dice.randrange(8)
     if what == 0:
         del holder[key]
@@ -136,7 +136,7 @@ def _changed(body: Any, dice: random.Random) -> Any:
     elif what == 3:
         holder[key] = {str(key): holder[key]}
     elif what == 4:
-        holder[key] = _nested(dice)
+        holder[key] = _draw_nested(dice)
     elif what == 5 and isinstance(holder[key], str):
         at = dice.randint(0, len(holder[key]))
         holder[key] = (
@@ -163,7 +163,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def _nested(dice: random.Random) -> Any:
+def _draw_nested(dice: random.Random) -> Any:
     depth = dice.choice(NESTED[:2])
     value: Any = []
     for _ in range(depth):
@@ -171,7 +171,7 @@ def _nested(dice: random.Random) -> Any:
     return value
 
 
-def _flipped(content: bytes, dice: random.Random) -> bytes:
+def _flip_bytes(content: bytes, dice: random.Random) -> bytes:
     found = bytearray(content or b"{}")
     for _ in range(dice.randint(1, 8)):
         found[dice.randrange(len(found))] = dice.randrange(256)
@@ -179,7 +179,7 @@ def _flipped(content: bytes, dice: random.Random) -> bytes:
 
 
 BYTES: Sequence[Callable[[bytes, random.Random], bytes]] = (
-    _flipped,
+    _flip_bytes,
     lambda content, dice: content[: dice.randint(0, len(content))],
     lambda content, dice: content + content,
     lambda content, dice: b"\xef\xbb\xbf" + content,

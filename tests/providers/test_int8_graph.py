@@ -14,7 +14,7 @@ from engram.providers.embedder import Embedder, bert_graph, int8_graph, load_emb
 from engram.providers.embedder.activation_ranges import ActivationRanges, find_ranges
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, ModelFolder, open_model
 from engram.providers.embedder.onnx_encoder import find_written_shape
-from tests.providers.test_bert import altered
+from tests.providers.test_bert import alter_folder
 
 TEXTS = (
     "Where was the director of the film born?",
@@ -106,7 +106,7 @@ class TestPrecisions:
         assert len(eight.fingerprint) == 64
 
     def test_a_model_without_ranges_has_none(self, tmp_path: Path) -> None:
-        other = altered(tmp_path, {})
+        other = alter_folder(tmp_path, {})
         weights = load_file(other / "model.safetensors")
         weights["encoder.layer.0.output.dense.bias"][0] += 1
         save_file(weights, other / "model.safetensors")

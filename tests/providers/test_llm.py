@@ -381,12 +381,12 @@ class TestFailures:
     def test_a_request_deadline_bounds_a_call(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(*[Reply(YES, delay_seconds=30)] * 3)
 
-        def asked() -> None:
+        def ask_with_deadline() -> None:
             deadline.begin(0.1)
             ask(llm)
 
         with pytest.raises(LlmError, match=r"\(1 try\)"):
-            copy_context().run(asked)
+            copy_context().run(ask_with_deadline)
         assert len(server.requests) == 1
 
     def test_blanks_before_a_timely_reply_do_no_harm(self, server: OpenAiServer, llm: Llm) -> None:

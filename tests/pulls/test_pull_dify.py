@@ -23,11 +23,11 @@ def dify() -> Iterator[DifyServer]:
 
 @pytest.fixture
 def pull(pulling: Cli, dify: DifyServer, curie: str) -> Pull:
-    def pulled(*arguments: str, **env: str) -> "CompletedProcess[str]":
+    def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
         told = {"DIFY_API_URL": f"{dify.url}/v1", "DIFY_API_KEY": "app-1"} | env
         return pulling("pull", "dify", "-c", curie, "--json", *arguments, **told)
 
-    return pulled
+    return run_pull
 
 
 def counts(done: "CompletedProcess[str]") -> dict[str, int]:
@@ -98,12 +98,12 @@ def test_a_feedback_that_a_shifting_page_hides_is_not_revoked(
     answer = dify.answer
     hidden = [True]
 
-    def shifting(path: str, where: Any) -> Any:
+    def answer_shifted(path: str, where: Any) -> Any:
         if path.endswith("/feedbacks") and hidden.pop() if hidden else False:
             return 200, {"data": []}
         return answer(path, where)
 
-    monkeypatch.setattr(dify, "answer", shifting)
+    monkeypatch.setattr(dify, "answer", answer_shifted)
     assert counts(pull()) == {}
     assert ratings.current() == {("dify:end-user-1", query): "up"}
 

@@ -30,12 +30,12 @@ KEYS = {"LANGFUSE_PUBLIC_KEY": "pk-lf-1", "LANGFUSE_SECRET_KEY": "sk-lf-1"}
 Pull = Callable[..., "CompletedProcess[str]"]
 
 
-def at(age: timedelta) -> str:
+def format_moment(age: timedelta) -> str:
     return (NOW - age).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def score(score_id: str, trace: str | None, age_minutes: float = 10, **changed: Any) -> dict[str, Any]:
-    moment = at(timedelta(minutes=age_minutes))
+    moment = format_moment(timedelta(minutes=age_minutes))
     return langfuse_score(score_id, trace, **({"timestamp": moment, "updatedAt": moment} | changed))
 
 
@@ -47,11 +47,11 @@ def langfuse(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def pull(pulling: Cli, langfuse: LangfuseServer, curie: str) -> Pull:
-    def pulled(*arguments: str, **env: str) -> "CompletedProcess[str]":
+    def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
         told = KEYS | {"LANGFUSE_HOST": langfuse.url} | env
         return pulling("pull", "langfuse", "-c", curie, *arguments, **told)
 
-    return pulled
+    return run_pull
 
 
 def counts(done: "CompletedProcess[str]") -> dict[str, int]:
@@ -92,7 +92,7 @@ def test_a_changed_score_replaces_and_a_deleted_one_revokes(
     query = ask(trace)
     langfuse.records.append(score("a", trace))
     assert counts(pull("--json")) == {"up": 1}
-    langfuse.records[0] |= {"value": False, "comment": "missing", "updatedAt": at(timedelta(minutes=5))}
+    langfuse.records[0] |= {"value": False, "comment": "missing", "updatedAt": format_moment(timedelta(minutes=5))}
     assert counts(pull("--json")) == {"down": 1}
     langfuse.records.clear()
     assert counts(pull("--json")) == {"revoked": 1}
@@ -369,7 +369,11 @@ def test_a_thumb_in_langfuse_moves_what_is_learned(
             return
         assert counts(done) == {"up": 1}
         assert [(one["query_id"], one["judge"]) for one in verdicts] == [(query, "langfuse")]
-        langfuse.records[0] |= {"value": False, "comment": "missing", "updatedAt": at(timedelta(minutes=1))}
+        langfuse.records[0] |= {
+            "value": False,
+            "comment": "missing",
+            "updatedAt": format_moment(timedelta(minutes=1)),
+        }
         assert counts(cli("pull", "langfuse", "-c", curie, "--json", **told)) == {"down": 1}
         await_statuses(http, curie, ["revoked", "pending"])
         langfuse.records.clear()

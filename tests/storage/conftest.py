@@ -50,7 +50,7 @@ def taught(application: Application) -> TaughtCollection:
     name = f"taught-{uuid4().hex}"
     applied = {}
     for one in (name, f"{name}-other"):
-        twins.born(application, one)
+        twins.create_twin(application, one)
         applied[one] = undo.stream(application, one, 16, seed=3)
         undo.apply(application, one, applied[one][:8], 8)
         assert application.evolve.evolve(application.access.scope(one)) is not None

@@ -30,7 +30,7 @@ def migrated(empty_database: str) -> Iterator[Database]:
     database.close()
 
 
-def all_but_vector_dimensions(
+def compare_types(
     _context: Any, _inspected: Any, _column: Any, inspected_type: Any, metadata_type: Any
 ) -> bool | None:
     return False if type(inspected_type).__name__ == type(metadata_type).__name__ == "VECTOR" else None
@@ -56,7 +56,7 @@ def test_the_schema_goes_up_down_and_up_again(empty_database: str, engine: Engin
 def test_migrations_add_up_to_the_tables(empty_database: str, engine: Engine) -> None:
     migrate(empty_database)
     with engine.connect() as connection:
-        options = {"compare_type": all_but_vector_dimensions, "compare_server_default": True}
+        options = {"compare_type": compare_types, "compare_server_default": True}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
 
 

@@ -41,7 +41,7 @@ def secured(application: Application, addresses: Servers, settings: Settings) ->
     built.close()
 
 
-def keyed(secured: Application, tenant: str) -> TestClient:
+def open_keyed_client(secured: Application, tenant: str) -> TestClient:
     made = secured.access_keys.make(
         LOCAL, AccessKeyRequest(name="own", scopes={"*": ["admin"]}, trusted=True), tenant
     )
@@ -112,7 +112,7 @@ def test_connections_of_a_pool_change_their_tenant(database: Database, curie: st
 
 
 def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str) -> None:
-    client = keyed(secured, "local")
+    client = open_keyed_client(secured, "local")
     asked = client.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
     assert asked["passages"]
     sentence = asked["passages"][0]["sentences"][0]["sentence_id"]
@@ -133,7 +133,7 @@ def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str)
 def test_row_security_hides_rows_without_the_application_check(
     secured: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stranger = keyed(secured, f"tenant-{curie}")
+    stranger = open_keyed_client(secured, f"tenant-{curie}")
     find = collections.find
     monkeypatch.setattr(collections, "find", lambda reader, name, _tenant: find(reader, name, "local"))
     for method, path in [("GET", f"/collections/{curie}"), ("DELETE", f"/collections/{curie}")]:

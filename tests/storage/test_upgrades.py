@@ -17,7 +17,7 @@ from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions
 from engram.storage.schema_revision import configuration, migrate
 from engram.storage.tables import metadata
-from tests.storage.test_migrations import all_but_vector_dimensions
+from tests.storage.test_migrations import compare_types
 from tests.support import earlier, state, undo
 from tests.support.databases import application_on, new_database
 
@@ -64,7 +64,7 @@ def test_it_is_brought_to_the_present_one_and_works_on(
     try:
         with database.open_for_inspection() as connection:
             options = {
-                "compare_type": all_but_vector_dimensions,
+                "compare_type": compare_types,
                 "compare_server_default": True,
                 "include_name": lambda name, kind, _: kind != "table" or not name.startswith("episode_"),  # weeks
             }
@@ -89,7 +89,7 @@ def test_it_is_brought_to_the_present_one_and_works_on(
         assert before.judged >= 1
         undo.apply(services, name, undo.stream(services, name, 3, seed=8))
         undo.assert_verified(services, name)
-        state.staged(services, name, {"id": "new", "title": "Radium", "text": "Radium glows."}, key="after")
+        state.stage_passages(services, name, {"id": "new", "title": "Radium", "text": "Radium glows."}, key="after")
         assert services.runner.run_ready() == 1
         assert {tenant.name for tenant in services.access_keys.tenants()} == {"acme", "local"}
         found = {finding.thing: finding.verdict for finding in services.doctor.examine()}

@@ -13,7 +13,7 @@ def lines(rows: list[dict[str, object]]) -> list[tuple[str, dict[str, object]]]:
     return [(f"line {at}", row) for at, row in enumerate(rows)]
 
 
-def decomposed(name: str = "tiny") -> Dataset:
+def write_decomposed(name: str = "tiny") -> Dataset:
     """The questions ``MOTHER`` (triples, marked sentences) and ``LATE`` (steps, nothing marked), and one more."""
     return build(
         name,

@@ -56,7 +56,7 @@ class Cut:
 
 def fill(application: Application) -> None:
     """Passages, questions, verdicts of several judges, evolved keys, jobs, facts, tenants and keys."""
-    state.staged(application, COLLECTION, *CURIE, key="first")
+    state.stage_passages(application, COLLECTION, *CURIE, key="first")
     application.runner.run_ready()
     scope = application.access.scope(COLLECTION)
     answer = application.serving.query(Query(text=QUESTION, scope=scope))

@@ -73,11 +73,11 @@ class MemoisingEncoder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As the encoder's."""
         with self._lock:  # of what is embedded at once, what else is in its batch moves the last bits
-            self._known.update(self._found(text for text in dict.fromkeys(texts) if text not in self._known))
+            self._known.update(self._find_cached(text for text in dict.fromkeys(texts) if text not in self._known))
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             self._known.update(zip(new, self._encoder.embed(new), strict=True))
             self._keep(new)
-            self._known.update(self._found(new))
+            self._known.update(self._find_cached(new))
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]
@@ -87,7 +87,7 @@ class MemoisingEncoder:
         """As the encoder's."""
         return self._encoder.count_tokens(texts)
 
-    def _found(self, texts: Iterable[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    def _find_cached(self, texts: Iterable[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         for text in texts:
             row = self._beside.execute("SELECT vector FROM vector WHERE text = ?", (_key(text),)).fetchone()
             if row is not None:

@@ -141,10 +141,10 @@ def _serve() -> list[str]:
                 break
             for descriptor in descriptors:
                 os.close(descriptor)
-    return _kept(*descriptors)
+    return _run_child(*descriptors)
 
 
-def _kept(told: int, reports: int, out: int, err: int) -> list[str]:
+def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
     """Fork the process, and say its id and how it ended; returns in that process only."""
     child = os.fork()
     if child:

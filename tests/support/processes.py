@@ -95,7 +95,7 @@ class Process:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def said(self, line: str) -> Self:
+    def wait_for_line(self, line: str) -> Self:
         """Wait until it says this."""
         eventually(lambda: line in self.output or not self.running, line)
         assert line in self.output, self.output
@@ -104,7 +104,7 @@ class Process:
     def ready(self) -> Self:
         """Wait until it can work: a worker says so, an API is asked."""
         if self._log.name.startswith("worker"):
-            return self.said("worker ready")
+            return self.wait_for_line("worker ready")
         eventually(lambda: self._serves() or not self.running, "readiness")
         assert self.running, self.output
         return self
@@ -132,6 +132,6 @@ class Process:
                 child.kill()
         self._process.wait()
 
-    def ended(self) -> int:
+    def wait_for_end(self) -> int:
         """Wait for its end; the exit code, -n after signal n."""
         return self._process.wait(PATIENCE_SECONDS)

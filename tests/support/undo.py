@@ -50,32 +50,32 @@ def stream(
         ratings: whether a third of them are thumbs.
     """
     draw = random.Random(seed)
-    everything = state.all_sentences(application, collection)
+    everything = state.list_sentence_ids(application, collection)
     passages = state.passages(application, collection)
     ranked = [*passages.values(), *GONE]
     asked = [
-        state.given_episode(
+        state.add_episode(
             application,
             collection,
             question,
             everything[:4],
             time,
             ranked=ranked,
-            features=state.some_features(len(ranked), seed=number),
+            features=state.draw_features(len(ranked), seed=number),
             shown=list(passages.values())[:5],
         )
         for number, (question, time) in enumerate(QUESTIONS)
     ]
     supportable = sorted(passages) if whole_passages else []
     return [
-        _rated(application, collection, draw, asked, everything)
+        _rate_randomly(application, collection, draw, asked, everything)
         if ratings and at % 3 == 0
-        else _judged(application, collection, draw, asked, everything, supportable)
+        else _judge_randomly(application, collection, draw, asked, everything, supportable)
         for at in range(count)
     ]
 
 
-def _judged(
+def _judge_randomly(
     application: Application,
     collection: str,
     draw: random.Random,
@@ -99,7 +99,7 @@ def _judged(
     return receipt.event.id
 
 
-def _rated(
+def _rate_randomly(
     application: Application, collection: str, draw: random.Random, asked: Sequence[Any], sentences: Sequence[int]
 ) -> int:
     """A rating that replaces none: streams are compared with and without single events."""
@@ -116,7 +116,7 @@ def _rated(
     return receipt.event.id
 
 
-def learned(application: Application, collection: str) -> dict[str, Rows]:
+def list_learned(application: Application, collection: str) -> dict[str, Rows]:
     """Everything that verdicts left, with units and questions by their texts instead of ids."""
     rows = {
         table: state.rows(application, collection, table, INCIDENTAL)

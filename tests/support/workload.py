@@ -47,7 +47,7 @@ def run(application: Application, name: str) -> None:
 
 
 def _ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
-    state.staged(application, name, *passages, key=uuid4().hex)
+    state.stage_passages(application, name, *passages, key=uuid4().hex)
     application.runner.run_ready()
 
 
@@ -122,7 +122,7 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     for event in events[:3]:
         application.feedback.event(scope, event)
     application.ask.episode(scope, stored[0].event.query_id)
-    sentences = state.all_sentences(application, name)
+    sentences = state.list_sentence_ids(application, name)
     application.explain.memories(scope, sentences)
     for sentence in sentences[:3]:
         application.explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
@@ -157,7 +157,7 @@ def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.revoke.request(scope, judge="careless")
     application.runner.run_ready()
     application.verify.verify(scope)
-    past.replayed(application, name, moment, f"{name}-past")
+    past.rebuild_past(application, name, moment, f"{name}-past")
     copy = application.access.scope(f"{name}-past")
     application.ask.query(Query(text=QUESTIONS[0], scope=copy))
     application.ingest.delete_collection(copy)

@@ -13,13 +13,13 @@ from engram.core.experiments.assignment import WHOLE, assign, point, segments
 UNITS = [f"user-{number}" for number in range(4_000)]
 
 
-def mixed(arms: int) -> st.SearchStrategy[list[float]]:
+def draw_shares(arms: int) -> st.SearchStrategy[list[float]]:
     """Percentages of so many arms, 100 together at most."""
     cuts = st.lists(st.floats(0, 100), min_size=arms, max_size=arms).map(sorted)
     return cuts.map(lambda ends: [end - start for start, end in pairwise([0.0, *ends])])
 
 
-percentages = st.integers(1, 6).flatmap(mixed)
+percentages = st.integers(1, 6).flatmap(draw_shares)
 
 
 def owner(percents: list[float], at: float) -> int | None:
@@ -72,11 +72,14 @@ def test_any_unit_has_a_point(unit: str) -> None:
     assert 0 <= point(1, ["a"], unit) < WHOLE
 
 
-def small(arms: int) -> st.SearchStrategy[list[float]]:
+def draw_small_shares(arms: int) -> st.SearchStrategy[list[float]]:
     return st.lists(st.floats(0, 100 / arms), min_size=arms, max_size=arms)
 
 
-@given(st.tuples(mixed(2), mixed(2)) | st.integers(1, 6).flatmap(lambda arms: st.tuples(small(arms), small(arms))))
+@given(
+    st.tuples(draw_shares(2), draw_shares(2))
+    | st.integers(1, 6).flatmap(lambda arms: st.tuples(draw_small_shares(arms), draw_small_shares(arms)))
+)
 def test_units_move_only_from_shrinking_to_growing_arms(changed: tuple[list[float], list[float]]) -> None:
     before, after = changed
     for left, entered in moves(before, after):

@@ -240,12 +240,12 @@ def test_features_do_not_depend_on_the_order_of_what_is_given(
         for sentences, titled in rounds
     ]
 
-    def shuffled(values: dict[int, float]) -> dict[int, float]:
+    def shuffle(values: dict[int, float]) -> dict[int, float]:
         return dict(draw.sample(list(values.items()), len(values)))
 
     passages, features = passage_features(similarities, scattered, scattered, hops)
-    turned = [HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffled(dict(hop.titled))) for hop in hops]
-    again, same = passage_features(shuffled(similarities), shuffled(scattered), shuffled(scattered), turned)
+    turned = [HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffle(dict(hop.titled))) for hop in hops]
+    again, same = passage_features(shuffle(similarities), shuffle(scattered), shuffle(scattered), turned)
 
     np.testing.assert_array_equal(again, passages)
     np.testing.assert_array_equal(same, features)

@@ -50,7 +50,7 @@ def observe(
     return ranking_weights.observe(CandidateComparison(features, supported, noise, examined), prior)
 
 
-def observed(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
+def observe_verdict(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
     """What one verdict says of the ranking of an episode."""
     comparison = ranking_weights.compare_candidates(*episode, prior=prior, noise=noise, **more)
     return None if comparison is None else ranking_weights.observe(comparison, prior)
@@ -61,14 +61,14 @@ def softmax(scores: Floats) -> Floats:
     return shifted / shifted.sum()
 
 
-def seen(seed: int, prior: Prior, noise: float = 1.0) -> WeightObservation:
+def draw_observation(seed: int, prior: Prior, noise: float = 1.0) -> WeightObservation:
     """What an episode with two supported of ten candidates says."""
     observation = observe(*episode(seed, 10, 2), prior, noise)
     assert observation is not None
     return observation
 
 
-def compared(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
+def list_differences(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
     """Each supported row above the rivals that count, written out."""
     rivals = sorted(features[~supported], key=lambda row: -float(row @ prior.mean))[SPARED:]
     return [np.array([row, *rivals]) for row in features[supported]]
@@ -76,7 +76,7 @@ def compared(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
 
 def log_likelihood(features: Floats, supported: Floats, prior: Prior) -> Callable[[Floats], float]:
     """Of weights: mean over the supported of the log-probability that each comes before its rivals."""
-    rows = compared(features, supported, prior)
+    rows = list_differences(features, supported, prior)
 
     def value(weights: Floats) -> float:
         return float(np.mean([scores[0] - np.log(np.exp(scores).sum()) for scores in (r @ weights for r in rows)]))
@@ -160,7 +160,7 @@ class TestSparedRivals:
 
 class TestNoise:
     def test_evidence_is_divided_by_it(self) -> None:
-        sure, unsure = seen(3, prior_of(3), 0.5), seen(3, prior_of(3), 2.0)
+        sure, unsure = draw_observation(3, prior_of(3), 0.5), draw_observation(3, prior_of(3), 2.0)
 
         assert_allclose(unsure.evidence.information * 4, sure.evidence.information)
         assert_allclose(unsure.evidence.precision * 4, sure.evidence.precision)
@@ -215,19 +215,19 @@ class TestPosterior:
             features, supported = episode(seed, 10, 2)
             value = log_likelihood(features, supported, prior)
             # So weak that the linearised step cannot overshoot.
-            after = posterior(prior, seen(seed, prior, noise=100.0).evidence)
+            after = posterior(prior, draw_observation(seed, prior, noise=100.0).evidence)
 
             assert value(after.mean) > value(prior.mean)
 
     def test_mean_solves_the_normal_equations(self) -> None:
-        prior, evidence = prior_of(6), seen(6, prior_of(6)).evidence
+        prior, evidence = prior_of(6), draw_observation(6, prior_of(6)).evidence
         after = posterior(prior, evidence)
 
         assert_allclose(after.precision, prior.precision + evidence.precision)
         assert_allclose(after.precision @ (after.mean - prior.mean), evidence.information, atol=1e-12)
 
     def test_a_prior_of_more_verdicts_moves_less(self) -> None:
-        prior, evidence = prior_of(7), seen(7, prior_of(7)).evidence
+        prior, evidence = prior_of(7), draw_observation(7, prior_of(7)).evidence
         firm = Prior(prior.mean, 1000.0 * prior.precision)
 
         moved = np.linalg.norm(posterior(prior, evidence).mean - prior.mean)
@@ -248,7 +248,7 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
     seeds: list[int], draw: "np.random.Generator", seed: int
 ) -> None:
     prior = prior_of(seed)
-    observations = [seen(each, prior) for each in seeds]
+    observations = [draw_observation(each, prior) for each in seeds]
     shuffled = list(observations)
     draw.shuffle(shuffled)
 
@@ -301,33 +301,37 @@ class TestVerdicts:
     ranked = range(10)
     features = episode(3, 10, 1)[0].astype(np.float32)
 
-    def told(self, named: list[tuple[int, int]], **verdict: Any) -> WeightObservation | None:
-        return observed(self.ranked, self.features, named, LoggedVerdict(**verdict), prior=prior_of(3), noise=1.0)
+    def observe_logged(self, named: list[tuple[int, int]], **verdict: Any) -> WeightObservation | None:
+        return observe_verdict(
+            self.ranked, self.features, named, LoggedVerdict(**verdict), prior=prior_of(3), noise=1.0
+        )
 
-    def expected(self, spoken: list[int], supported: list[int]) -> WeightObservation:
+    def observe_expected(self, spoken: list[int], supported: list[int]) -> WeightObservation:
         chosen = np.isin(spoken, supported)
         observation = observe(self.features[spoken].astype(np.float64), chosen, prior_of(3), 1.0)
         assert observation is not None
         return observation
 
     def test_unnamed_passages_are_rivals(self) -> None:
-        observation = self.told([(2, 1), (5, 0)], passages=(7,))
+        observation = self.observe_logged([(2, 1), (5, 0)], passages=(7,))
         assert observation is not None
-        wanted = self.expected(list(self.ranked), [2, 7])
+        wanted = self.observe_expected(list(self.ranked), [2, 7])
         assert_array_equal(observation.evidence.information, wanted.evidence.information)
 
     def test_a_partial_verdict_speaks_of_what_it_names(self) -> None:
-        observation = self.told([(2, 1), *((passage, 0) for passage in (0, 1, 5, 8))], partial=True)
+        observation = self.observe_logged([(2, 1), *((passage, 0) for passage in (0, 1, 5, 8))], partial=True)
         assert observation is not None
-        wanted = self.expected([0, 1, 2, 5, 8], [2])
+        wanted = self.observe_expected([0, 1, 2, 5, 8], [2])
         assert_array_equal(observation.evidence.information, wanted.evidence.information)
 
     def test_no_comparison_without_a_supported_ranked_passage(self) -> None:
-        assert self.told([(2, 0), (99, 1)]) is None
+        assert self.observe_logged([(2, 0), (99, 1)]) is None
 
     def test_features_of_another_size_give_no_observation(self) -> None:
         assert (
-            observed(self.ranked, self.features[:, :3], [(2, 1)], LoggedVerdict(), prior=prior_of(3), noise=1.0)
+            observe_verdict(
+                self.ranked, self.features[:, :3], [(2, 1)], LoggedVerdict(), prior=prior_of(3), noise=1.0
+            )
             is None
         )
 
@@ -370,7 +374,7 @@ class TestExamination:
         named = [(10, 1), (20, 0), (30, 0), (40, 0), (50, 0), (60, 0)]
         sizes = []
         for probability in (1.0, 0.1, 0.001):
-            said = observed(
+            said = observe_verdict(
                 ranked,
                 features.astype(np.float32),
                 named,

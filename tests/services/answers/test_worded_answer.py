@@ -94,16 +94,16 @@ def test_the_model_decides_when_to_stop(modelled: ModelApplications, curie: str)
     """With 'llm' it is asked after each hop; when it says yes, no further hop is made."""
     body = {"collection": curie, "query": CHAIN, "stop_rule": "llm", "max_hops": 3}
 
-    def answering(verdicts: list[bool]) -> dict[str, Any]:
+    def answer_with(verdicts: list[bool]) -> dict[str, Any]:
         left = iter(verdicts)
         client = modelled(lambda _: json.dumps({"sufficient": next(left)}))
         answer: dict[str, Any] = client.post("/query", json=body).json()
         assert all(kind(request.json) == "sufficient" for request in modelled.server.requests)
         return answer
 
-    first = answering([True])
+    first = answer_with([True])
     assert (first["hops"], first["stop_reason"], first["stop_rule"]) == (1, "sufficient", "llm")
-    second = answering([False, True])
+    second = answer_with([False, True])
     assert (second["hops"], second["stop_reason"]) == (2, "sufficient")
     assert set(modelled.held) == {0}
 

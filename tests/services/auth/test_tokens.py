@@ -45,7 +45,7 @@ class Provider:
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.connection.close()
                     return
-                body = provider.published()
+                body = provider.encode_keys()
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -57,7 +57,7 @@ class Provider:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def published(self) -> bytes:
+    def encode_keys(self) -> bytes:
         """The JWK set."""
         numbers = self.key.public_key().public_numbers()
         point = {"x": _text(numbers.x), "y": _text(numbers.y)}

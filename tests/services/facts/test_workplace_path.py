@@ -30,11 +30,11 @@ def reading(addresses: Servers, settings: Settings, application: Application) ->
 
 def put(application: Application, name: str, *passages: Mapping[str, Any]) -> Scope:
     """Ingest into a collection that reads facts from all passages."""
-    state.staged(application, name)
+    state.stage_passages(application, name)
     application.runner.run_ready()
     scope = application.access.scope(name)
     application.serving.configure(scope, {"passage_facts": "on"})
-    state.staged(application, name, *passages)
+    state.stage_passages(application, name, *passages)
     application.runner.run_ready()
     return scope
 
@@ -74,14 +74,16 @@ def test_moved_to_replaces_is_based_in(reading: Application, collection: str) ->
 
 
 def test_passages_under_a_heading_are_read_only_where_that_is_set(reading: Application, collection: str) -> None:
-    state.staged(reading, collection, BEGUN, PAGE)
+    state.stage_passages(reading, collection, BEGUN, PAGE)
     reading.runner.run_ready()
     assert "mayor of Braga" not in facts(reading, collection)
     assert "Lund" in facts(reading, collection)
 
     scope = reading.access.scope(collection)
     assert reading.serving.configure(scope, {"passage_facts": "off"}).passage_facts == "off"
-    state.staged(reading, collection, PAGE | {"text": "Ada Berg was a Swedish painter. She was born in Oslo."})
+    state.stage_passages(
+        reading, collection, PAGE | {"text": "Ada Berg was a Swedish painter. She was born in Oslo."}
+    )
     reading.runner.run_ready()
     assert "Oslo" not in facts(reading, collection)
     assert reading.serving.configure(scope, {"passage_facts": None}).passage_facts == "auto"

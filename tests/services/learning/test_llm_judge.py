@@ -116,7 +116,7 @@ def test_judged_queries_are_skipped(
     body = {"collection": curie, "query_id": first, "partial": True}
     assert http.post("/feedback", json=body, headers={"idempotency-key": "mine"}).status_code == 202
 
-    def judged_meanwhile(request: dict[str, Any]) -> str:
+    def judge_first(request: dict[str, Any]) -> str:
         """Another judge comes first while this one's model is thinking, and finds otherwise."""
         other = Verdict(query_id=third, scope=application.access.scope(curie), partial=True, judge="llm-judge")
         application.feedback.accept(other, f"llm-judge:{third}")
@@ -126,7 +126,7 @@ def test_judged_queries_are_skipped(
         assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
     assert {event["query_id"] for event in events(http, curie)} == {first, second}
     (third,) = map(UUID, ask(http, curie, QUESTION))
-    with OpenAiServer(judged_meanwhile) as server:
+    with OpenAiServer(judge_first) as server:
         assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
     assert [event["query_id"] for event in events(http, curie)].count(str(third)) == 1
 
@@ -176,11 +176,11 @@ def test_no_connection_is_held_while_the_model_thinks(
     ask(http, curie, QUESTION)
     held: list[int] = []
 
-    def thinking(request: dict[str, Any]) -> str:
-        held.append(checked_out(app.database))
+    def answer_and_record(request: dict[str, Any]) -> str:
+        held.append(count_checked_out(app.database))
         return keyword_handler(request)
 
-    with OpenAiServer(thinking) as server:
+    with OpenAiServer(answer_and_record) as server:
         app = Application(
             settings.model_copy(update={"llm_base_url": server.base_url, "judge_exam": False}), addresses
         )
@@ -189,7 +189,7 @@ def test_no_connection_is_held_while_the_model_thinks(
     assert held == [0]
 
 
-def checked_out(database: Database) -> int:
+def count_checked_out(database: Database) -> int:
     engines = (database._readers, database._writers)
     return sum(engine.pool.checkedout() for engine in engines)  # type: ignore[attr-defined]
 
@@ -201,12 +201,12 @@ def test_a_failing_episode_does_not_hold_up_the_others(
     failing, fine = ask(http, curie, QUESTION, OTHER)
     mended = threading.Event()
 
-    def fussy(request: dict[str, Any]) -> str | Reply:
+    def fail_until_mended(request: dict[str, Any]) -> str | Reply:
         if QUESTION in request["messages"][1]["content"] and not mended.is_set():
             return Reply("out of memory", status=500)
         return keyword_handler(request)
 
-    with OpenAiServer(fussy) as server:
+    with OpenAiServer(fail_until_mended) as server:
         service = judging(server.base_url)
         thread = threads.make_thread(service.run, lambda: scoped(curie), once=False)
         thread.start()
@@ -225,12 +225,12 @@ def test_once_goes_on_behind_an_episode_that_fails(
     """Each run is a new process as far as the judge knows: what failed is read from the database."""
     refused, fine = ask(http, curie, QUESTION, OTHER)
 
-    def filtering(request: dict[str, Any]) -> str | Reply:
+    def refuse_question(request: dict[str, Any]) -> str | Reply:
         if QUESTION in request["messages"][1]["content"]:
             return Reply("The prompt was filtered.", status=400)
         return keyword_handler(request)
 
-    with OpenAiServer(filtering) as server:
+    with OpenAiServer(refuse_question) as server:
         with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be.*The prompt was filtered"):
             judging(server.base_url).run(lambda: scoped(curie), once=True)
         assert [event["query_id"] for event in events(http, curie)] == [fine]

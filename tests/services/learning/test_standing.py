@@ -37,7 +37,7 @@ def say(
     """One principal's verdict on an answer of its own, applied: its detail."""
     who = principal(by) if isinstance(by, str) else by
     scope = replace(application.access.scope(collection), principal=who)
-    query_id: UUID = state.given_episode(application, collection, question, [])
+    query_id: UUID = state.add_episode(application, collection, question, [])
     verdict = Verdict(
         query_id=query_id,
         scope=scope,
@@ -65,7 +65,7 @@ def task(application: Application, collection: str, sentence: int) -> dict[str, 
 @pytest.fixture
 def said(application: Application, curie: str) -> list[int]:
     """The sentences, of which a trusted judge supported the first."""
-    found = state.all_sentences(application, curie)
+    found = state.list_sentence_ids(application, curie)
     say(application, curie, LOCAL, [found[0]], judge="honest", day=BEFORE)
     return found
 
@@ -183,12 +183,12 @@ class TestRevokedStandings:
     def test_revocation_of_new_judges_restores_state_exactly(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
-        before = state.learned(application, curie)
+        before = state.list_learned(application, curie)
         for n in range(3):
             say(application, curie, f"new-{n}", [said[3]], [said[0]])
-        assert state.learned(application, curie) != before
+        assert state.list_learned(application, curie) != before
         for n in range(3):
             application.revoke.request(application.access.scope(curie), judge=f"new-{n}")
         application.runner.run_ready()
-        assert state.learned(application, curie) == before
+        assert state.list_learned(application, curie) == before
         undo.assert_verified(application, curie)

@@ -44,12 +44,12 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     accept = log.accept
 
-    def noted(writer: object, events: list[log.NewVerdictEvent]) -> object:
+    def accept_and_record(writer: object, events: list[log.NewVerdictEvent]) -> object:
         found = accept(writer, events)  # type: ignore[arg-type]
         sizes.append(sum(one is not None for one in found))
         return found
 
-    monkeypatch.setattr("engram.services.learning.verdict_intake.event_intake.accept", noted)
+    monkeypatch.setattr("engram.services.learning.verdict_intake.event_intake.accept", accept_and_record)
     return sizes
 
 

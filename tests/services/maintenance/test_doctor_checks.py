@@ -148,7 +148,9 @@ def test_endpoint_that_refuses_the_key_is_reported(alone: Application) -> None:
 
 
 @contextmanager
-def connected(own: Servers, settings: Settings, application: Application, **changed: Any) -> Iterator[Application]:
+def open_with_servers(
+    own: Servers, settings: Settings, application: Application, **changed: Any
+) -> Iterator[Application]:
     """A process with models behind servers."""
     services = Application(settings.model_copy(update=changed), own, consumer="connected")
     services.models.language = application.language
@@ -171,7 +173,7 @@ def test_model_servers_are_reported_with_latency_and_model(
             "llm_base_url": server.base_url,
             "llm_model": "qwen",
         }
-        with connected(own, settings, application, **stated) as services:
+        with open_with_servers(own, settings, application, **stated) as services:
             found = findings(services)
             assert {found[thing].verdict for thing in ("encoder", "reranker", "llm")} == {"ok"}
             assert re.fullmatch(
@@ -193,7 +195,9 @@ def test_exchanged_model_behind_a_server_is_reported(
     other = ResizedEncoder(application.embedder, 96)
     with (
         ModelServer(other.embed) as server,
-        connected(own, settings, application, embedding_url=server.base_url, embedding_model="bge") as services,
+        open_with_servers(
+            own, settings, application, embedding_url=server.base_url, embedding_model="bge"
+        ) as services,
     ):
         assert findings(services)["encoder"].verdict == "ok"
         server.vectors = RotatedEncoder(other).embed

@@ -66,7 +66,7 @@ def test_readiness_knows_how_long_verdicts_have_waited(
     application: Application, curie: str, stream: WakeStream
 ) -> None:
     stream.beat()
-    query = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    query = state.add_episode(application, curie, "Where was Marie Curie born?", [])
     event = state.judge(application, curie, query).event
     with application.database.write() as writer:
         writer.execute(

@@ -20,7 +20,7 @@ from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
 from tests.services.sessions import test_session_feedback as teach
 from tests.support import state, undo
 from tests.support.databases import application_on
-from tests.support.past import replayed
+from tests.support.past import rebuild_past
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -44,7 +44,7 @@ def run(service: RetentionService, now: datetime | None = None) -> RetentionResu
     return retired
 
 
-def standing(application: Application) -> list[date]:
+def list_standing(application: Application) -> list[date]:
     with application.database.read() as reader:
         return episode_partitions.list_standing(reader)
 
@@ -94,7 +94,7 @@ class TestSessions:
         self, application: Application, curie: str
     ) -> None:
         scope = application.access.scope(curie)
-        session = application.sessions.state(scope, teach.ended(application, scope))
+        session = application.sessions.state(scope, teach.run_session(application, scope))
         said = teach.verdict(scope, *teach.evidence(application, curie))
         application.teacher.judge(scope, session, said, "key", wait=True)
         assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
@@ -139,10 +139,10 @@ class TestQueries:
         assert compute_monday(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
 
         undo.assert_verified(application, judged.collection)
-        copied = replayed(application, judged.collection, datetime.now(UTC))
+        copied = rebuild_past(application, judged.collection, datetime.now(UTC))
         undo.assert_verified(application, copied.collection)
         assert state.rows(application, judged.collection, "sentence_memory") == before
-        last = max(state.applied_order(application, judged.collection))
+        last = max(state.list_applied_order(application, judged.collection))
         application.revoke.revoke(application.access.scope(judged.collection), last)
         undo.assert_verified(application, judged.collection)
         assert ask(application, judged.collection)
@@ -150,17 +150,17 @@ class TestQueries:
     def test_query_creates_its_missing_week_partition(self, application: Application, curie: str) -> None:
         now = datetime.now(UTC)
         run(retention(application, queries=1), now + timedelta(days=9))
-        assert compute_monday(now) not in standing(application)
+        assert compute_monday(now) not in list_standing(application)
 
         query_id = ask(application, curie)
 
-        assert compute_monday(now) in standing(application)
+        assert compute_monday(now) in list_standing(application)
         assert application.ask.episode(application.access.scope(curie), query_id).judged == 0
 
     def test_room_is_made_before_it_is_needed(self, application: Application) -> None:
         now = datetime.now(UTC) + timedelta(days=1000)
         run(retention(application), now)
-        assert {compute_monday(now), compute_monday(now + WEEK)} <= set(standing(application))
+        assert {compute_monday(now), compute_monday(now + WEEK)} <= set(list_standing(application))
 
     def test_a_week_half_dropped_is_dropped_by_the_next_run(self, application: Application) -> None:
         gone = datetime(2020, 1, 8, tzinfo=UTC)
@@ -168,10 +168,10 @@ class TestQueries:
             episode_partitions.make(writer, compute_monday(gone))
         with application.database.administer() as administrator:
             administrator.execute("ALTER TABLE episode DETACH PARTITION episode_20200106 CONCURRENTLY")
-        assert compute_monday(gone) in standing(application)
+        assert compute_monday(gone) in list_standing(application)
 
         assert run(retention(application, queries=1)).weeks == [date(2020, 1, 6)]
-        assert compute_monday(gone) not in standing(application)
+        assert compute_monday(gone) not in list_standing(application)
 
 
 class TestJobsAndKeys:
@@ -250,5 +250,5 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
     monkeypatch.setattr("engram.services.maintenance.retention.datetime", YearsAhead)
     retired = run(retention(application, queries=90, jobs=30, keys=7, audit_bodies=365))
     assert retired == RetentionResult([], 0, 0)
-    assert compute_monday(datetime.now(UTC)) in standing(application)
+    assert compute_monday(datetime.now(UTC)) in list_standing(application)
     application.ask.episode(application.access.scope(judged.collection), judged.query_id)

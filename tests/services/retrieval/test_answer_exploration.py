@@ -38,7 +38,7 @@ def ask(application: Application, collection: str, unit: str | None = "user", **
     return application.serving.query(query)
 
 
-def explored(answer: Answer) -> list[str]:
+def list_explored(answer: Answer) -> list[str]:
     return [hit.passage_id for hit in answer.passages if hit.explored]
 
 
@@ -50,14 +50,15 @@ def episode(application: Application, collection: str, answer: Answer) -> dict[s
 def test_it_is_off_until_it_is_set(application: Application, rivers: str) -> None:
     for _ in range(5):
         answer = ask(application, rivers)
-        assert explored(answer) == []
+        assert list_explored(answer) == []
         assert episode(application, rivers, answer)["explored"] is None
 
 
 def test_it_is_of_no_concern_to_who_asks_below(application: Application, rivers: str) -> None:
     explores(application, rivers)
     assert (
-        explored(application.ask.query(Query(text=QUESTION, scope=application.access.scope(rivers), top_k=4))) == []
+        list_explored(application.ask.query(Query(text=QUESTION, scope=application.access.scope(rivers), top_k=4)))
+        == []
     )
 
 
@@ -102,25 +103,25 @@ def test_it_never_takes_the_first_position(application: Application, rivers: str
 
 def test_an_answer_that_is_not_full_has_no_room_to_give(application: Application, curie: str) -> None:
     explores(application, curie, slots=2)
-    assert explored(ask(application, curie, top_k=10)) == []
+    assert list_explored(ask(application, curie, top_k=10)) == []
 
 
 def test_the_share_of_queries_is_about_what_is_set(application: Application, rivers: str) -> None:
     explores(application, rivers, share=0.5, seed=None)
-    seen = sum(bool(explored(ask(application, rivers, strategy="lexical"))) for _ in range(40))
+    seen = sum(bool(list_explored(ask(application, rivers, strategy="lexical"))) for _ in range(40))
     assert 5 <= seen <= 35  # outside in one run of a million
     explores(application, rivers, share=0.0)
-    assert explored(ask(application, rivers)) == []
+    assert list_explored(ask(application, rivers)) == []
 
 
 def test_a_seed_makes_draws_repeatable(application: Application, rivers: str) -> None:
     explores(application, rivers, slots=1)
-    draws = {unit: explored(ask(application, rivers, unit, strategy="lexical")) for unit in "abcdefghijkl"}
+    draws = {unit: list_explored(ask(application, rivers, unit, strategy="lexical")) for unit in "abcdefghijkl"}
     assert len({tuple(drawn) for drawn in draws.values()}) > 1
     # What was drawn counts as touched from then on, and lexical search activates nothing: back to where it began.
     with application.database.write() as writer:
         writer.execute("UPDATE episode SET explored = NULL")
-    again = {unit: explored(ask(application, rivers, unit, strategy="lexical")) for unit in "a"}
+    again = {unit: list_explored(ask(application, rivers, unit, strategy="lexical")) for unit in "a"}
     assert again["a"] == draws["a"]
 
 
@@ -150,7 +151,7 @@ def test_explored_sentences_are_not_rejected_by_silence(application: Application
         answer = ask(application, rivers, f"user {number}")
         shown = [hit.passage_id for hit in answer.passages]
         activated = set(episode(application, rivers, answer)["activated"])
-        spared = set(explored(answer)) | (set(before) - set(shown))
+        spared = set(list_explored(answer)) | (set(before) - set(shown))
         sentences = {s for name in spared for s in state.sentences(application, rivers, name).values()}
         if usual & sentences:
             break
@@ -175,7 +176,7 @@ def test_a_verdict_on_what_was_explored_teaches(application: Application, rivers
     changes = application.feedback.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {(c.channel, c.target) for c in changes if c.sentence_id == named} >= {("task", 1), ("recall", 1)}
-    learned = state.learned_weights(application, rivers)
+    learned = state.load_weights(application, rivers)
     assert learned is not None
     assert learned.events == 1
 
@@ -203,9 +204,9 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
 
     assert touches() == {}
     sentences = list(state.sentences(application, rivers, "tokyo").values())
-    first = state.given_episode(application, rivers, "Who?", sentences)
+    first = state.add_episode(application, rivers, "Who?", sentences)
     assert touches() == {"tokyo": 1}, "one answer, however many of its sentences"
-    state.given_episode(application, rivers, "Who?", sentences[:1])
+    state.add_episode(application, rivers, "Who?", sentences[:1])
     assert touches() == {"tokyo": 2}
     verdict = Verdict(
         query_id=first,
@@ -218,4 +219,4 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
     assert touches() == {"tokyo": 3}
     explores(application, rivers, slots=1)
     answer = ask(application, rivers, strategy="lexical")
-    assert touches() == {"tokyo": 3} | dict.fromkeys(explored(answer), 1)
+    assert touches() == {"tokyo": 3} | dict.fromkeys(list_explored(answer), 1)

@@ -20,7 +20,7 @@ from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 from tests.support import state
-from tests.support.statements import watched
+from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -32,7 +32,7 @@ Believing = Callable[[float], RetrievalService]
 def believing(application: Application) -> Believing:
     """Retrieval by a prior that gives every answer the same probability, and stops at .8."""
 
-    def made(probability: float) -> RetrievalService:
+    def build_service(probability: float) -> RetrievalService:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
@@ -48,10 +48,10 @@ def believing(application: Application) -> Believing:
             classifier=lambda: application.classifier,
         )
 
-    return made
+    return build_service
 
 
-def found(retrieve: RetrievalService, application: Application, name: str, **more: Any) -> RetrievalResult:
+def retrieve_chain(retrieve: RetrievalService, application: Application, name: str, **more: Any) -> RetrievalResult:
     query = Query(text=CHAIN, scope=application.access.scope(name), memory="off", **more)
     return retrieve.find(retrieve.plan(query))
 
@@ -59,7 +59,7 @@ def found(retrieve: RetrievalService, application: Application, name: str, **mor
 class TestChain:
     """Curie's passage names Warsaw, that of Warsaw the Vistula; a passage is titled after each."""
 
-    def seen(self, application: Application, name: str, question: str) -> dict[str, float]:
+    def read_features(self, application: Application, name: str, question: str) -> dict[str, float]:
         query = Query(text=question, scope=application.access.scope(name), memory="off")
         told = application.retrieve.find(application.retrieve.plan(query)).ranking.sufficiency
         assert told is not None
@@ -77,7 +77,7 @@ class TestChain:
     def test_what_the_first_five_lead_on_to_is_not_left_open(
         self, application: Application, curie: str, question: str, left_open: float, compared: float
     ) -> None:
-        seen = self.seen(application, curie, question)
+        seen = self.read_features(application, curie, question)
         assert (seen["open"], seen["compared"], seen["rival"]) == (left_open, compared, 0.0)
 
 
@@ -85,8 +85,8 @@ class TestLearnedSufficiency:
     def test_hops_end_once_the_answer_is_likely_enough(
         self, application: Application, curie: str, believing: Believing
     ) -> None:
-        stopped = found(believing(0.9), application, curie, stop_rule="learned")
-        one = found(believing(0.9), application, curie, stop_rule="none", max_hops=1)
+        stopped = retrieve_chain(believing(0.9), application, curie, stop_rule="learned")
+        one = retrieve_chain(believing(0.9), application, curie, stop_rule="none", max_hops=1)
         assert stopped.walk.stop_reason == "sufficient"
         assert len(stopped.walk.hops) == 1
         assert stopped.shown == one.shown
@@ -94,8 +94,8 @@ class TestLearnedSufficiency:
         assert stopped.ranking.sufficiency.probability == pytest.approx(0.9)
 
     def test_hops_go_on_while_it_is_not(self, application: Application, curie: str, believing: Believing) -> None:
-        going = found(believing(0.7), application, curie, stop_rule="learned")
-        never = found(believing(0.7), application, curie, stop_rule="none")
+        going = retrieve_chain(believing(0.7), application, curie, stop_rule="learned")
+        never = retrieve_chain(believing(0.7), application, curie, stop_rule="none")
         assert len(going.walk.hops) == len(never.walk.hops) > 1
         assert going.walk.stop_reason == never.walk.stop_reason
         assert going.shown == never.shown
@@ -133,7 +133,7 @@ class Reader:
 def classifying(application: Application) -> Callable[..., RetrievalService]:
     """Retrieval that ends hops by a classifier of these weights."""
 
-    def made(*weights: float, by: Reader | None = None) -> RetrievalService:
+    def build_service(*weights: float, by: Reader | None = None) -> RetrievalService:
         fitted = StopWeights(Network(np.array(weights)), COSINE if by is None else by.name, ("some",))
         classifier = PoolClassifier(application.language, application.encoder, by, fitted)
         return RetrievalService(
@@ -145,7 +145,7 @@ def classifying(application: Application) -> Callable[..., RetrievalService]:
             classifier=lambda: classifier,
         )
 
-    return made
+    return build_service
 
 
 PAPER = {"arm": {"profile": "paper"}}
@@ -162,19 +162,21 @@ class TestPublishedClassifier:
     ) -> None:
         profile = "paper"
         yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
-        stopped = found(yes, application, curie, stop_rule="published", profile=profile)
-        one = found(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
+        stopped = retrieve_chain(yes, application, curie, stop_rule="published", profile=profile)
+        one = retrieve_chain(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
         assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
         assert stopped.shown == one.shown
-        going = found(no, application, curie, stop_rule="published", profile=profile)
-        whole = found(no, application, curie, stop_rule="none", profile=profile)
+        going = retrieve_chain(no, application, curie, stop_rule="published", profile=profile)
+        whole = retrieve_chain(no, application, curie, stop_rule="none", profile=profile)
         assert len(going.walk.hops) == len(whole.walk.hops) > 1
         assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
 
     def test_it_goes_by_all_that_is_selected_so_far(
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
     ) -> None:
-        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper").walk
+        walk = retrieve_chain(
+            classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper"
+        ).walk
         assert walk.stop_reason == "max_hops"
         assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
         question, texts = application.embedder.embed([CHAIN])[0], []
@@ -190,7 +192,7 @@ class TestPublishedClassifier:
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
     ) -> None:
         reader = Reader(application, 0.2, 0.9)
-        walk = found(
+        walk = retrieve_chain(
             classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published", profile="paper"
         ).walk
         assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
@@ -211,7 +213,7 @@ class TestPublishedClassifier:
         counts = []
         for rule in ("published", "none"):
             body = {"query": CHAIN, "collection": curie, "stop_rule": rule} | PAPER
-            with watched() as sent:
+            with record_statements() as sent:
                 answer = http.post("/query", json=body | ({"max_hops": counts[0][0]} if counts else {})).json()
             counts.append((answer["hops"], len(sent.connections), sent.statements))
         assert counts[0] == counts[1]
@@ -222,7 +224,7 @@ class TestWithheldPassages:
         self, application: Application, curie: str, believing: Believing
     ) -> None:
         for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
-            result = found(believing(0.7), application, curie, min_sufficiency=least)
+            result = retrieve_chain(believing(0.7), application, curie, min_sufficiency=least)
             assert result.explored.withheld == withheld
             assert bool(result.shown) != withheld
             assert result.ranking.best
@@ -249,7 +251,7 @@ class TestWithheldPassages:
         receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
         assert receipt.event.status == "applied"
         assert [row["target"] for row in state.rows(application, curie, "memory_audit")] == [1, 1]
-        assert state.learned_weights(application, curie, model="sufficiency") is None
+        assert state.load_weights(application, curie, model="sufficiency") is None
 
     @pytest.mark.parametrize("least", [-0.1, 1.1, "high", True])
     def test_it_is_a_probability(self, http: TestClient, curie: str, least: object) -> None:

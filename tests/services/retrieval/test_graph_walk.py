@@ -13,7 +13,7 @@ from engram.services.retrieval.graph_walk import ONWARD, Frontier, Walk, load_wa
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
-from tests.support.state import given_episode, judge, sentences
+from tests.support.state import add_episode, judge, sentences
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 FAR = "Tokyo lies on Tokyo Bay."
@@ -48,7 +48,7 @@ def reader(application: Application) -> Iterator[Reader]:
 def taught(application: Application, curie: str) -> str:
     """A verdict on the very question, in favour of what its first hop does not reach."""
     ids = sentences(application, curie, "tokyo") | sentences(application, curie, "vistula")
-    query_id = given_episode(application, curie, CHAIN, list(ids.values()))
+    query_id = add_episode(application, curie, CHAIN, list(ids.values()))
     judge(application, curie, query_id, [ids[FAR]], wait=True)
     return curie
 
@@ -57,7 +57,7 @@ def through(application: Application, plan: QueryPlan) -> Walk:
     return application.retrieve.find(plan).walk
 
 
-def kept(walk: Walk) -> Walk:
+def store_and_load(walk: Walk) -> Walk:
     """The walk after a way through JSON."""
     return load_walk(json.loads(json.dumps(walk.to_json(), allow_nan=False)))
 
@@ -68,7 +68,7 @@ def test_a_stored_walk_is_loaded_as_it_was(application: Application, planned: Pl
     walk = through(application, planned(profile=profile))
     assert len(walk.hops) > 1
     assert bool(walk.recalled) == bool(walk.priors) == (profile == "default")
-    again = kept(walk)
+    again = store_and_load(walk)
     assert again.to_json() == walk.to_json()
     assert again.evidence == walk.evidence
     for one, other in zip(again.hops, walk.hops, strict=True):
@@ -86,7 +86,7 @@ def test_a_walk_stored_after_each_hop_and_resumed_is_one_that_ran_through(
     walk = through(application, planned(profile=profile, max_hops=1))
     assert (len(walk.hops), walk.stop_reason) == (1, "max_hops")
     for most in (2, 3):
-        walk = hop_loop.resume(reader, planned(profile=profile, max_hops=most), kept(walk))
+        walk = hop_loop.resume(reader, planned(profile=profile, max_hops=most), store_and_load(walk))
         assert len(walk.hops) == most
     assert walk.to_json() == whole.to_json()
 
@@ -140,7 +140,7 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
 def rested(application: Application, planned: Planned) -> Walk:
     """Where a walk of one hop would have gone on, as a session keeps it."""
     walk = through(application, planned(max_hops=1))
-    return kept(hop_loop.cut_walk(planned(max_hops=1), walk))
+    return store_and_load(hop_loop.cut_walk(planned(max_hops=1), walk))
 
 
 def test_stored_walk_holds_ids_only(rested: Walk) -> None:

@@ -25,13 +25,13 @@ def hops(application: Application, collection: str, text: str, profile: ProfileN
     return trace.hops
 
 
-def started(rounds: list[HopTrace]) -> list[set[str]]:
+def list_starts(rounds: list[HopTrace]) -> list[set[str]]:
     return [set(hop.entities) for hop in rounds]
 
 
 class TestVisitedEntities:
     def test_by_default_no_hop_starts_from_where_one_started(self, application: Application, curie: str) -> None:
-        first, *later = started(hops(application, curie, QUESTION, "default"))
+        first, *later = list_starts(hops(application, curie, QUESTION, "default"))
 
         assert first == {"Marie Curie"}
         assert later
@@ -42,7 +42,7 @@ class TestVisitedEntities:
             seen |= entities
 
     def test_as_published_they_lead_again(self, application: Application, curie: str) -> None:
-        first, second, *_ = started(hops(application, curie, QUESTION, "paper"))
+        first, second, *_ = list_starts(hops(application, curie, QUESTION, "paper"))
 
         assert first == {"Marie Curie"}
         assert second > first

@@ -46,12 +46,12 @@ class ExpansionServices:
     def __call__(self, handler: Handler) -> ExpansionService:
         database = self._application.database
 
-        def watched(request: dict[str, Any]) -> str | Reply:
+        def answer_and_record(request: dict[str, Any]) -> str | Reply:
             engines = (database._readers, database._writers)
             self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
             return handler(request)
 
-        self.server = self._open.enter_context(OpenAiServer(watched))
+        self.server = self._open.enter_context(OpenAiServer(answer_and_record))
         llm = self._open.enter_context(
             Llm(base_url=self.server.base_url, api_key=None, model="small", max_attempts=1)
         )
@@ -78,7 +78,7 @@ REPLIES: dict[str, Any] = {
 }
 
 
-def by_form(request: dict[str, Any]) -> str:
+def answer_by_form(request: dict[str, Any]) -> str:
     """Every field that the system message names; a question is the one asked, made longer."""
     system, user = (message["content"] for message in request["messages"][:2])
     asked = re.search(r"<draft>\n(.*)\n</draft>", user) or re.search(r"<question>\n(.*)\n</question>", user)
@@ -173,7 +173,7 @@ class TestModelExpansion:
             "step-back",
             "diver",
         ]
-        units = widening(by_form).expand(scoped(curie), QUESTION, methods)
+        units = widening(answer_by_form).expand(scoped(curie), QUESTION, methods)
         assert list(dict.fromkeys(unit.method for unit in units)) == methods
         texts = {method: [unit.text for unit in units if unit.method == method] for method in methods}
         assert texts["hyde"] == [REPLIES["passage"]]
@@ -205,7 +205,7 @@ class TestModelExpansion:
     def test_diver_shows_as_many_passages_as_asked_for(
         self, widening: ExpansionServices, curie: str, scoped: Scoped
     ) -> None:
-        widening(by_form).expand(scoped(curie), CHAIN, ["diver"], 3)
+        widening(answer_by_form).expand(scoped(curie), CHAIN, ["diver"], 3)
         for request in widening.server.requests:
             shown = re.findall(r"^\[\d+\]", request.json["messages"][1]["content"], re.MULTILINE)
             assert shown == ["[1]", "[2]", "[3]"]
@@ -221,9 +221,9 @@ class TestModelExpansion:
         self, widening: ExpansionServices, application: Application, collection: str, scoped: Scoped
     ) -> None:
         application.ingest.receive(application.access.prepare_opening(collection)).finish()
-        assert widening(by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
+        assert widening(answer_by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
         assert widening.server.requests == []
-        (unit,) = widening(by_form).expand(scoped(collection), QUESTION, ["hyde"])  # needs no passage
+        (unit,) = widening(answer_by_form).expand(scoped(collection), QUESTION, ["hyde"])  # needs no passage
         assert unit.text == REPLIES["passage"]
 
     @pytest.mark.parametrize("said", [QUESTION, f"  {QUESTION.upper()}\n"])

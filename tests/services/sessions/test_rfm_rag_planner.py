@@ -3,7 +3,7 @@
 from typing import Any
 
 from engram.core.planning.session import Budget
-from tests.services.sessions.test_llm_planners import CHAIN, Asking, Model, asking, kept, numbers, refusing
+from tests.services.sessions.test_llm_planners import CHAIN, Asking, Model, asking, numbers, refuse, reply_kept
 
 __all__ = ["asking"]
 
@@ -30,7 +30,7 @@ def gaps(user: str) -> Any:
 
 
 def test_rounds_filter_and_go_after_the_gap_until_all_is_covered(asking: Asking) -> None:
-    model = Model(triples=TRIPLES, kept=kept, settled=gaps)
+    model = Model(triples=TRIPLES, kept=reply_kept, settled=gaps)
     session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER)
     queries = [query for one in session.rounds for query in one.said["queries"]]
     assert queries == [CHAIN, "Warsaw lies on river", "Vistula flows into"]
@@ -48,7 +48,7 @@ def test_rounds_filter_and_go_after_the_gap_until_all_is_covered(asking: Asking)
 
 
 def test_r_feedback_ends_it_before_the_gap_is_looked_for(asking: Asking) -> None:
-    model = Model(triples=TRIPLES, kept=kept, settled=gaps)
+    model = Model(triples=TRIPLES, kept=reply_kept, settled=gaps)
     session = asking(model, "rfm-rag", top_k=1, threshold=0.01)
     assert (session.stored.stop_reason, len(session.rounds)) == ("sufficient", 1)
     assert model.asked == ["triples", "kept"]
@@ -56,14 +56,14 @@ def test_r_feedback_ends_it_before_the_gap_is_looked_for(asking: Asking) -> None
 
 def test_a_query_that_was_asked_is_not_asked_again(asking: Asking) -> None:
     same = {"settled": [], "sufficient": False, "query": CHAIN}
-    model = Model(triples=TRIPLES, kept=kept, settled=same)
+    model = Model(triples=TRIPLES, kept=reply_kept, settled=same)
     session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER)
     assert [one.said["queries"] for one in session.rounds] == [[CHAIN], ["Marie Curie place of birth"]]
     assert session.stored.stop_reason == "no_gap"
 
 
 def test_rules_do_what_the_model_fails_and_nothing_is_filtered(asking: Asking) -> None:
-    session = asking(refusing, "rfm-rag", Budget(rounds=2), threshold=1.0, top_k=1)
+    session = asking(refuse, "rfm-rag", Budget(rounds=2), threshold=1.0, top_k=1)
     assert {warning["type"] for warning in session.stored.warnings} == {"planned-by-rules", "sifted-by-rules"}
     first = [one.text for one in session.evidence if one.round == 1]
     assert first == ["Marie Curie was born in Warsaw in 1867.", "Marie Curie discovered polonium in 1898."]

@@ -24,7 +24,7 @@ from engram.services.sessions.tree_options import read_options
 from engram_evaluation.harness import open_harness
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer, Messages
-from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
+from tests.support.decomposed import FILM, MAKER, MOTHER, write_decomposed
 
 WIDE = Budget(rounds=20, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=100)
 
@@ -49,7 +49,7 @@ class Endpoint:
 
 @pytest.fixture(scope="module")
 def endpoint() -> Endpoint:
-    return Endpoint(Oracle(decomposed()))
+    return Endpoint(Oracle(write_decomposed()))
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +65,17 @@ def reasoning(application: Application, addresses: Servers, endpoint: Endpoint) 
 
 @pytest.fixture(scope="module")
 def scope(reasoning: Application) -> Scope:
-    return open_harness(reasoning, decomposed("tree-tests"), lambda done, total: None).scope
+    return open_harness(reasoning, write_decomposed("tree-tests"), lambda done, total: None).scope
 
 
 @pytest.fixture
 def run(reasoning: Application, scope: Scope, endpoint: Endpoint) -> Iterator[Callable[..., SessionView]]:
-    def asked(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> SessionView:
+    def run_session(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> SessionView:
         how = SessionRequest(top_k=top_k, arm={"memory": "off"}, stop="rounds", answer=True, options=options)
         new = NewSession(question=MOTHER, planner="tree", asked=how, budget=budget)
         return reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
 
-    yield asked
+    yield run_session
     endpoint.fails = lambda number, system: False
 
 
@@ -242,7 +242,7 @@ def test_several_answers_can_be_settled_by_the_model(run: Callable[..., SessionV
     assert not any("candidate" in system for system in asked)
 
 
-def voted(*said: tuple[str, float]) -> tree_search.Tree[BranchState]:
+def build_tree(*said: tuple[str, float]) -> tree_search.Tree[BranchState]:
     """A tree with these conclusions and their ratings."""
     limits = SearchLimits(depth=2, width=5, rollouts=9)
     tree = tree_search.plant(BranchState(), tuple("abcde"[: len(said)]), limits)
@@ -271,7 +271,7 @@ def voted(*said: tuple[str, float]) -> tree_search.Tree[BranchState]:
     ],
 )
 def test_ways_to_write_one_name_are_one_answer(said: list[tuple[str, float]], winner: str) -> None:
-    chosen = vote(voted(*said))
+    chosen = vote(build_tree(*said))
     assert chosen is not None
     assert chosen.answer == winner
 

@@ -13,7 +13,7 @@ from tests.support.encoder import SOME
 JOB = UUID(int=1)
 
 
-def staged(writer: Writer, name: str, *lengths: int) -> int:
+def stage_lines(writer: Writer, name: str, *lengths: int) -> int:
     """Lines of a job, numbered from 1, each so many characters of JSON: ``{"id": "xx"}`` has 10 and the id's."""
     collection = collections.open_for_writing(writer, name, SOME).collection.id
     assert jobs.add(writer, collection, JOB, kind="any", lane=name, payload={})
@@ -38,7 +38,7 @@ def test_lines_come_until_they_are_too_much(
     application: Application, collection: str, after: int, limit: int, characters: int, lines: list[int]
 ) -> None:
     with application.database.write() as writer:
-        target = staged(writer, collection, 40, 100, 30, 20)
+        target = stage_lines(writer, collection, 40, 100, 30, 20)
         found = staged_lines.list_next(writer, target, JOB, after, limit, characters)
 
     assert [line for line, _ in found] == lines
@@ -46,7 +46,7 @@ def test_lines_come_until_they_are_too_much(
 
 def test_lines_come_page_by_page(application: Application, collection: str) -> None:
     with application.database.write() as writer:
-        target = staged(writer, collection, *[20] * (2 * staged_lines.PAGE + 3))
+        target = stage_lines(writer, collection, *[20] * (2 * staged_lines.PAGE + 3))
         some = staged_lines.list_next(writer, target, JOB, 0, staged_lines.PAGE + 2, 10_000)
         all_of_them = staged_lines.list_next(writer, target, JOB, 0, 1_000, 10_000)
 

@@ -29,7 +29,7 @@ def term(event: int, seed: int) -> WeightTerm:
 @pytest.fixture
 def events(application: Application, curie: str) -> list[int]:
     """Events that wait, so that nothing was learned from them yet."""
-    query_id = state.given_episode(application, curie, "?", [])
+    query_id = state.add_episode(application, curie, "?", [])
     return [state.judge(application, curie, query_id).event.id for _ in range(4)]
 
 
@@ -40,7 +40,7 @@ def add(application: Application, name: str, *terms: WeightTerm, believed: Prior
 
 
 def test_learned_weights_are_absent_before_the_first_term(application: Application, curie: str) -> None:
-    assert state.learned_weights(application, curie, "one") is None
+    assert state.load_weights(application, curie, "one") is None
 
 
 def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, events: list[int]) -> None:
@@ -48,7 +48,7 @@ def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, 
     add(application, curie, *terms[:2])
     add(application, curie, *terms[2:])
 
-    learned = state.learned_weights(application, curie, "one")
+    learned = state.load_weights(application, curie, "one")
     assert learned is not None
     assert learned.events == 4
     total = WeightEvidence(np.zeros(SIZE), np.zeros((SIZE, SIZE)))
@@ -72,7 +72,7 @@ def test_each_prior_has_sums_of_its_own(application: Application, curie: str, ev
     beliefs: list[PriorIdentity] = []
     for model, name, seed in (("ranking", "one", 0), ("ranking", "other", 1), ("sufficiency", "one", 2)):
         beliefs.append(PriorIdentity(model, name))  # type: ignore[arg-type]
-        learned = state.learned_weights(application, curie, name, model)  # type: ignore[arg-type]
+        learned = state.load_weights(application, curie, name, model)  # type: ignore[arg-type]
         assert learned is not None
         assert learned.events == 1
         assert_array_equal(learned.evidence.information, term(0, seed).evidence.information)
@@ -128,7 +128,7 @@ def test_a_second_writer_waits_for_the_first(
                 assert not second.done()
         second.result()
 
-    learned = state.learned_weights(application, curie, "one")
+    learned = state.load_weights(application, curie, "one")
     assert learned is not None
     seeds = (2, 0, 1) if known else (0, 1)
     assert_allclose(learned.evidence.information, sum(term(0, seed).evidence.information for seed in seeds))

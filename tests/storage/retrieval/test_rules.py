@@ -87,7 +87,7 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
 
 
 def test_the_strongest_movers_are_those_that_moved_a_memory_furthest(application: Application, taught: str) -> None:
-    everything = state.all_sentences(application, taught)
+    everything = state.list_sentence_ids(application, taught)
     audit = [
         Audit(**row)
         for row in state.rows(application, taught, "memory_audit", ("collection_id",))

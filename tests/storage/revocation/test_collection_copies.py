@@ -21,8 +21,8 @@ def test_a_census_tells_what_was_there_from_what_came_and_changed_since(
     application: Application, curie: str, ingest: Ingest
 ) -> None:
     target = state.collection_id(application, curie)
-    ids = state.all_sentences(application, curie)
-    query_id = state.given_episode(application, curie, "Who?", ids)
+    ids = state.list_sentence_ids(application, curie)
+    query_id = state.add_episode(application, curie, "Who?", ids)
     state.judge(application, curie, query_id, ids[:1], wait=True)
     state.judge(application, curie, query_id, ids[:1])  # waits, and so counts in no past
     until = past.now(application)
