@@ -30,12 +30,12 @@ def begin_change(database: Database, scope: Scope) -> Iterator[tuple[Writer, int
     Raises:
         NotFoundError: the collection was deleted meanwhile.
     """
-    with begin_for(database, scope.collection) as change:
+    with begin_collection_change(database, scope.collection) as change:
         yield change
 
 
 @contextmanager
-def begin_for(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
+def begin_collection_change(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
     """Begin a change of a collection that is already resolved."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):
