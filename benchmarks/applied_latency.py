@@ -26,8 +26,8 @@ import httpx
 import numpy as np
 
 import common
+from engram.composition.container import Application, Servers
 from engram.context import tenancy
-from engram.runtime.container import Application, Servers
 from query_latency import api
 
 LOOK_SECONDS = 0.02

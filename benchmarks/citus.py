@@ -26,10 +26,10 @@ import psycopg
 from fastapi.testclient import TestClient
 
 import common
+from engram.composition.container import Application, Servers, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers, servers
 from engram.storage.schema_revision import migrate
 from tests.support import encoder
 from tests.support.citus import open_distributed

@@ -14,10 +14,10 @@ import numpy as np
 import structlog
 
 from engram.cli import OBJECTS
+from engram.composition.container import Application, Servers, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers, servers
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.services.retrieval.query import Query
 from engram.storage.schema_revision import migrate

@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import psycopg
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collection_deletion

@@ -27,7 +27,7 @@ from ir_measures import R, nDCG
 
 from chunking import Remembering
 from common import application, dataset_file, passages, read_jsonl, stage, table
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval.query import Query
 
 COPY = "#copy"

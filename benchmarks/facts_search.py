@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 
 from common import application
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 

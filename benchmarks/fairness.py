@@ -35,8 +35,8 @@ import httpx
 
 import common
 from engram import sample
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.encoder import QUESTION_TOKENS
 from engram.services.auth.scope import LOCAL

@@ -33,8 +33,8 @@ from pgvector import Vector
 from pgvector.psycopg import register_vector
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from query_cost import Backends

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import common
+from engram.composition.container import Application
 from engram.core.passage_keys.evolution import compose
-from engram.runtime.container import Application
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.dense_search import EXACT
 from engram.storage.corpus import collections, passages

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import common
+from engram.composition.container import Application
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService

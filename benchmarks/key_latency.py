@@ -31,8 +31,8 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 import common
+from engram.composition.container import Application, Servers
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application, Servers
 from engram.services.explanations.verdict_influence import Influences
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache

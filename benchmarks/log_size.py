@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.tables import metadata

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval.query import Query
 from query_cost import Backends
 

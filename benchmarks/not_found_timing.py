@@ -24,8 +24,8 @@ import httpx
 import numpy as np
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from running import Service

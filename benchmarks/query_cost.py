@@ -25,7 +25,7 @@ from unittest.mock import patch
 import numpy as np
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.queries import query_service
 from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
 from engram.services.retrieval.query import Query

@@ -30,7 +30,7 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 import common
-from engram.runtime.container import Application, Servers
+from engram.composition.container import Application, Servers
 from engram.services.retrieval.query import Query
 from engram.storage.retrieval.nearest_neighbours import build_index_condition
 

@@ -15,8 +15,8 @@ from itertools import cycle
 from pathlib import Path
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 

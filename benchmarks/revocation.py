@@ -31,10 +31,10 @@ from typing import Any
 
 import common
 from engram import sample
+from engram.composition.container import Application
 from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Include, Query
 from engram.storage.corpus import collections

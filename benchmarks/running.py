@@ -17,10 +17,10 @@ import httpx
 import psutil
 import psycopg
 
+from engram.composition.container import Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedded.child_process import spawn
-from engram.runtime.container import Servers
 from engram.runtime.supervisor import Child
 from engram.storage.schema_revision import migrate
 

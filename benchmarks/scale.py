@@ -26,7 +26,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from engram.storage.maintenance.vector_indexes import BUILDS

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from running import POLL_SECONDS
 
 COLLECTION = "soak"

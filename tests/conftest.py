@@ -15,13 +15,13 @@ import hypothesis
 import pytest
 from pydantic import SecretStr
 
+from engram.composition.container import Application, Servers, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedded import postgres
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers, servers
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
 from tests.support import encoder, threads

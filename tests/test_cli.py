@@ -15,8 +15,8 @@ import pytest
 
 from engram.cli.http_client import Client, open_corpus
 from engram.cli.terminal import base_url
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.runtime.worker import Worker
 from engram.storage.corpus import collections
 from tests.conftest import CURIE

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from engram.cli.http_client import Client, ClientError
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import threads
 from tests.support.command import NOWHERE, Cli
 from tests.support.processes import eventually

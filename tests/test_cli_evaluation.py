@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from engram import sample
+from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.core.ranking.passage_scores import FEATURES
 from engram.providers.ranking_prior import load_priors
-from engram.runtime.container import Application
 from tests.support.command import NOWHERE, Cli
 
 

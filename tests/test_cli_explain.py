@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from tests.support import state
 from tests.support.command import NOWHERE, Cli
 

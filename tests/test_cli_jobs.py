@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import state
 from tests.support.command import NOWHERE, Cli
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import Ingest
 from tests.support.command import NOWHERE, Cli
 

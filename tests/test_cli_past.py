@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE, Ingest
 from tests.support import state, threads, undo
 from tests.support.command import NOWHERE, Cli

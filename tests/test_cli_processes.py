@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from engram import cli as command_line
 from engram.cli.process_commands import warn_if_open
 from engram.cli.terminal import OTHER_NAMES
+from engram.composition.container import Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Servers
 from tests.support import databases
 from tests.support.command import NOWHERE, Cli
 from tests.support.forks import ROOT

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Reader

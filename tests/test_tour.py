@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from engram import sample
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.sample.tour import question, tour
 from tests.support.live_server import LiveServer
 from tests.support.processes import PATIENCE_SECONDS, free_port

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 import redis
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedRedis
-from engram.runtime.container import Application, Servers
 from engram.runtime.worker import Worker
 from engram.storage.wake_stream import GROUP, STREAM, WakeStream
 from engram.telemetry.metrics_endpoint import MetricsEndpoint

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.sessions.session_service import NewSession
 from tests.support import state
 from tests.support.encoder import RotatedEncoder

@@ -8,10 +8,10 @@ import pytest
 
 from engram.api.authentication_middleware import is_public
 from engram.api.dependencies import RequiredScope
+from engram.composition.container import Application
 from engram.context.errors import ConfigurationError
 from engram.core.auth.access_keys import ADMIN, SCOPES, build_key
 from engram.runtime.api_process import create_app, list_required_scopes
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.support.live_server import LiveServer

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from engram.api.audit_recorder import ORDINARY
+from engram.composition.container import Application
 from engram.context.errors import UnavailableError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.maintenance.audit_recording import AuditLog
 from tests.support.command import Cli
 from tests.support.strict_client import TestClient

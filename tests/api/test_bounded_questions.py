@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import AbandonedError
 from engram.providers.embedder import token_windows
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.auth.encoder import EXPANSION_SHARE, QUESTION_TOKENS
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem

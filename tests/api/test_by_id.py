@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"

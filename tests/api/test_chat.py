@@ -9,8 +9,8 @@ from uuid import UUID
 import openai
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from tests.conftest import CURIE, Ingest
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications

@@ -34,9 +34,9 @@ from schemathesis import BaseSchema, Case, CheckContext, GenerationMode, Respons
 from schemathesis.config import SchemathesisConfig
 
 from engram.api.schemas import MAX_ID
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.runtime.worker import Worker
 from engram.services.retrieval.query import Query
 from tests.api.contract import CONFIG, WITHOUT_BOUNDARIES, keyless

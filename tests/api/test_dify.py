@@ -8,8 +8,8 @@ from uuid import UUID
 import httpx
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.answers.answer_reference import AnswerReference
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL

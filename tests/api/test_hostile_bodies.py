@@ -12,8 +12,8 @@ import pytest
 
 from engram.api import body_reading
 from engram.api.schemas import MAX_JSON_BYTES, MAX_VALUES
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from tests.support.live_server import LiveServer
 from tests.support.strict_client import TestClient
 

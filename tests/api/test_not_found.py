@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import ABSENT, well_formed
 from tests.api.test_access import NEEDED, KeyedClient, keyed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.operations import assert_problem
 from tests.support import state
 from tests.support.strict_client import TestClient

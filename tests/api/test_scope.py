@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from httpx import Response
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.scope import LOCAL
 from tests.api.operations import (
     BODIES,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.sessions import session_service as service
 from tests.support import state
 from tests.support.live_server import LiveServer

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support.state import add_episode, judge, sentences
 from tests.support.statements import Sent, record_statements
 from tests.support.strict_client import TestClient

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from engram.api.corpus import passage_bodies
+from engram.composition.container import Application
 from engram.context.errors import UnavailableError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.corpus.passage_intake import PassageReception
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused

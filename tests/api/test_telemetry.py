@@ -19,10 +19,10 @@ from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
+from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.telemetry import metrics, stages, tracing
 from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from tests.api.conftest import Variant

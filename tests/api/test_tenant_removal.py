@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import ConflictError, InvalidRequestError, NotFoundError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.services.maintenance.tenant_closing import REMOVED

@@ -15,9 +15,9 @@ from engram.api import problems
 from engram.api.authentication_middleware import PRINCIPAL
 from engram.api.client_address import client_address
 from engram.api.throttle import Bounds, Throttle
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import Principal
 from engram.storage.rate_buckets import Buckets

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.support import state
 from tests.support.statements import Sent, record_statements

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram_client import (
     AsyncEngram,
     BusyError,

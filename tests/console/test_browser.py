@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram_client import Engram

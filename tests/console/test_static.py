@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from engram.api import console_files
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from tests.support.strict_client import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]

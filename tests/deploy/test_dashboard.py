@@ -9,7 +9,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.telemetry import metrics
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -169,7 +169,8 @@ for name in {left_out!r}:
     sys.modules[name] = None
 from pathlib import Path
 import engram.cli, engram.sample.tour
-from engram.runtime import api_process, container, launcher, worker
+from engram.composition import container
+from engram.runtime import api_process, launcher, worker
 from engram.providers.language import load_language
 load_language("en_core_web_sm").analyse_question("Who is Ada?")
 """

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.storage.maintenance import schema_drift
 from tests.faults.installation import Installation
 from tests.support import client_story, releases

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from engram import sample
+from engram.composition.container import Application, Servers
 from engram.providers.llm import Llm
-from engram.runtime.container import Application, Servers
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.evaluation_run import evaluate

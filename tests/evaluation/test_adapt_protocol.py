@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram_evaluation import adapt_table

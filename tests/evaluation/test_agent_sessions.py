@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.core.knowledge.agent_turns import read_turn
 from engram.providers.llm import agent_prompts
-from engram.runtime.container import Application
 from engram.services.sessions.session_trajectories import Trajectory
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
-from engram.runtime.container import Application
 from engram_evaluation.answer_marking import contains, normalise_answer, score_exact_match, token_f1
 from engram_evaluation.answers_protocol import GROUP, marks
 from engram_evaluation.dataset import Dataset

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram_evaluation.clicks_protocol import AGAIN, OFF, READINGS, examination, measure_repeats, simulate_clicks
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import QuestionScores

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.extraction_protocol import (

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram_evaluation import revision_measure
 from engram_evaluation.chains import build_chains
 from engram_evaluation.dataset import Dataset, Question, build

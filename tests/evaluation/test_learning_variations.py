@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.query import Query

@@ -11,11 +11,11 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
 from engram_evaluation.expected import ExpectedFigures, Figure, read_published

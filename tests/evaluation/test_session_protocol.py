@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
-from engram.runtime.container import Application
 from engram.services.sessions.session_trajectories import Trajectory
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate

@@ -10,8 +10,8 @@ from typing import get_args
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.planning.session import Budget
-from engram.runtime.container import Application
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import AT_LEAST, Network
-from engram.runtime.container import Application
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.stop_fit import FigurePower, Unit, fit_stop, hops, measure_rounds, pools

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.providers.embedder import Embedder
 from engram.providers.language import load_language
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram_evaluation import text_memory
 from engram_evaluation.commands import evaluate_command
 from engram_evaluation.dataset import build

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.ranking_weights import Prior
-from engram.runtime.container import Application
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import open_harness
 from engram_evaluation.sufficiency_learning import measure_draws

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.protocols import PARAPHRASES, SHARING
 from engram_evaluation.run_options import Options

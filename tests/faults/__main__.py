@@ -20,11 +20,11 @@ from pathlib import Path
 
 import structlog
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder import load_embedder
-from engram.runtime.container import Application, Servers
 from engram.storage.schema_revision import migrate
 from tests.faults import clocks, kills, races, replicas
 from tests.faults.clocks import Clocks

@@ -11,10 +11,10 @@ import pytest
 import redis
 import structlog
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.runtime.worker import Worker
 from engram.storage.schema_revision import migrate
 from tests.conftest import PAGES_MB, Heavy

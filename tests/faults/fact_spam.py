@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.core.knowledge.triples import Triple
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.facts.fact_service import Revision, StatedFact
 from engram.storage.facts import fact_rows

@@ -12,7 +12,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from engram import sample
-from engram.runtime.container import Application, Servers
+from engram.composition.container import Application, Servers
 from tests.support import state, undo
 from tests.support.databases import application_on, new_database
 from tests.support.orphans import orphans

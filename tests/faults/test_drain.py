@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 import httpx
 import psycopg
 
+from engram.composition.container import Application
 from engram.providers.embedded import EmbeddedPostgres
-from engram.runtime.container import Application
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION, Start, Working, count_paused, pause_applying, post_verdict

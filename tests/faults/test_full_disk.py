@@ -11,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.tables.table_base import metadata
 from tests.api import operations
 from tests.api.operations import OPERATIONS, assert_problem

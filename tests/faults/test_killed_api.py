@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from engram.api.corpus.passage_bodies import LINES_PER_WRITE
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import Start
 from tests.support import state, undo

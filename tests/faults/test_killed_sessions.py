@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.planning.session import Budget
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 import redis
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.faults.conftest import Start, Working
 from tests.support import state, twins, undo
 from tests.support.orphans import KEPT_BY, OUTLIVING, SEARCHES, list_unguarded, orphans

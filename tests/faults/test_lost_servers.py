@@ -17,8 +17,8 @@ import psycopg
 import pytest
 import redis
 
+from engram.composition.container import Application
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from engram.runtime.container import Application
 from tests.api.operations import assert_problem
 from tests.faults.conftest import QUESTION, count_paused, pause_applying, post_verdict
 from tests.support import state, undo

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION
 from tests.support import state, undo

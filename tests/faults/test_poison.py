@@ -7,7 +7,7 @@ import psycopg
 import pytest
 import structlog
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.faults.conftest import Working
 from tests.support import state, undo
 from tests.support.orphans import orphans

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis, postgres
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance.doctor_checks import DoctorService
 from engram.storage import replica
 from engram.storage.schema_revision import migrate

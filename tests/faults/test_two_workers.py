@@ -5,8 +5,8 @@ from functools import partial
 
 import redis
 
+from engram.composition.container import Application
 from engram.providers.embedded import EmbeddedPostgres
-from engram.runtime.container import Application
 from engram.storage.corpus import collections
 from tests.conftest import CURIE, Ingest
 from tests.faults.conftest import Start, count_paused, pause_applying

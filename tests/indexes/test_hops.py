@@ -8,9 +8,9 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.core.ranking.profiles import DEFAULT
 from engram.core.text.temporal import find_time_expressions
-from engram.runtime.container import Application, Servers
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.passages import PassageRow
 from engram.storage.database import Database, Reader

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections

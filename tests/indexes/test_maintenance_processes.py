@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.storage.corpus import collections
 from engram.storage.maintenance import vector_indexes
 from tests.support.command import NOWHERE, Cli

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.maintenance import index_recall_guard
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.dense_search import EXACT

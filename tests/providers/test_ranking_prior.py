@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import SHIPPED, RankingPrior, as_json, from_json, load_priors
-from engram.runtime.container import Application, Servers
 
 SIZE = len(FEATURES)
 LITTLE = len(sufficiency.FEATURES)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.planning.feedback_stop import Network
 from engram.providers.stop_weights import COSINE, CrossEncoder, StopWeights, load_stop, stop_as_json
-from engram.runtime.container import Application, Servers
 from tests.support.encoder import tiny_cross_encoder
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from tests.support.command import Cli
 from tests.support.live_server import LiveServer

@@ -14,11 +14,11 @@ import pytest
 from engram.api.learning.schemas import FeedbackIn
 from engram.cli.http_client import Client
 from engram.cli.pull_service import PullService
+from engram.composition.container import Application
 from engram.pulls import product_http
 from engram.pulls.langfuse_scores import LangfuseScores
 from engram.pulls.product_http import ProductError, ProductHttp, UnavailableProductError
 from engram.pulls.pull_run import PullRun
-from engram.runtime.container import Application
 from tests.pulls.conftest import Ask, RatingRecorder
 from tests.support import state
 from tests.support.command import NOWHERE, Cli

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
+from engram.composition.container import Application
 from engram.providers.embedder import Embedder, load_embedder
-from engram.runtime.container import Application
 from tests.support import encoder
 
 

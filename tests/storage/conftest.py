@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from engram.runtime.container import Application, Servers
+from engram.composition.container import Application, Servers
 from tests.support import state, twins, undo
 from tests.support.databases import new_database
 

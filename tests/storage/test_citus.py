@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage import citus_distribution
 from engram.storage.maintenance import schema_drift
 from tests.conftest import CITUS, CURIE, Ingest

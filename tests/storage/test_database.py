@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import exc
 
 import engram
+from engram.composition.container import Servers
 from engram.context.errors import ConfigurationError, UnavailableError, is_out_of_reach
-from engram.runtime.container import Servers
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.ranking.profiles import DEFAULT
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_key_cache
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import IndexRecall

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DataError, ProgrammingError
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.context.tenancy import UnsetTenancyError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.storage.corpus import collections

@@ -9,9 +9,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.text.identifiers import read_moment
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions

@@ -9,9 +9,9 @@ from uuid import uuid4
 import psycopg
 from sqlalchemy.engine import make_url
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.storage.schema_revision import migrate
 

@@ -15,12 +15,12 @@ import psycopg
 from numpy.typing import NDArray
 from sqlalchemy.engine import make_url
 
+from engram.composition.container import Application, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.embedded.data_files import find_bundled
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import numpy as np
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.passage_keys.attribution import Attribution

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import state
 from tests.support.statements import hook_statements
 

@@ -10,8 +10,8 @@ import bm25s
 import numpy as np
 from psycopg.types.json import Jsonb
 
+from engram.composition.container import Application
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.storage.corpus import collections, lexical_index, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.lexical_index import TermCounts

@@ -3,9 +3,9 @@
 from contextlib import ExitStack
 from typing import Any
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from tests.support.openai_server import Handler, OpenAiServer, Reply
 from tests.support.strict_client import TestClient
 

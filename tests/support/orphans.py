@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.tables.table_base import metadata
 from tests.support import state
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.revocation.past_copy import PastCopy
 from tests.support import state, undo
 

@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Model, PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query_plan import create_query_id

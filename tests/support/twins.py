@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.support import state, undo
 

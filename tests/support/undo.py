@@ -4,9 +4,9 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import REASONS, Rating
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence
 from tests.support import state

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query

@@ -17,12 +17,12 @@ from engram.api.client_presence import CLIENT_LEFT
 from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from engram.api.work_threads import RequestThreads, WorkThreads
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ANYWHERE
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
-from engram.runtime.container import Application
 from engram.services.auth.quotas import QuotaKind
 from engram.services.auth.scope import LOCAL, AccessService, CollectionOpening, Principal, ResourceKind, Scope
 

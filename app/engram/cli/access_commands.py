@@ -27,7 +27,7 @@ QUOTAS = (
 @contextmanager
 def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
     """``act``: what is done, where it is to be recorded, to what."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     with (
         application(settings()) as services,
@@ -179,7 +179,7 @@ def remove_tenant(
     as_json: JsonOption = False,
 ) -> None:
     """Remove a tenant with all that it has: collections and what they learned, keys, quotas, acts."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     with (
         application(settings()) as services,

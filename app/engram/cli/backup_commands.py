@@ -19,8 +19,8 @@ from engram.context.errors import ConfigurationError
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from engram.composition.container import Application
     from engram.config.settings import Settings
-    from engram.runtime.container import Application
     from engram.services.maintenance.backup_service import Manifest, Progress
 
 NO_REDIS = "redis://127.0.0.1:1/0"
@@ -38,7 +38,7 @@ def backup(
     as_json: ManifestOption = False,
 ) -> None:
     """Copy the database into a folder while it is used; the copy is of one moment, and whole or not there."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     configured, stopping = settings(), threading.Event()
     with application(configured) as services, tenancy.allow_all_tenants(), _progress_bars() as progress:
@@ -62,7 +62,7 @@ def restore(
     as_json: ManifestOption = False,
 ) -> None:
     """Put a backup back into the configured database; the API and all workers must be stopped."""
-    from engram.runtime.container import Application, servers
+    from engram.composition.container import Application, servers
     from engram.services.maintenance.backup_service import read
     from engram.storage.schema_revision import migrate
 
@@ -80,8 +80,8 @@ def restore(
 
 def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
     """Restore and verify elsewhere; it takes as much room as the database. True: all is as it should be."""
+    from engram.composition.container import Application, Servers
     from engram.providers.embedded import EmbeddedPostgres
-    from engram.runtime.container import Application, Servers
     from engram.storage.schema_revision import migrate
 
     with (

@@ -15,7 +15,7 @@ def distribute(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Distribute a migrated database by collection over the nodes of its Citus cluster; again, it does nothing."""
-    from engram.runtime.container import servers
+    from engram.composition.container import servers
     from engram.storage import citus_distribution
     from engram.storage.database import Database, address
 

@@ -23,7 +23,7 @@ def maintain(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Build vector indexes anew whose entries are too often of rows that are gone; queries go on meanwhile."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     stopping = threading.Event()
     with application(settings()) as services, tenancy.allow_all_tenants():

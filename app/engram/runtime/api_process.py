@@ -41,8 +41,8 @@ from engram.api.revocation import routes as revocation_routes
 from engram.api.sessions import routes as sessions_routes
 from engram.api.throttle import FREE, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
+from engram.composition.container import Application
 from engram.config.settings import Settings
-from engram.runtime.container import Application
 from engram.services.auth.rate_limits import Rates
 
 SCHEME = "accessKey"

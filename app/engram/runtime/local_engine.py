@@ -5,8 +5,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engram.composition.container import Application, Servers
     from engram.config.settings import Settings
-    from engram.runtime.container import Application, Servers
 
 
 @contextmanager
@@ -16,8 +16,8 @@ def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
     Raises:
         ConfigurationError, UnavailableError: as the application's start does.
     """
+    from engram.composition.container import Application, servers
     from engram.context import tenancy
-    from engram.runtime.container import Application, servers
     from engram.storage.schema_revision import migrate
     from engram.telemetry import logs
 

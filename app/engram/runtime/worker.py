@@ -9,9 +9,9 @@ from dataclasses import asdict
 import redis
 import structlog
 
+from engram.composition.container import Application
 from engram.context import tenancy
 from engram.context.errors import EngramError, UnavailableError
-from engram.runtime.container import Application
 from engram.runtime.heartbeat import Heartbeat
 from engram.services.jobs.job_runner import JobThreads
 from engram.storage.wake_stream import Wake

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from engram.api.corpus.schemas import PassageIn
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import EmbeddingSpaceMismatchError, EmbeddingUnavailableError, InvalidRequestError
 from engram.providers.embedder import Embedder, endpoint_encoder
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from tests.conftest import CURIE
 from tests.support import state, undo

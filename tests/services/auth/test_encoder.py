@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import structlog
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EmbeddingSpaceMismatchError
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Query

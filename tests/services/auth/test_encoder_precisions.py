@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
+from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
-from engram.runtime.container import Application, Servers
-from engram.runtime.models import Models
 from engram.services.retrieval.query import Query
 from tests.support import state
 from tests.support.twins import create_twin

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, AccessService, Principal, Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.storage.corpus import collections

@@ -14,10 +14,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from engram.composition.container import Application
 from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
 from engram.providers.jwt_keys import FRESH_SECONDS, KEPT_SECONDS, RETRY_SECONDS, UNKNOWN_SECONDS, ProviderKeys
 from engram.providers.jwt_tokens import Tokens
-from engram.runtime.container import Application
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.scope import LOCAL
 from tests.support.processes import eventually

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.engine import make_url
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import GoneError, NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
 from engram.storage.auth import tenants

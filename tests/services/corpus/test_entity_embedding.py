@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.retrieval.query import Query

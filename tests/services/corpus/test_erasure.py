@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from tests.support import state, undo

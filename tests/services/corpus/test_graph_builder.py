@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.corpus import graph_builder
 from engram.services.passage_keys import rekey
 from engram.storage.corpus import graph_writer, staged_lines

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import UnavailableError
 from engram.core.filter.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.retrieval.query import Query

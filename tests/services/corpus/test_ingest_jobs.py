@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application
 from engram.context.errors import ConflictError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner

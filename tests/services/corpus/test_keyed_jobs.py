@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError
-from engram.runtime.container import Application
 from tests.conftest import CURIE
 from tests.support import state
 

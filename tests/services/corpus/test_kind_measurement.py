@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from engram.composition.container import Application
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.profiles import ProfileName
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from tests.support import state, undo

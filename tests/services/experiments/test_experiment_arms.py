@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.experiments.assignment import assign
-from engram.runtime.container import Application
 from engram.services.experiments.experiment_arms import merge_patch
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.experiments.lift import Sums, mean_difference, share_difference
-from engram.runtime.container import Application
 from engram.services.experiments.measured_lift import ArmLift, Lift
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query

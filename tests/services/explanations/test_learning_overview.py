@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.services.explanations.learning_overview import RevocationPreview
 from engram.services.revocation.revocation_service import RevocationService
 from tests.support.state import add_episode, judge, sentences

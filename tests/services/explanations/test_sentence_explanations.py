@@ -6,7 +6,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from engram.runtime.container import Application, Servers
+from engram.composition.container import Application, Servers
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.passage_scores import FEATURES
-from engram.runtime.container import Application
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import PassageTrace, SentenceTrace, Trace
 from engram.services.retrieval.query import Query

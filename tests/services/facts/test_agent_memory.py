@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.knowledge.agent_turns import AgentTurn
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import Language, load_language
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts import rule_agent
 from engram.services.facts.agent_memory import AgentMemory, MemorySource

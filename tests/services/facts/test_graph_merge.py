@@ -2,8 +2,8 @@
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.knowledge.beliefs import UNSAID
 from engram.core.knowledge.triples import Triple
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision, StatedFact

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.knowledge.beliefs import ENDED, SUPERSEDED
 from engram.core.knowledge.claims import NEVER
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from tests.support import state, undo
 from tests.support.databases import application_on

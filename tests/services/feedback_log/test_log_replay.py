@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engram.composition.container import Application
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import ReplayStep
-from engram.runtime.container import Application
 from engram.services.feedback_log import log_replay
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes

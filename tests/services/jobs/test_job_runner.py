@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 import structlog
 
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import LlmError, StatementGivenUpError, UnavailableError
-from engram.runtime.container import Application
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, JobThreads, Runner
 from engram.services.jobs.work import Kind, Work
 from engram.storage.auth import tenants

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.services.learning.verdict_learning import LearningService
 from engram.storage.feedback_log import feedback_events
 from engram.storage.learning import sentence_memories

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.storage.feedback_log import audit_rows

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.ranking.ranking_weights import Model
-from engram.runtime.container import Application
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engram.composition.container import Application, Servers
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObservation
 from engram.providers.ranking_prior import build_general_priors
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.weight_teaching import WeightTeaching

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.llm_judge import JudgeService
 from engram.storage.database import Database

@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.auth.access_keys import EVERYTHING
 from engram.core.filter.judge_standing import ESTABLISHED, JudgeStanding
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Principal
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from tests.support import state, undo

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engram.composition.container import Application
 from engram.core.ranking import ranking_weights, sufficiency
-from engram.runtime.container import Application
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from tests.support import state, undo

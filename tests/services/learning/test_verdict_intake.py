@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import (
     GoneError,
     IdempotencyConflictError,
@@ -14,7 +15,6 @@ from engram.context.errors import (
     NotFoundError,
     UnavailableError,
 )
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_intake import Intake
 from engram.services.retrieval.query import Query

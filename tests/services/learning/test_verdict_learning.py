@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import LIKELY
-from engram.runtime.container import Application
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from tests.conftest import Ingest
 from tests.support import state

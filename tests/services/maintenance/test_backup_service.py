@@ -15,10 +15,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
 from engram.providers.embedded.data_files import find_bundled
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance import backup_service
 from tests.conftest import CURIE
 from tests.support import forks, state, threads

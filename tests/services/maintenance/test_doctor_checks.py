@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance import doctor_checks
 from engram.services.maintenance.doctor_checks import CheckResult, numbers
 from engram.storage.maintenance import database_contents

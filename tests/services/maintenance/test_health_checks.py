@@ -13,9 +13,9 @@ import pytest
 import redis as redis_client
 from pydantic import SecretStr
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import ConfigurationError, UnavailableError
 from engram.runtime import heartbeat
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance import health_checks
 from engram.storage.wake_stream import BEATS_LAST_SECONDS, WORKERS, WakeStream
 from tests.support import state

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConflictError, InvalidRequestError, UnavailableError
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers
 from engram.services.auth.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
 from engram.services.maintenance.reembedding import ReembeddingService

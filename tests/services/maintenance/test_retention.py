@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import LOCAL
 from engram.services.maintenance.audit_recording import PendingAct
 from engram.services.maintenance.retention import RetentionDays, RetentionResult, RetentionService

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
-from engram.runtime.container import Application
 from engram.services.passage_keys.attribution import KeyLearning, advance
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.services.retrieval.query import Query

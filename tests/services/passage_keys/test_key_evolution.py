@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
-from engram.runtime.container import Application
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.storage.corpus import collections
 from engram.storage.passage_keys.evolved_keys import EvolutionProgress

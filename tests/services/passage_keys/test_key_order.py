@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
-from engram.runtime.container import Application
 from engram.services.learning.verdict_learning import LearningService
 from tests.support import state
 from tests.support.evolving import (

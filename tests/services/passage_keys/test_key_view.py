@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.passage_keys.key_evolution import KeyEvolutionService

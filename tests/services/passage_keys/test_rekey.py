@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application
 from engram.context.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner

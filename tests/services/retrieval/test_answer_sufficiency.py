@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import Network, compute_named_share
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import build_general_priors
 from engram.providers.stop_weights import COSINE, StopWeights
-from engram.runtime.container import Application
 from engram.services.retrieval.graph_walk import load_walk
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import Query

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval import hop_loop
 from engram.services.retrieval.graph_walk import ONWARD, Frontier, Walk, load_walk, merge_walks
 from engram.services.retrieval.query import Query

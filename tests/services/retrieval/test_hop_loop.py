@@ -2,8 +2,8 @@
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.ranking.profiles import ProfileName
-from engram.runtime.container import Application
 from engram.services.retrieval.answer_trace import HopTrace
 from engram.services.retrieval.query import Query
 from tests.conftest import Ingest

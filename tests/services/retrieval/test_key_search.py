@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.evolution import expand_query
 from engram.core.ranking import bm25, fusion
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query, Strategy

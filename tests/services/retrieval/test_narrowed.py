@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.text.conditions import Combination, Comparison, Negation
-from engram.runtime.container import Application
 from engram.services.retrieval.query import GapQuery, Query
 from tests.conftest import CURIE, Ingest
 from tests.support import state

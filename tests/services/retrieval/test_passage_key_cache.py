@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_key_cache
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Query

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.ranking.reranking import TRUST
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_reranking
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query

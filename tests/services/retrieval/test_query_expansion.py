@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import expansion
 from engram.core.passage_keys.expansion import Method
 from engram.providers.language import terms
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram.services.retrieval.query_expansion import KEY_TERMS, ExpansionService
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval.query_focus import GraphLimits

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engram import sample
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.ranking.sufficiency import FIRST
-from engram.runtime.container import Application
 from engram.sample.tour import question
 from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence
 from engram.services.retrieval.answer import Answer

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import (
     ConflictError,
     IdempotencyConflictError,
@@ -15,7 +16,6 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application, Servers
 from engram.services.jobs.work import Work
 from engram.services.retrieval.query import Query
 from engram.storage.corpus.collections import Collection

@@ -2,8 +2,8 @@
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from tests.support import state, undo
 from tests.support.past import list_learned, list_meant, now, rebuild_past
 

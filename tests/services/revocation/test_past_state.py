@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.learning import judges
 from engram.storage.learning.judges import JudgeSettings
 from tests.conftest import CURIE, Ingest

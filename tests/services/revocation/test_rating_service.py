@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.ratings import Rating
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
 from tests.support import state, undo
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.jobs.job_runner import Runner
 from engram.services.revocation.revocation_service import RevocationService
 from engram.storage.feedback_log import feedback_events, logged_verdicts

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.knowledge.triples import Triple
-from engram.runtime.container import Application, Servers
 from engram.services.facts.fact_service import StatedFact
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.core.planning.round_sufficiency import FEATURES
 from engram.core.ranking import sufficiency
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession

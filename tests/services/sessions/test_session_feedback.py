@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import IdempotencyConflictError, NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query

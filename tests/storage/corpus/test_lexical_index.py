@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import exc
 
+from engram.composition.container import Application
 from engram.core.ranking.bm25 import inverse_document_frequency, saturation
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.sample import corpus as sample_corpus
 from engram.sample import questions as sample_questions
 from engram.storage.column_parameters import Numbers

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import collections, staged_lines
 from engram.storage.database import Writer
 from engram.storage.jobs import jobs

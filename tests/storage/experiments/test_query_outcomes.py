@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.experiments import query_outcomes
 from tests.conftest import Ingest
 from tests.support import state

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.explanations import sentence_history
 from tests.storage.conftest import TaughtCollection
 from tests.support import state

@@ -5,8 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion, LikelySupport, LoggedVerdict
-from engram.runtime.container import Application
 from engram.storage.feedback_log import event_intake, logged_verdicts
 from engram.storage.feedback_log.event_intake import NewVerdictEvent
 from tests.support import state

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engram.runtime.container import Servers
+from engram.composition.container import Servers
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.jobs import job_claims, jobs

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.carried_statements import CarriedStatement
 from engram.storage.corpus import collections
 from engram.storage.database import Reader

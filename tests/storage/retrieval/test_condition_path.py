@@ -8,8 +8,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
+from engram.composition.container import Application
 from engram.core.text.conditions import Combination, Comparison, Condition, Negation, Scalar, build_equal_to_any
-from engram.runtime.container import Application
 from engram.storage.retrieval.condition_path import condition_path
 
 ODD = 'a"b\\c $.d%(e)s é🙂\n[^x]*'

@@ -2,8 +2,8 @@
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from engram.storage.retrieval import episodes
 from tests.support import state

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.providers.language import normalise_entity
-from engram.runtime.container import Application
 from engram.storage.corpus import collections
 from engram.storage.retrieval import passage_likeness
 from engram.storage.retrieval.passage_likeness import UNKNOWN

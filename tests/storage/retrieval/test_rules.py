@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.states import RECALL, Audit
 from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
-from engram.runtime.container import Application
 from engram.services.retrieval.hop_loop import question_memory_priors
 from engram.storage.corpus import collections
 from engram.storage.explanations import influence_rows

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.revocation import collection_copies, copied_log
 from engram.storage.revocation.collection_copies import Copy, Corpus
 from tests.conftest import Ingest

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.storage.revocation import learned_state, revocations
 from engram.storage.revocation.revocations import StartedRevocation, VerdictFilter
 from tests.storage.conftest import TaughtCollection

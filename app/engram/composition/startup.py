@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import structlog
 
+from engram.composition.models import Models
+from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.prefixes import MOST_DIMENSION
 from engram.providers.reranker.folder_reranker import FolderReranker
-from engram.runtime.models import Models
-from engram.runtime.parts.retrieval_services import RetrievalServices
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.maintenance.schema_standing import load_standing
