@@ -15,7 +15,7 @@ from engram.services.retrieval.query import Query
 
 MAX_MESSAGES = 500
 MAX_CONTENT = 100_000
-SPOKEN = ("user", "assistant")
+SPEAKER_ROLES = ("user", "assistant")
 NOTHING = "I find no answer to that in this collection."
 QUOTED = "The collection says:"
 UNWORDED = "The language model gave no answer. What was found:"
@@ -91,7 +91,7 @@ class ChatIn(BaseModel):
 
     def list_earlier_turns(self) -> list[ChatTurn]:
         """Return the earlier turns of user and assistant, without instructions to a model."""
-        messages = [message for message in self.messages[:-1] if message.role in SPOKEN]
+        messages = [message for message in self.messages[:-1] if message.role in SPEAKER_ROLES]
         return [ChatTurn(message.role, words) for message in messages if (words := message.words())]
 
 
