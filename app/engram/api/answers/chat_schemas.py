@@ -16,7 +16,7 @@ from engram.services.retrieval.query import Query
 MAX_MESSAGES = 500
 MAX_CONTENT = 100_000
 SPEAKER_ROLES = ("user", "assistant")
-NOTHING = "I find no answer to that in this collection."
+NO_ANSWER_TEXT = "I find no answer to that in this collection."
 QUOTED = "The collection says:"
 UNWORDED = "The language model gave no answer. What was found:"
 
@@ -190,7 +190,7 @@ def _content(answer: WordedAnswer) -> str:
     if answer.quoted:
         titles = {passage.passage_id: passage.title for passage in answer.retrieval.passages}
         quotes = [(_format_source(cited.passage_id, titles), cited.text) for cited in answer.citations]
-        return _format_quotes(quotes) if quotes else NOTHING
+        return _format_quotes(quotes) if quotes else NO_ANSWER_TEXT
     if answer.text:
         return _add_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
     if any(warning.type == "not-answered" for warning in answer.warnings):
@@ -199,8 +199,8 @@ def _content(answer: WordedAnswer) -> str:
             for passage in answer.retrieval.passages
             for sentence in passage.sentences
         ]
-        return _add_sources(UNWORDED, texts) if texts else NOTHING
-    return NOTHING
+        return _add_sources(UNWORDED, texts) if texts else NO_ANSWER_TEXT
+    return NO_ANSWER_TEXT
 
 
 def _format_source(passage_id: str, titles: Mapping[str, str | None]) -> str:
