@@ -17,7 +17,7 @@ MAX_MESSAGES = 500
 MAX_CONTENT = 100_000
 SPEAKER_ROLES = ("user", "assistant")
 NO_ANSWER_TEXT = "I find no answer to that in this collection."
-QUOTED = "The collection says:"
+QUOTATION_HEADING = "The collection says:"
 UNWORDED = "The language model gave no answer. What was found:"
 
 
@@ -212,7 +212,7 @@ def _format_quotes(quotes: list[tuple[str, str]]) -> str:
     """Sentences, each with a number, and below them the source that each number stands for."""
     sentences = "\n".join(f'"{text}" [{number}]' for number, (_, text) in enumerate(quotes, 1))
     sources = "\n".join(f"[{number}] {source}" for number, (source, _) in enumerate(quotes, 1))
-    return f"{QUOTED}\n\n{sentences}\n\n{sources}"
+    return f"{QUOTATION_HEADING}\n\n{sentences}\n\n{sources}"
 
 
 def _add_sources(words: str, sources: list[tuple[str, str]]) -> str:
