@@ -47,7 +47,7 @@ POSITIVE: dict[Operator, Comparator] = {
     "after": "more",
 }
 """Operator -> the comparison that it makes, or that its opposite makes."""
-NEGATED = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
+NEGATIVE_OPERATORS = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
 WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
 SEVERAL_VALUES = frozenset({"in", "not in"})
 OF_TEXTS = frozenset({"contains", "not contains", "start with", "end with"})
@@ -89,7 +89,7 @@ class ConditionIn(BaseModel):
         positive = Combination(
             "any", tuple(Comparison(name, comparator, value) for name in names for value in values)
         )
-        return Negation(positive) if self.comparison_operator in NEGATED else positive
+        return Negation(positive) if self.comparison_operator in NEGATIVE_OPERATORS else positive
 
     def _values(self) -> list[Scalar]:
         if self.value is None:
