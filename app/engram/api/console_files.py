@@ -22,7 +22,7 @@ MEDIA_TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 """Of the files that are served, by their endings; what else is there, as SOURCES, is not."""
-COMPRESSED = frozenset({".html", ".js", ".css", ".svg", ".txt"})
+COMPRESSED_SUFFIXES = frozenset({".html", ".js", ".css", ".svg", ".txt"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -77,7 +77,7 @@ def _parts() -> dict[str, Traversable]:
 def _read(name: str) -> tuple[bytes, bytes | None]:
     """A part's content, and the same compressed where that is worth it."""
     content = _parts()[name].read_bytes()
-    return content, gzip.compress(content, mtime=0) if _find_ending(name) in COMPRESSED else None
+    return content, gzip.compress(content, mtime=0) if _find_ending(name) in COMPRESSED_SUFFIXES else None
 
 
 def _find_ending(name: str) -> str:
