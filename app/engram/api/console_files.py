@@ -28,7 +28,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """What the page loads and whom it asks: this service alone, and nothing that is written into the page."""
-KEPT = {"cache-control": "public, max-age=31536000, immutable"}
+IMMUTABLE_HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
 """Names of parts change with what is in them."""
 ASKED_ANEW = {"cache-control": "no-cache"}
 
@@ -54,7 +54,7 @@ async def get_console(request: Request) -> Response:
 @router.get(f"{FILES}/{{name}}")
 async def get_part(name: str, request: Request) -> Response:
     """A script, a style, a picture or the font."""
-    return await _answer(request, name, KEPT)
+    return await _answer(request, name, IMMUTABLE_HEADERS)
 
 
 async def _answer(request: Request, name: str, headers: dict[str, str]) -> Response:
