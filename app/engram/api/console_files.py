@@ -30,7 +30,7 @@ POLICY = (
 """What the page loads and whom it asks: this service alone, and nothing that is written into the page."""
 IMMUTABLE_HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
 """Names of parts change with what is in them."""
-ASKED_ANEW = {"cache-control": "no-cache"}
+REVALIDATION_HEADERS = {"cache-control": "no-cache"}
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,7 +48,7 @@ def folder() -> Traversable:
 @router.get(PATH)
 async def get_console(request: Request) -> Response:
     """The page."""
-    return await _answer(request, "index.html", ASKED_ANEW)
+    return await _answer(request, "index.html", REVALIDATION_HEADERS)
 
 
 @router.get(f"{FILES}/{{name}}")
