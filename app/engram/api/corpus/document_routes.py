@@ -37,7 +37,7 @@ BINARY_TYPE = "application/octet-stream"
 NAME_CHARACTERS = 400
 """Passage ids begin with the name and end at 512 characters."""
 AT_ONCE = 2
-CONVERTING = WorkThreads("engram-documents", AT_ONCE)
+CONVERSION_THREADS = WorkThreads("engram-documents", AT_ONCE)
 """Documents that a process converts at once; each takes a processor and up to ``Limits.memory_bytes``."""
 BODY: dict[str, Any] = {
     "requestBody": {
@@ -106,7 +106,7 @@ async def post_documents(
     data = await _body(request, app.documents.limits.file_bytes)
     reception = app.ingest.receive(replace(opening, encoder=encoder), key, source=source)
     try:
-        conversion = await CONVERTING.do(
+        conversion = await CONVERSION_THREADS.do(
             holder(request.scope), _stage_passages, app, reception, source, data, size, overlap
         )
     except BaseException:
