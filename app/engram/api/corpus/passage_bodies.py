@@ -24,7 +24,7 @@ LINES_PER_WRITE = 500
 BYTES_PER_WRITE = 4 * 1024 * 1024
 """From which on a batch is staged: one statement with more takes seconds."""
 MISTAKES_NAMED = 3
-UNKNOWN = "is no field here; what is your own belongs into metadata"
+UNKNOWN_FIELD_TEXT = "is no field here; what is your own belongs into metadata"
 NAME_CHARACTERS = 200
 BOM = b"\xef\xbb\xbf"
 
@@ -190,7 +190,7 @@ def reason(error: ValidationError, whole: str) -> str:
     mistakes = error.errors(include_url=False, include_context=False, include_input=False)[:MISTAKES_NAMED]
     parts = [
         f"{'.'.join(str(at)[:NAME_CHARACTERS] for at in mistake['loc']) or whole}: "
-        f"{UNKNOWN if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
+        f"{UNKNOWN_FIELD_TEXT if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
         for mistake in mistakes
     ]
     return "; ".join(parts).encode("utf-8", "replace").decode().replace("\x00", "\\0")
