@@ -99,7 +99,7 @@ async def _read_principal(request: Request) -> Principal:
 
 I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
 Asker = Annotated[Principal, Depends(_read_principal)]
-NEED = "engram.need"
+NEED_KEY = "engram.need"
 """Where what a route needs stands in a request's ASGI scope."""
 
 
@@ -125,7 +125,7 @@ class RequiredScope:
         if self.scope not in (grants.list_scopes(ANYWHERE) if self.everywhere else grants.list_all_scopes()):
             where = " on all collections" if self.everywhere else ""
             raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
-        request.scope[NEED] = self.scope
+        request.scope[NEED_KEY] = self.scope
         if asker is not LOCAL:
             token_meter.begin(app.quotas.meter(asker))
             if self.takes is not None:
@@ -142,7 +142,7 @@ def needs(scope: str, *, everywhere: bool = False, takes: QuotaKind | None = Non
 
 
 async def _need(request: Request) -> str:
-    need: str = request.scope[NEED]  # a route that does not say what it takes is of use to nobody
+    need: str = request.scope[NEED_KEY]  # a route that does not say what it takes is of use to nobody
     return need
 
 
