@@ -65,7 +65,7 @@ EVENTS: dict[int | str, dict[str, Any]] = {
         "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
-_ENDED: dict[int | str, dict[str, Any]] = {
+_ENDED_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"model": SessionOut, "description": "It was waited for, and has ended."}
 }
 
@@ -75,7 +75,7 @@ _ENDED: dict[int | str, dict[str, Any]] = {
     status_code=status.HTTP_202_ACCEPTED,
     response_model=AcceptedSession | SessionOut,
     dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED,
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED_RESPONSES,
     summary="Start a session",
 )
 def post_session(
@@ -156,7 +156,7 @@ def get_events(
     status_code=status.HTTP_202_ACCEPTED,
     response_model=AcceptedSession | SessionOut,
     dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED,
+    responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED_RESPONSES,
     summary="Run one more round",
 )
 def post_round(
