@@ -25,7 +25,7 @@ from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import LOCAL
 from engram.telemetry import metrics
 
-FREE = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
+UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
 STREAMED = frozenset({"/passages"})
 """Paths whose requests take no slot: they wait for their client for most of their time."""
 ASKING_AT_ONCE = 8
@@ -65,7 +65,7 @@ class Throttle:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["path"] in FREE or console_files.is_console(scope["path"]):
+        if scope["type"] != "http" or scope["path"] in UNLIMITED_PATHS or console_files.is_console(scope["path"]):
             await self._app(scope, receive, send)
             return
         who = _name(scope)

@@ -39,7 +39,7 @@ from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.revocation import routes as revocation_routes
 from engram.api.sessions import routes as sessions_routes
-from engram.api.throttle import FREE, Bounds, Throttle
+from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
 from engram.config.settings import Settings
@@ -213,7 +213,7 @@ def _describe(app: FastAPI) -> None:
             _add_security(document)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
-                    if path not in FREE:
+                    if path not in UNLIMITED_PATHS:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
             error_dialects.describe(document)
