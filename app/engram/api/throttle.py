@@ -26,7 +26,7 @@ from engram.services.auth.scope import LOCAL
 from engram.telemetry import metrics
 
 UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
-STREAMED = frozenset({"/passages"})
+STREAMED_PATHS = frozenset({"/passages"})
 """Paths whose requests take no slot: they wait for their client for most of their time."""
 ASKING_AT_ONCE = 8
 """Threads that ask Redis."""
@@ -106,7 +106,7 @@ class Throttle:
         await self._take_slot(scope, receive, send_marked)
 
     async def _take_slot(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] in STREAMED or not self._bounds.working:
+        if scope["path"] in STREAMED_PATHS or not self._bounds.working:
             await self._app(scope, receive, send)
             return
         has_slot, own = False, holder(scope)
