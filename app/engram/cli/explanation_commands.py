@@ -21,7 +21,7 @@ from engram.cli.terminal import (
 
 COLUMN = 46
 """Characters of one of two columns, so that a line has less than 100."""
-QUOTED = 60
+QUOTED_CHARACTERS = 60
 """Characters of a question that are shown."""
 HEADINGS = ("feedback", "judge", "channel", "y", "gain", "residual", "perplexity", "similarity", "now", "question")
 ARM = ("memory", "profile", "strategy")
@@ -226,7 +226,7 @@ def _format_cause(cause: Mapping[str, Any]) -> str:
 
 def quote_text(text: str) -> str:
     """The beginning of a text, in one line and in quotation marks."""
-    return f"'{shorten(text, QUOTED)}'"
+    return f"'{shorten(text, QUOTED_CHARACTERS)}'"
 
 
 def shorten(text: str, most: int) -> str:
