@@ -30,7 +30,7 @@ from engram.cli.terminal import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-INTERRUPTED = 130
+INTERRUPT_EXIT_CODE = 130
 """Exit code after Ctrl-C, as shells have it."""
 
 
@@ -64,7 +64,7 @@ def follow_job(
             f"{label}: the job goes on. `engram job list {where}` shows it, "
             f"`engram job cancel {accepted['job_id']} {where}` ends it."
         )
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(INTERRUPT_EXIT_CODE) from None
     return job
 
 
