@@ -20,7 +20,7 @@ from engram.api.work_threads import RequestThreads, WorkThreads
 from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
-from engram.core.auth.access_keys import ANYWHERE
+from engram.core.auth.access_keys import ANY_COLLECTION
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.services.auth.quotas import QuotaKind
@@ -122,7 +122,7 @@ class RequiredScope:
             QuotaExceededError: its tenant has had what it may.
         """
         grants = asker.grants
-        if self.scope not in (grants.list_scopes(ANYWHERE) if self.everywhere else grants.list_all_scopes()):
+        if self.scope not in (grants.list_scopes(ANY_COLLECTION) if self.everywhere else grants.list_all_scopes()):
             where = " on all collections" if self.everywhere else ""
             raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
         request.scope[NEED_KEY] = self.scope

@@ -11,7 +11,7 @@ from engram.context import tenancy
 from engram.context.errors import ConflictError, ForbiddenError, InvalidRequestError, NotFoundError
 from engram.core.auth.access_keys import (
     ADMIN,
-    ANYWHERE,
+    ANY_COLLECTION,
     EVERYTHING,
     HINT_CHARACTERS,
     RANDOM_BYTES,
@@ -190,8 +190,8 @@ def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
         raise InvalidRequestError(f"{error}.") from error
     if not grants.list_all_scopes():
         raise InvalidRequestError("A key that allows nothing is of no use: say which scopes.")
-    if ADMIN in grants.list_scopes(ANYWHERE):
-        grants = EVERYTHING if set(dict(grants.scopes)) == {ANYWHERE} else grants
+    if ADMIN in grants.list_scopes(ANY_COLLECTION):
+        grants = EVERYTHING if set(dict(grants.scopes)) == {ANY_COLLECTION} else grants
     return name, judge, grants
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
-from engram.core.auth.access_keys import ANYWHERE, Grants
+from engram.core.auth.access_keys import ANY_COLLECTION, Grants
 from engram.core.filter.judge_names import normalise_name
 from engram.core.text.name_pattern import COLLECTION
 from engram.providers.jwt_tokens import Tokens
@@ -218,7 +218,7 @@ def normal_collection(name: Any) -> str:
     Raises:
         ValueError: it is neither.
     """
-    if name != ANYWHERE and not re.fullmatch(COLLECTION, str(name)):
+    if name != ANY_COLLECTION and not re.fullmatch(COLLECTION, str(name)):
         raise ValueError(f"{name!r} is no name of a collection")
     return str(name)
 
