@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.core.auth.access_keys import EVERYTHING
+from engram.core.auth.access_keys import ALL_GRANTS
 from engram.core.filter.judge_standing import ESTABLISHED, JudgeStanding
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import LOCAL, Principal
@@ -20,7 +20,7 @@ BEFORE, TODAY = "2026-05-01", "2026-05-02"
 
 
 def principal(name: str, *, trusted: bool = False) -> Principal:
-    return Principal(name, LOCAL.tenant, EVERYTHING, judges_as=name, trusted=trusted)
+    return Principal(name, LOCAL.tenant, ALL_GRANTS, judges_as=name, trusted=trusted)
 
 
 def say(

@@ -117,4 +117,4 @@ class Grants:
         )
 
 
-EVERYTHING = Grants.from_mapping({ANY_COLLECTION: SCOPES})
+ALL_GRANTS = Grants.from_mapping({ANY_COLLECTION: SCOPES})

@@ -11,8 +11,8 @@ from engram.context import tenancy
 from engram.context.errors import ConflictError, ForbiddenError, InvalidRequestError, NotFoundError
 from engram.core.auth.access_keys import (
     ADMIN,
+    ALL_GRANTS,
     ANY_COLLECTION,
-    EVERYTHING,
     HINT_CHARACTERS,
     RANDOM_BYTES,
     Grants,
@@ -191,7 +191,7 @@ def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
     if not grants.list_all_scopes():
         raise InvalidRequestError("A key that allows nothing is of no use: say which scopes.")
     if ADMIN in grants.list_scopes(ANY_COLLECTION):
-        grants = EVERYTHING if set(dict(grants.scopes)) == {ANY_COLLECTION} else grants
+        grants = ALL_GRANTS if set(dict(grants.scopes)) == {ANY_COLLECTION} else grants
     return name, judge, grants
 
 

@@ -10,7 +10,7 @@ from engram.context.errors import (
     NotFoundError,
     QuotaExceededError,
 )
-from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
+from engram.core.auth.access_keys import ALL_GRANTS, AUDIT, MODERATE, Grants
 from engram.core.filter.judge_names import normalise_name
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
@@ -50,7 +50,7 @@ class Principal:
 
     name: str
     tenant: str
-    grants: Grants = EVERYTHING
+    grants: Grants = ALL_GRANTS
     judges_as: str | None = None
     trusted: bool = True
     llm_tokens: int | None = None
