@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.experiments.assignment import WHOLE, assign, point, segments
+from engram.core.experiments.assignment import ALL_PERCENT, assign, point, segments
 
 UNITS = [f"user-{number}" for number in range(4_000)]
 
@@ -28,7 +28,7 @@ def owner(percents: list[float], at: float) -> int | None:
 
 def moves(before: list[float], after: list[float]) -> set[tuple[int | None, int | None]]:
     """From where to where units go, but for what rounding does to borders."""
-    borders = {0.0, WHOLE} | {at for s in (segments(before), segments(after)) for x in s for at in x[:2]}
+    borders = {0.0, ALL_PERCENT} | {at for s in (segments(before), segments(after)) for x in s for at in x[:2]}
     middles = [(start + end) / 2 for start, end in pairwise(sorted(borders)) if end - start > 1e-6]
     return {(owner(before, at), owner(after, at)) for at in middles}
 
@@ -40,7 +40,7 @@ def test_each_arm_owns_its_percentage_and_no_two_the_same(percents: list[float])
         assert sum(end - start for start, end, of in owned if of == arm) == pytest.approx(percent, abs=1e-6)
     for (_, end, _), (start, _, _) in pairwise(sorted(owned)):
         assert start >= end - 1e-9
-    assert all(0 <= start < end <= WHOLE for start, end, _ in owned)
+    assert all(0 <= start < end <= ALL_PERCENT for start, end, _ in owned)
 
 
 def test_shares_of_units_are_met() -> None:
@@ -69,7 +69,7 @@ def test_assignment_depends_on_every_hashed_part() -> None:
 
 @given(st.text())
 def test_any_unit_has_a_point(unit: str) -> None:
-    assert 0 <= point(1, ["a"], unit) < WHOLE
+    assert 0 <= point(1, ["a"], unit) < ALL_PERCENT
 
 
 def draw_small_shares(arms: int) -> st.SearchStrategy[list[float]]:
