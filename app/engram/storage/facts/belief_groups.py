@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from engram.core.filter.judge_standing import FULL, NEWCOMERS
+from engram.core.filter.judge_standing import FULL_WEIGHT, NEWCOMERS
 from engram.core.knowledge.beliefs import BeliefMove, Fact, FactStatement, Group, Kind
 from engram.core.knowledge.claims import Claim, Days
 from engram.core.knowledge.functional_predicates import FROM_THE_START
@@ -149,7 +149,7 @@ def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Fa
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind=cast(Kind, row.kind),
-            who=NEWCOMERS if row.standing < FULL else row.judge,
+            who=NEWCOMERS if row.standing < FULL_WEIGHT else row.judge,
             day=_day(row.received_at),
             at=row.received_at,
             positive=row.observation_noise_positive,
