@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.logged_verdict import LIKELY
+from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from tests.conftest import Ingest
 from tests.support import state
@@ -49,7 +49,7 @@ class TestOneVerdict:
         moved = explained[own[nearest], "recall"]
         assert (moved["target"], moved["observation_noise"]) == (
             1,
-            application.settings.observation_noise_positive / LIKELY,
+            application.settings.observation_noise_positive / NEAREST_SENTENCE_PROBABILITY,
         )
         assert supports(application, curie)[own[nearest]] == pytest.approx(moved["gain"])
         assert {row["target"] for (sentence, _), row in explained.items() if sentence != own[nearest]} == {0}

@@ -8,7 +8,7 @@ probability 1 / r, as results are that people click on (docs/feedback.md).
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from engram.core.filter.logged_verdict import LIKELY
+from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
 
 Rating = Literal["up", "down", "withdrawn"]
 """``withdrawn``: the judge takes back its rating of the answer."""
@@ -17,7 +17,7 @@ REASONS: tuple[KnownReason, ...] = get_args(KnownReason)
 """Reasons of a thumb down that have a meaning of their own. Any other text is logged and means nothing more."""
 FIRST = 5
 """Passages that a rating without citations speaks of."""
-ALONE = LIKELY / 8.0
+ALONE = NEAREST_SENTENCE_PROBABILITY / 8.0
 """Probability that a thumb up without citations speaks of the first passage.
 
 With a higher one, recall gives paraphrases the rated answer whole, and with it passages that are no evidence.
@@ -65,7 +65,7 @@ def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> 
     return _DOWN.get(reason or "", (_WEAK, _WEAK))[has_citations]
 
 
-_WEAK = RatingMeaning(target=0, cited=LIKELY, first=LIKELY)
+_WEAK = RatingMeaning(target=0, cited=NEAREST_SENTENCE_PROBABILITY, first=NEAREST_SENTENCE_PROBABILITY)
 _WRONG = RatingMeaning(generation_success=False)
 _MISSING = RatingMeaning(retrieval_success=False)
 _DOWN = {

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import LIKELY, Expansion, JudgedRound, LikelySupport, LoggedVerdict
+from engram.core.filter.logged_verdict import (
+    NEAREST_SENTENCE_PROBABILITY,
+    Expansion,
+    JudgedRound,
+    LikelySupport,
+    LoggedVerdict,
+)
 from engram.core.filter.ratings import FIRST, Rating
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
@@ -260,7 +266,7 @@ def choose_likely_supports(
         open_to_it = [sentence for sentence in nearest if sentence not in rejects]
         if open_to_it and not any(sentence in supports for sentence in nearest):
             chosen.append(open_to_it[0])
-    return tuple(LikelySupport(sentence, LIKELY) for sentence in sorted(chosen))
+    return tuple(LikelySupport(sentence, NEAREST_SENTENCE_PROBABILITY) for sentence in sorted(chosen))
 
 
 def sentence_ids(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> list[int]:
