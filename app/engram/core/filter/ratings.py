@@ -15,7 +15,7 @@ Rating = Literal["up", "down", "withdrawn"]
 KnownReason = Literal["wrong_answer", "missing", "irrelevant", "outdated"]
 REASONS: tuple[KnownReason, ...] = get_args(KnownReason)
 """Reasons of a thumb down that have a meaning of their own. Any other text is logged and means nothing more."""
-FIRST = 5
+RATED_PASSAGES = 5
 """Passages that a rating without citations speaks of."""
 ALONE = NEAREST_SENTENCE_PROBABILITY / 8.0
 """Probability that a thumb up without citations speaks of the first passage.
@@ -45,7 +45,7 @@ class RatingMeaning:
 
     def compute_examination(self, rank: int) -> float:
         """Probability that a rating without citations speaks of the passage of a rank, from 1, in [0, 1]."""
-        return self.first / rank if rank <= FIRST else 0.0
+        return self.first / rank if rank <= RATED_PASSAGES else 0.0
 
 
 def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> RatingMeaning:

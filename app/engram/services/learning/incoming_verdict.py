@@ -13,7 +13,7 @@ from engram.core.filter.logged_verdict import (
     LikelySupport,
     LoggedVerdict,
 )
-from engram.core.filter.ratings import FIRST, Rating
+from engram.core.filter.ratings import RATED_PASSAGES, Rating
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
 from engram.storage.database import Reader
@@ -177,7 +177,7 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
     first: Sequence[int] = ()
     if verdict.rating is not None:
         answered = episodes.load_answered(reader, collection_id, [verdict.query_id])
-        first = [passage for answer in answered.values() for passage in answer.shown[:FIRST]]
+        first = [passage for answer in answered.values() for passage in answer.shown[:RATED_PASSAGES]]
     nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
     return ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
 
