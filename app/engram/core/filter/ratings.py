@@ -17,7 +17,7 @@ REASONS: tuple[KnownReason, ...] = get_args(KnownReason)
 """Reasons of a thumb down that have a meaning of their own. Any other text is logged and means nothing more."""
 RATED_PASSAGES = 5
 """Passages that a rating without citations speaks of."""
-ALONE = NEAREST_SENTENCE_PROBABILITY / 8.0
+FIRST_PASSAGE_PROBABILITY = NEAREST_SENTENCE_PROBABILITY / 8.0
 """Probability that a thumb up without citations speaks of the first passage.
 
 With a higher one, recall gives paraphrases the rated answer whole, and with it passages that are no evidence.
@@ -61,7 +61,11 @@ def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> 
     if rating == "up":
         if reason in REASONS:
             raise ValueError(f"{reason!r} is a reason for a thumb down")
-        return RatingMeaning(target=1, cited=1.0) if has_citations else RatingMeaning(target=1, first=ALONE)
+        return (
+            RatingMeaning(target=1, cited=1.0)
+            if has_citations
+            else RatingMeaning(target=1, first=FIRST_PASSAGE_PROBABILITY)
+        )
     return _DOWN.get(reason or "", (_WEAK, _WEAK))[has_citations]
 
 
