@@ -70,10 +70,10 @@ def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> 
 
 
 _WEAK = RatingMeaning(target=0, cited=NEAREST_SENTENCE_PROBABILITY, first=NEAREST_SENTENCE_PROBABILITY)
-_WRONG = RatingMeaning(generation_success=False)
+_WRONG_ANSWER = RatingMeaning(generation_success=False)
 _MISSING = RatingMeaning(retrieval_success=False)
 _DOWN = {
-    "wrong_answer": (_WRONG, _WRONG),
+    "wrong_answer": (_WRONG_ANSWER, _WRONG_ANSWER),
     "missing": (_MISSING, _MISSING),
     "irrelevant": (RatingMeaning(target=0, first=1.0, retrieval_success=False), RatingMeaning(target=0, cited=1.0)),
     "outdated": (_WEAK, RatingMeaning(target=0, cited=1.0)),
