@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engram.core.knowledge.alignment import ALSO, ends
+from engram.core.knowledge.alignment import ALIAS_PREDICATE, ends
 from engram.storage.database import Reader
 from engram.storage.row_lookups import WANTED, lookup
 
@@ -75,7 +75,7 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
             "mentions": [entity for entity, both in parts.items() for _ in dict.fromkeys(both)],
             "words": [word for both in parts.values() for word in dict.fromkeys(both)],
             "alike": ALIKE,
-            "also": ALSO,
+            "also": ALIAS_PREDICATE,
         },
     )
     return [NamePair(row.mention, row.node, row.name, row.also) for row in rows]
@@ -117,7 +117,7 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
         if row.outwards:
             one.said[row.predicate].add(row.object_id or row.object_key)
         other = row.object_id if row.outwards else row.subject_id
-        if other and row.predicate != ALSO and row.crowd < CROWD:
+        if other and row.predicate != ALIAS_PREDICATE and row.crowd < CROWD:
             one.around.add(other)
         if row.passage_id is not None:
             one.told_in.add(("passage", row.passage_id))
