@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.knowledge.beliefs import HELD, FactStatement, Group, Kind, replay
+from engram.core.knowledge.beliefs import LEAST_BELIEF, FactStatement, Group, Kind, replay
 from engram.core.knowledge.claims import ALWAYS, NEVER, Claim, Days
 
 BEGUN = datetime(2026, 5, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ def test_doubted_fact_does_not_end_its_predecessor() -> None:
     claims = [Claim(1, 7, day(2005)), Claim(2, 8, day(2009))]
     words = [word(1, 1), word(2, 2), *(word(n, 2, "contradict", f"judge {n}") for n in (3, 4, 5))]
     facts, _ = replay([Group(claims, words, True)])
-    assert facts[2].belief < HELD
+    assert facts[2].belief < LEAST_BELIEF
     assert facts[1].closed_at is None
     assert facts[1].held_until == NEVER
 

@@ -28,7 +28,7 @@ from engram.core.knowledge.claims import ALWAYS, NEVER, Claim
 
 BEGINNING = 0.5
 """What is believed of a fact before anything is said: nothing either way, at perplexity 1."""
-HELD = 0.49
+LEAST_BELIEF = 0.49
 """A fact believed less is doubted: it ends no other. Where as much speaks for as against it, it is not."""
 SOURCE_NOISE = 2.0
 """R of a source, for and against. From 0.5 at perplexity 1, what n sources state and m go against is believed
@@ -337,7 +337,7 @@ def _end(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int,
     same
     began once more after that.
     """
-    ends = [claim for claim in claims if claim.valid_to != NEVER and facts[claim.fact_id].belief >= HELD]
+    ends = [claim for claim in claims if claim.valid_to != NEVER and facts[claim.fact_id].belief >= LEAST_BELIEF]
     for claim in claims:
         fact = facts[claim.fact_id]
         if fact.closed_at is not None or claim.valid_to != NEVER:
@@ -373,7 +373,7 @@ def _replace(
             if other.valid_from != ALWAYS
             and not other.agrees(claim)
             and order[other.fact_id] > order[claim.fact_id]
-            and facts[other.fact_id].belief >= HELD
+            and facts[other.fact_id].belief >= LEAST_BELIEF
         ]
         if later and not any(other.agrees(claim) and not other.timeless for other in claims):
             end = max(later, key=lambda other: (other.valid_from, other.fact_id))
@@ -393,7 +393,7 @@ def _supersede(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mappin
             for other in claims
             if other.valid_from > claim.valid_from
             and not other.agrees(claim)
-            and facts[other.fact_id].belief >= HELD
+            and facts[other.fact_id].belief >= LEAST_BELIEF
         ]
         if later:
             end = min(later, key=lambda other: (other.valid_from, other.fact_id))

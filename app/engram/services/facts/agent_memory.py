@@ -14,7 +14,16 @@ from functools import cached_property
 from typing import Any, Literal
 
 from engram.core.filter.constants import FilterConstants
-from engram.core.knowledge.beliefs import CONTRADICT, HELD, SOURCE, SUPERSEDE, Fact, FactStatement, Group, replay
+from engram.core.knowledge.beliefs import (
+    CONTRADICT,
+    LEAST_BELIEF,
+    SOURCE,
+    SUPERSEDE,
+    Fact,
+    FactStatement,
+    Group,
+    replay,
+)
 from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.fact_paths import Path
 from engram.core.knowledge.linearise import LinearisedFacts, linearise
@@ -226,7 +235,7 @@ class AgentMemory:
 
     def list_doubted_facts(self) -> list[int]:
         """Facts that are believed less than not."""
-        return [place for place, fact in self.believed.items() if fact.belief < HELD]
+        return [place for place, fact in self.believed.items() if fact.belief < LEAST_BELIEF]
 
     def to_json(self) -> dict[str, Any]:
         """Return the memory as JSON."""

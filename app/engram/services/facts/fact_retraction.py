@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError, NotFoundError
 from engram.core.filter.constants import FilterConstants
-from engram.core.knowledge.beliefs import HELD, Fact, Group, replay
+from engram.core.knowledge.beliefs import LEAST_BELIEF, Fact, Group, replay
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
 from engram.services.facts.fact_transaction import Author, begin_change, find_graph_id
@@ -182,8 +182,8 @@ def _retraction(
         for fact, was in before.items()
         if (now := after.get(fact)) is not None and _state(was) != _state(now)
     ]
-    fell = sum(was.belief >= HELD > now.belief for was, now in changes)
-    rose = sum(now.belief >= HELD > was.belief for was, now in changes)
+    fell = sum(was.belief >= LEAST_BELIEF > now.belief for was, now in changes)
+    rose = sum(now.belief >= LEAST_BELIEF > was.belief for was, now in changes)
     changes.sort(key=lambda pair: (-abs(pair[1].belief - pair[0].belief), pair[0].fact_id))
     changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in changes[:SHOWN]]
     kinds = Counter(one.kind for one in events)
