@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from engram.core.knowledge import fact_paths
-from engram.core.knowledge.fact_paths import ASIDE, CROWD, STEP, Link, Path, Web, begin, interleave_paths
+from engram.core.knowledge.fact_paths import CROWD, STEP, UNASKED_FACTOR, Link, Path, Web, begin, interleave_paths
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -20,7 +20,7 @@ def test_a_path_is_worth_its_edges_and_what_they_answer() -> None:
     first, second = extend(begin([1]), [link(1, 1, 2, 0, belief=0.5), link(2, 3, 1)], frozenset({1}), 9)
     assert (first.edges, first.end, first.worth) == ((1,), 2, STEP * 0.5)
     assert first.score == first.worth * 1.2
-    assert (second.edges, second.end, second.worth) == ((2,), 3, STEP * ASIDE)  # against its direction
+    assert (second.edges, second.end, second.worth) == ((2,), 3, STEP * UNASKED_FACTOR)  # against its direction
 
 
 def test_path_matching_two_terms_precedes_path_matching_one() -> None:

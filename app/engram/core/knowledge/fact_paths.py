@@ -12,7 +12,7 @@ STEP = 0.9
 """What one more edge leaves of a path's score."""
 CLOSED_FACTOR = 0.5
 """What an edge that is closed leaves of it: it is a bridge, and no answer."""
-ASIDE = 0.5
+UNASKED_FACTOR = 0.5
 """What an edge leaves of it that the question does not ask for."""
 CROWD = 8
 """Edges of an entity from which on a path through it says less: people of one country have little in common."""
@@ -52,7 +52,7 @@ class Web:
     def add(self, link: Link) -> None:
         """Have an edge that is not there lead on, in both directions."""
         number, begin, end, belief, closed, asked = link
-        share = belief * (CLOSED_FACTOR if closed else 1.0) * (1.0 if asked else ASIDE)
+        share = belief * (CLOSED_FACTOR if closed else 1.0) * (1.0 if asked else UNASKED_FACTOR)
         ends = ((begin, end), (end, begin)) if end and end != begin else ((begin, end),)
         for here, there in ends:
             self._at.setdefault(here, {}).setdefault(asked, []).append((number, there, share, closed))
