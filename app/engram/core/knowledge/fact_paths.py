@@ -16,7 +16,7 @@ UNASKED_FACTOR = 0.5
 """What an edge leaves of it that the question does not ask for."""
 CROWD = 8
 """Edges of an entity from which on a path through it says less: people of one country have little in common."""
-ANYTHING = 0.2
+LEAST_MATCH = 0.2
 """A path that holds none of the question's words still leads somewhere."""
 ARRIVAL = 1.0
 """What it is worth to lead to something else that was asked about, in words of the question."""
@@ -107,7 +107,7 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
         worth = path.worth * STEP * crowd
         for edge_terms, links in web.find_edges(path.end).items():
             answered = path.asked | edge_terms if edge_terms else path.asked
-            plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
+            plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + LEAST_MATCH for more in (0, 1))
             of_start += [
                 (
                     -(worth * share) * (arriving if end in starts else plain),
