@@ -7,7 +7,7 @@ first ``KEPT`` places always stay, and so does every passage by which an unknown
 
 from collections.abc import Collection, Sequence
 
-FIRST = 5
+BEST_PLACES = 5
 """Places that count as the best."""
 KEPT = 3
 """Of them, those that only the own question fills."""
@@ -31,7 +31,7 @@ def order(
         telling: passages that tell what the query which found them asked for: the first of a later query that does
             takes a place whatever its score, before those that are only alike.
     """
-    first = list(own[:FIRST])
+    first = list(own[:BEST_PLACES])
     first_passages = {passage for passage, _ in first}
     tops: dict[int, float] = {}
     for ranking in later:
@@ -40,7 +40,7 @@ def order(
                 tops[passage] = max(score, tops.get(passage, score))
     taken: list[int] = []
     for passage in sorted(tops, key=lambda one: (one not in telling, -tops[one], one)):
-        if len(first) + len(taken) < FIRST:
+        if len(first) + len(taken) < BEST_PLACES:
             taken.append(passage)
         else:
             at = next((at for at in range(len(first) - 1, KEPT - 1, -1) if first[at][0] not in binding), None)
