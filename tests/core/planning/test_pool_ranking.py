@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.planning.pool_ranking import BEST_PLACES, KEPT, order
+from engram.core.planning.pool_ranking import BEST_PLACES, OWN_PLACES, order
 
 OWN = [(1, 9.0), (2, 8.0), (3, 7.0), (4, 6.0), (5, 5.0), (6, 4.0)]
 
@@ -38,7 +38,7 @@ def test_each_passage_stands_once_and_the_kept_stay(
 ) -> None:
     found = order(own, later)
     assert sorted(found) == sorted({passage for some in (own, *later) for passage, _ in some})
-    assert found[: min(KEPT, len(own))] == [passage for passage, _ in own[:KEPT]]
+    assert found[: min(OWN_PLACES, len(own))] == [passage for passage, _ in own[:OWN_PLACES]]
 
 
 def test_a_passage_that_tells_what_was_asked_takes_a_place_whatever_its_score() -> None:
@@ -62,6 +62,6 @@ def test_the_first_querys_best_give_way_only_to_what_tells(
     came = [passage for passage in first if passage not in best and passage in telling]
     assert len(left) <= len(came)
     assert not binding & set(left)
-    assert len(left) <= BEST_PLACES - KEPT
+    assert len(left) <= BEST_PLACES - OWN_PLACES
     if not telling:
         assert first[: len(best)] == best

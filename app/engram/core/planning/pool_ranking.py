@@ -2,14 +2,14 @@
 
 A passage of a later query takes a place among the first five only if one of its sentences tells what that query
 asked for. Being alike, or having a higher score, is no reason: a session never gives evidence away for a guess. The
-first ``KEPT`` places always stay, and so does every passage by which an unknown of the question is bound.
+first ``OWN_PLACES`` places always stay, and so does every passage by which an unknown of the question is bound.
 """
 
 from collections.abc import Collection, Sequence
 
 BEST_PLACES = 5
 """Places that count as the best."""
-KEPT = 3
+OWN_PLACES = 3
 """Of them, those that only the own question fills."""
 
 Scored = Sequence[tuple[int, float]]
@@ -43,7 +43,7 @@ def order(
         if len(first) + len(taken) < BEST_PLACES:
             taken.append(passage)
         else:
-            at = next((at for at in range(len(first) - 1, KEPT - 1, -1) if first[at][0] not in binding), None)
+            at = next((at for at in range(len(first) - 1, OWN_PLACES - 1, -1) if first[at][0] not in binding), None)
             if at is not None and passage in telling:
                 first.pop(at)
                 taken.append(passage)
