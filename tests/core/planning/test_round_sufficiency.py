@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
-from engram.core.planning.round_sufficiency import FEATURES, MOST, features, observe_verdict
+from engram.core.planning.round_sufficiency import FEATURES, MOST_LOG_ODDS, features, observe_verdict
 from engram.core.ranking.ranking_weights import Prior, posterior
 from engram.core.ranking.sufficiency import observe, probability
 
@@ -25,7 +25,12 @@ def verdict(*rounds: JudgedRound, **said: bool) -> LoggedVerdict:
 def test_features_of_an_evidence_pool() -> None:
     assert features(0.5, 0.4, 0.75, 0.25).tolist() == [1.0, 0.5, 0.4, pytest.approx(math.log(3)), 0.25]
     assert features(1.0, 0.4, None, None).tolist() == [1.0, 1.0, 0.4, 0.0, 0.0]
-    assert [features(1.0, 0.4, own, 1.0)[3] for own in (0.0, 1e-9, 1 - 1e-9, 1.0)] == [-MOST, -MOST, MOST, MOST]
+    assert [features(1.0, 0.4, own, 1.0)[3] for own in (0.0, 1e-9, 1 - 1e-9, 1.0)] == [
+        -MOST_LOG_ODDS,
+        -MOST_LOG_ODDS,
+        MOST_LOG_ODDS,
+        MOST_LOG_ODDS,
+    ]
 
 
 def test_it_was_not_enough_before_the_round_that_brought_the_rest() -> None:
