@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking.complementarity import LINKS, LOOK, CandidatePool, compute_evidence_probabilities
+from engram.core.ranking.complementarity import (
+    LINKS,
+    SECOND_LOOK_COLUMNS,
+    CandidatePool,
+    compute_evidence_probabilities,
+)
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     FEATURES,
@@ -85,7 +90,7 @@ def table(
 def test_every_feature_has_one_column() -> None:
     assert len(FIRST_LOOK) == len(PLAIN) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED)
     assert len(set(FEATURES)) == len(FEATURES)
-    assert (*FIRST_LOOK, *LOOK) == FEATURES
+    assert (*FIRST_LOOK, *SECOND_LOOK_COLUMNS) == FEATURES
     assert {f"{name}_untitled" for name in UNTITLED} == set(FIRST_LOOK[-len(UNTITLED) :])
     assert FEATURES[len(PLAIN) : len(PLAIN) + len(HOP_FEATURES)] == tuple(f"{name}_1" for name in HOP_FEATURES)
 

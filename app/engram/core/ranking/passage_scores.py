@@ -41,7 +41,7 @@ FIRST_LOOK = (
 - NAME_untitled: the feature again if no candidate is titled after an entity of the question, else 0: without a
   title to go by, likeness has to carry more.
 """
-FEATURES = (*FIRST_LOOK, *complementarity.LOOK)
+FEATURES = (*FIRST_LOOK, *complementarity.SECOND_LOOK_COLUMNS)
 """Columns of a feature matrix: of the first look, and of the second."""
 
 
@@ -136,7 +136,7 @@ def add_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) 
         weights: of the first look, (len(FIRST_LOOK),).
     """
     if pool is None:
-        return np.column_stack([first, np.zeros((len(first), len(complementarity.LOOK)))])
+        return np.column_stack([first, np.zeros((len(first), len(complementarity.SECOND_LOOK_COLUMNS)))])
     return np.column_stack(
         [first, complementarity.look(pool, complementarity.compute_evidence_probabilities(first @ weights))]
     )
