@@ -20,7 +20,7 @@ from engram.core.ranking.passage_scores import (
     FIRST_LOOK,
     HOP_FEATURES,
     PLAIN,
-    UNTITLED,
+    UNTITLED_FEATURES,
     HopReach,
     add_second_look,
     names_title,
@@ -88,10 +88,10 @@ def table(
 
 
 def test_every_feature_has_one_column() -> None:
-    assert len(FIRST_LOOK) == len(PLAIN) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED)
+    assert len(FIRST_LOOK) == len(PLAIN) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED_FEATURES)
     assert len(set(FEATURES)) == len(FEATURES)
     assert (*FIRST_LOOK, *SECOND_LOOK_COLUMNS) == FEATURES
-    assert {f"{name}_untitled" for name in UNTITLED} == set(FIRST_LOOK[-len(UNTITLED) :])
+    assert {f"{name}_untitled" for name in UNTITLED_FEATURES} == set(FIRST_LOOK[-len(UNTITLED_FEATURES) :])
     assert FEATURES[len(PLAIN) : len(PLAIN) + len(HOP_FEATURES)] == tuple(f"{name}_1" for name in HOP_FEATURES)
 
 

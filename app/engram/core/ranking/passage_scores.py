@@ -19,12 +19,12 @@ Ids = NDArray[np.int64]
 FEATURE_HOPS = 3
 """Hops with features of their own; what later ones reach counts with the last of them."""
 HOP_FEATURES = ("evidence", "rank", "share", "titled", "titled_similarity")
-UNTITLED = ("similarity", "lexical", "evidence_1", "rank_1")
+UNTITLED_FEATURES = ("similarity", "lexical", "evidence_1", "rank_1")
 PLAIN = ("similarity", "lexical", "timely", "title_similarity", "best_sentence")
 FIRST_LOOK = (
     *PLAIN,
     *(f"{name}_{hop}" for hop in range(1, FEATURE_HOPS + 1) for name in HOP_FEATURES),
-    *(f"{name}_untitled" for name in UNTITLED),
+    *(f"{name}_untitled" for name in UNTITLED_FEATURES),
 )
 """What a passage is by itself.
 
@@ -118,13 +118,13 @@ def passage_features(
         block = features[:, start : start + len(HOP_FEATURES)]
         np.maximum(block, _hop_features(passages, features[:, 0], hop), out=block)
     if not features[:, FIRST_LOOK.index("titled_1")].any():
-        features[:, -len(UNTITLED) :] = features[:, [FIRST_LOOK.index(name) for name in UNTITLED]]
+        features[:, -len(UNTITLED_FEATURES) :] = features[:, [FIRST_LOOK.index(name) for name in UNTITLED_FEATURES]]
     return passages, features
 
 
 def names_title(features: NDArray[np.floating]) -> bool:
     """Whether a candidate is titled after an entity of the question, by the features of any candidate, (k,)."""
-    untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED]
+    untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED_FEATURES]
     return not features[untitled].any()
 
 
