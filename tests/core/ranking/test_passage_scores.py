@@ -19,7 +19,7 @@ from engram.core.ranking.passage_scores import (
     FEATURES,
     FIRST_LOOK,
     HOP_FEATURES,
-    PLAIN,
+    PLAIN_FEATURES,
     UNTITLED_FEATURES,
     HopReach,
     add_second_look,
@@ -88,11 +88,13 @@ def table(
 
 
 def test_every_feature_has_one_column() -> None:
-    assert len(FIRST_LOOK) == len(PLAIN) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED_FEATURES)
+    assert len(FIRST_LOOK) == len(PLAIN_FEATURES) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED_FEATURES)
     assert len(set(FEATURES)) == len(FEATURES)
     assert (*FIRST_LOOK, *SECOND_LOOK_COLUMNS) == FEATURES
     assert {f"{name}_untitled" for name in UNTITLED_FEATURES} == set(FIRST_LOOK[-len(UNTITLED_FEATURES) :])
-    assert FEATURES[len(PLAIN) : len(PLAIN) + len(HOP_FEATURES)] == tuple(f"{name}_1" for name in HOP_FEATURES)
+    assert FEATURES[len(PLAIN_FEATURES) : len(PLAIN_FEATURES) + len(HOP_FEATURES)] == tuple(
+        f"{name}_1" for name in HOP_FEATURES
+    )
 
 
 def test_the_second_look_goes_by_the_first() -> None:

@@ -20,9 +20,9 @@ FEATURE_HOPS = 3
 """Hops with features of their own; what later ones reach counts with the last of them."""
 HOP_FEATURES = ("evidence", "rank", "share", "titled", "titled_similarity")
 UNTITLED_FEATURES = ("similarity", "lexical", "evidence_1", "rank_1")
-PLAIN = ("similarity", "lexical", "timely", "title_similarity", "best_sentence")
+PLAIN_FEATURES = ("similarity", "lexical", "timely", "title_similarity", "best_sentence")
 FIRST_LOOK = (
-    *PLAIN,
+    *PLAIN_FEATURES,
     *(f"{name}_{hop}" for hop in range(1, FEATURE_HOPS + 1) for name in HOP_FEATURES),
     *(f"{name}_untitled" for name in UNTITLED_FEATURES),
 )
