@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.ranking_weights import (
-    SPARED,
+    SPARED_RIVALS,
     CandidateComparison,
     Floats,
     Prior,
@@ -70,7 +70,7 @@ def draw_observation(seed: int, prior: Prior, noise: float = 1.0) -> WeightObser
 
 def list_differences(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
     """Each supported row above the rivals that count, written out."""
-    rivals = sorted(features[~supported], key=lambda row: -float(row @ prior.mean))[SPARED:]
+    rivals = sorted(features[~supported], key=lambda row: -float(row @ prior.mean))[SPARED_RIVALS:]
     return [np.array([row, *rivals]) for row in features[supported]]
 
 
@@ -105,8 +105,8 @@ def test_an_observation_is_gradient_and_curvature_of_the_log_likelihood(seed: in
 
 def test_surprise_is_the_probability_of_a_rival() -> None:
     prior = Prior(np.array([1.0]), np.eye(1))
-    rivals = [[5.0]] * SPARED + [[np.log(2.0)]]
-    observation = observe(np.array([[0.0], *rivals]), np.array([True] + [False] * (SPARED + 1)), prior, 1.0)
+    rivals = [[5.0]] * SPARED_RIVALS + [[np.log(2.0)]]
+    observation = observe(np.array([[0.0], *rivals]), np.array([True] + [False] * (SPARED_RIVALS + 1)), prior, 1.0)
 
     assert observation is not None
     assert observation.surprise == pytest.approx(2 / 3)
@@ -134,23 +134,23 @@ class TestSparedRivals:
             assert_allclose(outcome.evidence.information, first.evidence.information)
             assert_allclose(outcome.evidence.precision, first.evidence.precision)
 
-    @pytest.mark.parametrize("count", [SPARED + 1, 100])
+    @pytest.mark.parametrize("count", [SPARED_RIVALS + 1, 100])
     def test_equal_rivals_are_spared_in_the_given_order(self, count: int) -> None:
         prior = Prior(np.array([1.0, 0.0]), np.eye(2))
         rows = np.array([[0.0, 0.0], *([0.5, float(at)] for at in range(count))])
         observation = observe(rows, np.arange(len(rows)) == 0, prior, 1.0)
 
         assert observation is not None
-        kept = rows[1 + SPARED :]
+        kept = rows[1 + SPARED_RIVALS :]
         share = softmax(np.array([0.0] + [0.5] * len(kept)))[1:]
         assert_allclose(observation.evidence.information, -share @ kept)
 
-    @pytest.mark.parametrize("rivals", range(SPARED + 1))
+    @pytest.mark.parametrize("rivals", range(SPARED_RIVALS + 1))
     def test_too_few_rivals_give_no_observation(self, rivals: int) -> None:
         features, supported = episode(1, rivals + 2, 2)
 
         assert observe(features, supported, prior_of(1), 1.0) is None
-        more, named = episode(1, SPARED + 3, 2)
+        more, named = episode(1, SPARED_RIVALS + 3, 2)
         assert observe(more, named, prior_of(1), 1.0) is not None
 
     def test_verdict_without_support_is_no_observation(self) -> None:
@@ -177,7 +177,7 @@ def test_evidence_is_a_bounded_covariance(seed: int, count: int, supported: int,
     prior = prior_of(seed)
     observation = observe(*episode(seed, count, min(supported, count)), prior, noise)
     if observation is None:
-        assert count - supported <= SPARED or not supported
+        assert count - supported <= SPARED_RIVALS or not supported
         return
     precision = observation.evidence.precision
 
@@ -188,7 +188,7 @@ def test_evidence_is_a_bounded_covariance(seed: int, count: int, supported: int,
 
 def test_a_verdict_counts_the_same_however_many_passages_it_supports() -> None:
     prior = Prior(np.array([1.0]), np.eye(1))
-    rivals = [[9.0]] * SPARED + [[0.5]]
+    rivals = [[9.0]] * SPARED_RIVALS + [[0.5]]
     one, four = (
         observe(np.array([[0.0]] * count + rivals), np.arange(count + len(rivals)) < count, prior, 1.0)
         for count in (1, 4)
@@ -267,7 +267,7 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
 @pytest.mark.parametrize("score", [-1e4, 1e4])
 def test_scores_may_be_as_large_as_they_like(score: float) -> None:
     """A supported one that is sure to come first says nothing, and one that is sure not to all that it can."""
-    rows = np.array([[score], *[[0.0]] * (SPARED + 2)])
+    rows = np.array([[score], *[[0.0]] * (SPARED_RIVALS + 2)])
     observation = observe(rows, np.arange(len(rows)) == 0, Prior(np.ones(1), np.eye(1)), 1.0)
     assert observation is not None
     sure = score > 0

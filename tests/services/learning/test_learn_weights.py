@@ -206,7 +206,7 @@ class TestPartialVerdicts:
             > 1e-3
         )
 
-    @pytest.mark.parametrize("rejected", [0, ranking_weights.SPARED])
+    @pytest.mark.parametrize("rejected", [0, ranking_weights.SPARED_RIVALS])
     def test_too_few_rivals_teach_no_weights(self, application: Application, towns: str, rejected: int) -> None:
         query_id = add_episode(application, towns, activated=list_first_sentences(application, towns, *TOWNS))
         state.judge(

@@ -24,7 +24,7 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 
 Floats = NDArray[np.float64]
 
-SPARED = 3
+SPARED_RIVALS = 3
 """Rivals that may come before a supported passage: five passages are shown and about two of them support an answer.
 Without it, 50 verdicts on MuSiQue lower recall@5 of other questions by 3 points, with it by none."""
 
@@ -168,7 +168,7 @@ def observe(comparison: CandidateComparison, prior: Prior) -> WeightObservation 
 def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> list[WeightObservation | None]:
     """Compute the observation of each verdict; None if it compares nothing.
 
-    Each supported passage is compared with every candidate that is not supported but the ``SPARED`` best: it has to
+    Each supported passage is compared with every candidate that is not supported but the ``SPARED_RIVALS`` best: it has to
     come among the first few, not first. Each counts as a share, so that a verdict on two passages weighs as much
     as one on four.
 
@@ -182,7 +182,7 @@ def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> lis
     alike: dict[int, list[int]] = {}
     for at, one in enumerate(comparisons):
         chosen = int(one.supported.sum())
-        if chosen and len(one.supported) - chosen > SPARED:
+        if chosen and len(one.supported) - chosen > SPARED_RIVALS:
             alike.setdefault(-(-len(one.supported) // STEP) * STEP, []).append(at)
     for size, places in alike.items():
         for start in range(0, len(places), TOGETHER):
@@ -209,7 +209,7 @@ def _observe(comparisons: Sequence[CandidateComparison], size: int, prior: Prior
         if one.examined is not None:
             looked_at[at, :rows] = np.log(one.examined)
     scores = (features @ prior.mean[:, None])[:, :, 0]
-    spared = np.argsort(np.where(rival, -scores, np.inf), axis=1, kind="stable")[:, :SPARED]
+    spared = np.argsort(np.where(rival, -scores, np.inf), axis=1, kind="stable")[:, :SPARED_RIVALS]
     np.put_along_axis(rival, spared, False, axis=1)
     visible_scores = np.where(rival, scores + looked_at, -np.inf)
     most = visible_scores.max(axis=1, keepdims=True)
