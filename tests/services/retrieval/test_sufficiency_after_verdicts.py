@@ -11,7 +11,7 @@ import pytest
 from engram import sample
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.core.ranking.sufficiency import FIRST
+from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
 from engram.sample.tour import question
 from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence
 from engram.services.retrieval.answer import Answer
@@ -77,7 +77,7 @@ def test_sufficiency_never_falls_after_a_supporting_verdict(
 
 
 def list_first(answer: Answer) -> set[str]:
-    return {passage.passage_id for passage in answer.passages[:FIRST]}
+    return {passage.passage_id for passage in answer.passages[:EVIDENCE_PASSAGES]}
 
 
 def give_verdict(

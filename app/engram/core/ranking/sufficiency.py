@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
 
-FIRST = 5
+EVIDENCE_PASSAGES = 5
 """Passages that the evidence has to be among."""
 BEST = 2
 """Passages, the best, that an answer to a question of two hops mostly rests on."""
@@ -96,7 +96,7 @@ class Chain:
     @property
     def complete(self) -> bool:
         """Whether there are sides and each is complete."""
-        return len(self.named) > 0 and bool(self.leading[:, :FIRST].any(axis=1).all())
+        return len(self.named) > 0 and bool(self.leading[:, :EVIDENCE_PASSAGES].any(axis=1).all())
 
 
 def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -> Floats:
@@ -127,7 +127,7 @@ def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -
             score(3) - score(5),
             score(5) - score(6),
             covered,
-            float(shared_new[:FIRST].max()),
+            float(shared_new[:EVIDENCE_PASSAGES].max()),
             0.0 if chain.complete else float(min(chain.through, THROUGH)),
             float(chain.compared),
             _rival(scores, chain),
@@ -136,10 +136,10 @@ def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -
 
 
 def _rival(scores: Floats, chain: Chain) -> float:
-    leading = np.flatnonzero(chain.leading[:, FIRST:].any(axis=0))
+    leading = np.flatnonzero(chain.leading[:, EVIDENCE_PASSAGES:].any(axis=0))
     if not len(leading):
         return 0.0
-    return float(np.exp(-np.logaddexp(0.0, scores[FIRST - 1] - scores[FIRST + leading[0]])))
+    return float(np.exp(-np.logaddexp(0.0, scores[EVIDENCE_PASSAGES - 1] - scores[EVIDENCE_PASSAGES + leading[0]])))
 
 
 def _mass(scores: Floats) -> float:
@@ -180,7 +180,7 @@ def verdict_outcome(
 
     Args:
         named: (passage, y) of the sentences that it speaks of.
-        first: the passages that came first, at most ``FIRST``.
+        first: the passages that came first, at most ``EVIDENCE_PASSAGES``.
         known: whether it is known of every sentence that it speaks of in which passage it is.
     """
     supported = {passage for passage, target in verdict.passage_targets(named).items() if target}

@@ -102,7 +102,9 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
     It does not where the judge was not shown all of these.
     """
     ranking, explored = retrieved.ranking, retrieved.explored
-    is_shown = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
+    is_shown = (
+        len(explored.best) >= min(sufficiency.EVIDENCE_PASSAGES, len(ranking.candidates)) and not explored.displaced
+    )
     if not ranking.teaches or ranking.sufficiency is None or not is_shown:
         return None
     return ranking.sufficiency.features.astype(np.float32)

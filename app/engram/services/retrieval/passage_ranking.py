@@ -197,7 +197,7 @@ def _rank_by_features(
     if reranked is not None:
         values = values + reranked.added
     order = np.lexsort((candidates.ids, -values))
-    first_places = order[: sufficiency.FIRST]
+    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
     words = replace(
         candidates.words, score=candidates.words.score[first_places], said=candidates.words.said[first_places]
     )
@@ -213,7 +213,7 @@ def _rank_by_features(
             passage = standing.get(holder, holder)
             scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
     ordered = passage_scores.select_best(scores, len(scores))
-    leading = {passage for passage, _ in ordered[: sufficiency.FIRST]}
+    leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [
         replace(one, passage_id=standing.get(one.passage_id, one.passage_id)) for one in walk.evidence_known
     ]

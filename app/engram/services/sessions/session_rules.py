@@ -7,7 +7,7 @@ from typing import Any
 from engram.core.planning.pool_ranking import order
 from engram.core.planning.session import Note, PoolSentence, StopReason
 from engram.core.ranking.coverage import coverage
-from engram.core.ranking.sufficiency import FIRST
+from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery
 
@@ -69,7 +69,7 @@ def stops(
     """
     rule = state.asked.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
-    sufficiency = ordered.sufficiency if state.asked.top_k >= FIRST else None
+    sufficiency = ordered.sufficiency if state.asked.top_k >= EVIDENCE_PASSAGES else None
     is_enough = sufficiency is not None and sufficiency >= state.asked.at_least
     if rule in ("rounds", "llm", "published"):
         return None
