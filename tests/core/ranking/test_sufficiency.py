@@ -110,7 +110,7 @@ class TestChain:
     def test_it_counts_what_the_question_goes_through(self) -> None:
         assert self.open({6}, through=0) == 0.0
         assert self.open({6}, through=1) == 1.0
-        assert self.open({6}, through=5) == sufficiency.THROUGH
+        assert self.open({6}, through=5) == sufficiency.MOST_BRIDGES
 
     def test_without_a_passage_about_what_is_named_nothing_is_complete(self) -> None:
         assert self.open() == 2.0

@@ -52,13 +52,13 @@ FEATURES = (
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
   ``second_look``.
-- open: how many things the question goes through without naming them, at most ``THROUGH``, unless every side is
+- open: how many things the question goes through without naming them, at most ``MOST_BRIDGES``, unless every side is
   complete; see ``Chain``.
 - compared: 1 if the question asks the same of several things that it names, and goes through nothing else.
 - rival: how near the best passage beyond the first five that completes a side comes to the fifth, 1 / (1 + e^d) of
   the difference d of their scores, in [0, 1/2]; 0 if there is none.
 """
-THROUGH = 2
+MOST_BRIDGES = 2
 """Things that a question goes through without naming them that are told apart: more are as many."""
 MOST = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
@@ -128,7 +128,7 @@ def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -
             score(5) - score(6),
             covered,
             float(shared_new[:EVIDENCE_PASSAGES].max()),
-            0.0 if chain.complete else float(min(chain.through, THROUGH)),
+            0.0 if chain.complete else float(min(chain.through, MOST_BRIDGES)),
             float(chain.compared),
             _rival(scores, chain),
         ]
