@@ -66,7 +66,7 @@ class TestFeatures:
     def test_the_last_stands_for_places_that_there_are_not(self) -> None:
         found = build_named_features([2.0, 1.0, -1.0])
         assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (2.0, 0.0, 0.0)
-        assert build_named_features([3.0])["mass"] == sufficiency.MOST
+        assert build_named_features([3.0])["mass"] == sufficiency.MOST_LOG_ODDS
 
     def test_shared_new_feature_reads_the_first_five_passages(self) -> None:
         assert (

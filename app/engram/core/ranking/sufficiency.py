@@ -47,7 +47,7 @@ FEATURES = (
 """What is looked at of a ranked answer; scores are those of the ranking weights, before recall.
 
 - bias: 1.
-- mass: log odds of the best two among all candidates under the softmax of their scores, within ``MOST``.
+- mass: log odds of the best two among all candidates under the softmax of their scores, within ``MOST_LOG_ODDS``.
 - margin_a_b: score of the a-th best less that of the b-th; the last stands for places that there are not.
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
@@ -60,7 +60,7 @@ FEATURES = (
 """
 MOST_BRIDGES = 2
 """Things that a question goes through without naming them that are told apart: more are as many."""
-MOST = 12.0
+MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
 EVEN = 1e-6
 """ξ up to here is 0, where c is 1/4."""
@@ -144,9 +144,9 @@ def _rival(scores: Floats, chain: Chain) -> float:
 
 def _mass(scores: Floats) -> float:
     if len(scores) <= BEST:
-        return MOST
+        return MOST_LOG_ODDS
     best, rest = (float(np.logaddexp.reduce(some)) for some in (scores[:BEST], scores[BEST:]))
-    return min(max(best - rest, -MOST), MOST)
+    return min(max(best - rest, -MOST_LOG_ODDS), MOST_LOG_ODDS)
 
 
 def compute_word_coverage(
