@@ -62,7 +62,7 @@ MOST_BRIDGES = 2
 """Things that a question goes through without naming them that are told apart: more are as many."""
 MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
-EVEN = 1e-6
+SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
 MAX_STEPS = 100
 TOLERANCE = 1e-9
@@ -211,7 +211,7 @@ def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Weight
         raise ValueError("a verdict says that it was enough, or that it was not")
     odds = float(features @ prior.mean)
     touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
-    curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > EVEN else 0.25
+    curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > SMALLEST_XI else 0.25
     evidence = WeightEvidence(
         (enough - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
     )
