@@ -29,7 +29,7 @@ ZERO = 128
 GELU_ZERO = 20
 """Number that stands for 0 in results of GELU, of which few are negative and none is below ``-GELU_DEPTH``."""
 GELU_DEPTH = 0.17
-_MOST = 255
+_MOST_UINT8 = 255
 _LEAST_SCALE = 1e-9
 """Scale of a row of zeros."""
 
@@ -129,13 +129,13 @@ class Int8Graph(BertGraph):
     def _signed_rows(self, values: str) -> tuple[str, str, str]:
         """Whole numbers around ``ZERO``, (r, k), the scale of each row, (r, 1), and the number for 0."""
         largest = self._add("ReduceMax", self._add("Abs", values), axes=(-1,), keepdims=1)
-        scales = self._add("Mul", largest, self._real(1 / (_MOST - ZERO)))
+        scales = self._add("Mul", largest, self._real(1 / (_MOST_UINT8 - ZERO)))
         return self._rows(values, self._add("Max", scales, self._real(_LEAST_SCALE)), ZERO)
 
     def _gelu_rows(self, values: str) -> tuple[str, str, str]:
         """Like ``_signed_rows`` for results of GELU. The least scale is the one that holds ``-GELU_DEPTH``."""
         largest = self._add("ReduceMax", values, axes=(-1,), keepdims=1)
-        scales = self._add("Mul", largest, self._real(1 / (_MOST - GELU_ZERO)))
+        scales = self._add("Mul", largest, self._real(1 / (_MOST_UINT8 - GELU_ZERO)))
         return self._rows(values, self._add("Max", scales, self._real(GELU_DEPTH / GELU_ZERO)), GELU_ZERO)
 
     def _rows(self, values: str, scales: str, zero: int) -> tuple[str, str, str]:
