@@ -2,7 +2,7 @@
 
 BE = frozenset("is are was were be been".split())
 AUXILIARIES = frozenset("has have had having do does did will would shall should".split())
-DOUBTFUL = frozenset(
+DOUBT_WORDS = frozenset(
     """could might may can cannot not never no neither nor without unless if whether didn wasn isn doesn weren
     aren hasn hadn wouldn couldn""".split()
 )

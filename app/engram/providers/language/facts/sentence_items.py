@@ -182,7 +182,7 @@ def _item(surface: str, start: int, end: int, before: Sequence[Item]) -> Item:
 _KINDS = (
     (clause_words.BE, "b"),
     (clause_words.AUXILIARIES, "x"),
-    (clause_words.DOUBTFUL, "n"),
+    (clause_words.DOUBT_WORDS, "n"),
     (clause_words.SUBJECT_PRONOUNS, "h"),
     (clause_words.POSSESSIVES, "o"),
     (clause_words.RELATIVES, "r"),
