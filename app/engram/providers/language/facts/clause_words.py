@@ -118,7 +118,9 @@ WORKS = frozenset(
     anime record track video cartoon serial silent romance melodrama telefilm biopic picture story memoir""".split()
 )
 """What is released or published."""
-LOCATED = frozenset({"located in", "situated in", "based in", "lies in", "headquartered in", "found in", "set in"})
+LOCATION_PHRASES = frozenset(
+    {"located in", "situated in", "based in", "lies in", "headquartered in", "found in", "set in"}
+)
 DERIVED = frozenset(
     "sequel prequel remake adaptation version part spin-off spinoff followup follow-up cover".split()
 )
