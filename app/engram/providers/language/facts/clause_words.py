@@ -121,7 +121,7 @@ WORKS = frozenset(
 LOCATION_PHRASES = frozenset(
     {"located in", "situated in", "based in", "lies in", "headquartered in", "found in", "set in"}
 )
-DERIVED = frozenset(
+DERIVATION_NOUNS = frozenset(
     "sequel prequel remake adaptation version part spin-off spinoff followup follow-up cover".split()
 )
 PLACES = frozenset(
