@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language.facts import clause_words
-from engram.providers.language.facts.countries import ADJECTIVES, JOINED
+from engram.providers.language.facts.countries import ADJECTIVES, JOINED_COUNTRIES
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
@@ -64,7 +64,7 @@ class Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._trie: dict[str, dict[str, object]] = {}
-        for name in (*names, *JOINED):
+        for name in (*names, *JOINED_COUNTRIES):
             self.add(name)
 
     def add(self, name: str) -> None:
