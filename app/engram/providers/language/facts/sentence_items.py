@@ -32,7 +32,7 @@ _MARKS = {
     "”": '"',
 }
 _MARKS |= {"-": "-", "–": "-", "&": "c", "'": "'", "’": "'"}
-_LOOK = 8  # items back
+_ITEMS_BACK = 8  # items back
 _LY_NOUNS = frozenset("ally anomaly assembly butterfly family homily monopoly rally reply supply".split())
 _QUALIFIED = re.compile(r"\s*\([^()]*\)\s*$")
 
@@ -253,7 +253,7 @@ def _is_gerund_noun(items: Sequence[Item], at: int) -> bool:
 def _follows_subject(items: Sequence[Item], at: int) -> bool:
     """Whether a subject, an auxiliary or another verb stands before, adverbs and "and" apart."""
     back = at - 1
-    while back >= max(0, at - _LOOK) and items[back].kind in "ac":
+    while back >= max(0, at - _ITEMS_BACK) and items[back].kind in "ac":
         back -= 1
     return back >= 0 and items[back].kind in "Nhbxrv"
 
