@@ -6,7 +6,7 @@ from functools import lru_cache
 from engram.providers.language.lexical_terms import terms
 
 # Words of questions -> words that predicates and kinds of objects have; what several words say stands once.
-_ALIKE = """
+_RELATION_WORDS = """
 director directors directed direct filmmaker: director directed
 composer composed compose music: composer composed music
 performer performed performs singer sang sings sung artist band: performer performed sung recorded
@@ -49,7 +49,7 @@ member members: member
 """
 _ASKED = {
     word: meant.strip()
-    for words, _, meant in (line.partition(":") for line in _ALIKE.strip().splitlines())
+    for words, _, meant in (line.partition(":") for line in _RELATION_WORDS.strip().splitlines())
     for word in words.split()
 }
 _KINDS = frozenset(
