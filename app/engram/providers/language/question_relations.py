@@ -47,7 +47,7 @@ owner owns owned: owner owned
 capital: capital
 member members: member
 """
-_ASKED = {
+_RELATION_OF_WORD = {
     word: meant.strip()
     for words, _, meant in (line.partition(":") for line in _RELATION_WORDS.strip().splitlines())
     for word in words.split()
@@ -71,7 +71,7 @@ def find_asked_terms(words: Iterable[str]) -> Sequence[frozenset[str]]:
     Words that ask for the same count once.
     """
     question_terms = dict.fromkeys(
-        frozenset(terms(_ASKED[word])) if word in _ASKED else frozenset(terms(word))
+        frozenset(terms(_RELATION_OF_WORD[word])) if word in _RELATION_OF_WORD else frozenset(terms(word))
         for word in (word.casefold() for word in words)
         if word not in _KINDS
     )
