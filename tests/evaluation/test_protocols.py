@@ -15,7 +15,7 @@ from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
-from engram.providers.ranking_prior import SHIPPED
+from engram.providers.ranking_prior import SHIPPED_FILE
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
 from engram_evaluation.expected import ExpectedFigures, Figure, read_published
@@ -339,7 +339,7 @@ def test_published_figures(
         weights = tmp_path / "weights.json"
         weights.write_text(
             json.dumps(
-                fit_kinds(corpora, lambda *_: lambda: None, json.loads(SHIPPED.read_text(encoding="utf-8")))
+                fit_kinds(corpora, lambda *_: lambda: None, json.loads(SHIPPED_FILE.read_text(encoding="utf-8")))
             ),
             encoding="utf-8",
         )

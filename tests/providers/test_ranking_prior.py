@@ -15,7 +15,7 @@ from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import SHIPPED, RankingPrior, as_json, from_json, load_priors
+from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, as_json, from_json, load_priors
 
 SIZE = len(FEATURES)
 LITTLE = len(sufficiency.FEATURES)
@@ -113,7 +113,7 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
     shipped = load_general()
 
     assert shipped.fitted
-    assert shipped.name == load_general(SHIPPED).name
+    assert shipped.name == load_general(SHIPPED_FILE).name
     assert shipped.prior.mean[FEATURES.index("similarity")] > 0
 
 
