@@ -21,7 +21,7 @@ from engram.storage.auth import access_key_rows, tenants
 from engram.storage.auth.access_key_rows import StoredKey
 from engram.storage.database import Database
 
-REMEMBERED = 10_000
+MOST_CACHED_KEYS = 10_000
 """Keys that a process remembers, those that are none included."""
 BEARER = "bearer"
 JWT_DOTS = 2
@@ -109,11 +109,11 @@ class Authentication:
         if ends is not None:
             until = min(until, self._clock() + max(0.0, ends - time.time()))
         with self._lock:
-            if len(self._known) >= REMEMBERED:
+            if len(self._known) >= MOST_CACHED_KEYS:
                 self._known.clear()
             if principal is not None:
                 self._accepted[digest] = None
-                if len(self._accepted) > REMEMBERED:
+                if len(self._accepted) > MOST_CACHED_KEYS:
                     self._accepted.popitem(last=False)
             if self._forgotten == before:  # else it may have been looked up before what changed
                 self._known[digest] = _KnownKey(principal, until)
