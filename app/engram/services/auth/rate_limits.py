@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 AWAY_SECONDS = 5.0
 """How long Redis is left alone once it did not answer."""
-REMEMBERED = 10_000
+MOST_BUCKETS = 10_000
 """Buckets held here; who was heard of longest ago is forgotten, and has a full one again."""
 
 
@@ -45,6 +45,6 @@ class Rates:
         with self._lock:
             bucket, allowed = token_bucket.take(self._local_buckets.pop(who, None), now, self.rate, self.burst)
             self._local_buckets[who] = bucket
-            if len(self._local_buckets) > REMEMBERED:
+            if len(self._local_buckets) > MOST_BUCKETS:
                 self._local_buckets.popitem(last=False)
         return token_bucket.token_grant(bucket.tokens, self.rate, self.burst, allowed=allowed)
