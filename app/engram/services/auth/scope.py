@@ -29,7 +29,7 @@ __all__ = [
     "is_keyless",
 ]
 
-REMEMBERED = 1_000
+MOST_CACHED_SCOPES = 1_000
 """Scopes that a process remembers."""
 ANONYMOUS = "anonymous"
 """The judge of a verdict that names none, where no key does."""
@@ -202,7 +202,7 @@ class AccessService:
         with self._database.read() as reader:
             scope = Scope(principal, collections.find(reader, name, principal.tenant))
         _check(scope, need)
-        if len(self._remembered) >= REMEMBERED:
+        if len(self._remembered) >= MOST_CACHED_SCOPES:
             self._remembered.clear()
         self._remembered[principal, name] = scope
         return scope
