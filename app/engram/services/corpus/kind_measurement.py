@@ -22,7 +22,7 @@ SAMPLE = 1_000
 """Passages that are looked at: the share is then right to three points."""
 QUERIES = 300
 """Latest queries that are looked at."""
-SETTLED = QUERIES // 2
+SETTLED_QUERIES = QUERIES // 2
 """Different questions from which on a share is left as it is until the next ingest."""
 
 
@@ -54,7 +54,7 @@ class KindService:
             if not is_locked:
                 return 0
             with self._database.read() as reader:
-                waiting = kinds.list_unmeasured(reader, self._taught, SETTLED)
+                waiting = kinds.list_unmeasured(reader, self._taught, SETTLED_QUERIES)
             for one in waiting:
                 if should_stop():
                     break
