@@ -19,7 +19,7 @@ from engram.providers.ranking_prior import RankingPrior, RankingPriors
 from engram.services.explanations import key_causes
 from engram.services.explanations.counterfactual_scores import FeatureScoring, PublishedScoring, Scoring
 from engram.services.explanations.counterfactual_states import Memories, Supports, Version, Weights
-from engram.services.explanations.score_factors import UNKNOWN, factors
+from engram.services.explanations.score_factors import UNKNOWN_FACTORS, factors
 from engram.services.explanations.sufficiency_causes import add_causes
 from engram.services.retrieval.answer_trace import (
     HopTrace,
@@ -258,8 +258,8 @@ def _passages(
                 rank=rank,
                 rank_without_memory=plain.get(passage),
                 score=score,
-                features=scored.get(passage, UNKNOWN).features,
-                completes=scored.get(passage, UNKNOWN).completes,
+                features=scored.get(passage, UNKNOWN_FACTORS).features,
+                completes=scored.get(passage, UNKNOWN_FACTORS).completes,
                 recall=versions.parts.get(passage, (0.0, 0.0))[0],
                 weights=versions.parts.get(passage, (0.0, 0.0))[1],
                 weight_events=weights.events if weights else 0,
@@ -283,8 +283,8 @@ def _build_untouched_traces(retrieved: RetrievalResult, plain: Mapping[int, int]
             rank=rank,
             rank_without_memory=plain.get(passage),
             score=score,
-            features=scored.get(passage, UNKNOWN).features,
-            completes=scored.get(passage, UNKNOWN).completes,
+            features=scored.get(passage, UNKNOWN_FACTORS).features,
+            completes=scored.get(passage, UNKNOWN_FACTORS).completes,
             recall=0.0,
             weights=0.0,
             weight_events=0,
