@@ -188,7 +188,7 @@ def test_questions_without_entities_or_of_many_hops_are_explained(application: A
 def test_lists_are_cut_and_say_so(application: Application, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     teach(application, curie)
     _, whole = ask_with_trace(application, curie)
-    monkeypatch.setattr("engram.services.explanations.verdict_influence.SHOWN", 2)
+    monkeypatch.setattr("engram.services.explanations.verdict_influence.MOST_SHOWN", 2)
     _, cut = ask_with_trace(application, curie)
     found: list[Any] = [*map_selected(cut).values(), *map_passages(cut).values()]
     full: list[Any] = [*map_selected(whole).values(), *map_passages(whole).values()]
