@@ -38,7 +38,7 @@ MOST_SHOWN = 10
 """Verdicts that are shown of a sentence, a passage or a unit."""
 LEFT_OUT = 40
 """Verdicts, the strongest, that are left out one by one: bounds time."""
-LEAST = 1e-9
+LEAST_DIFFERENCE = 1e-9
 """What differs by less does so by rounding."""
 
 Causes = Mapping[int, LoggedCause]
@@ -223,7 +223,9 @@ def _select_strongest(effects: Effects) -> list[int]:
 
 def _list_moving_events(effects: Effects) -> list[int]:
     strength = {event: max(map(abs, moved)) for event, moved in effects.items()}
-    return sorted((event for event in effects if strength[event] > LEAST), key=lambda e: (-strength[e], -e))
+    return sorted(
+        (event for event in effects if strength[event] > LEAST_DIFFERENCE), key=lambda e: (-strength[e], -e)
+    )
 
 
 def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut: set[int]) -> HopTrace:
