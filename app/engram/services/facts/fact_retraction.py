@@ -25,7 +25,7 @@ from engram.storage.facts.fact_revocations import FactEventFilter
 __all__ = ["FactEventFilter", "FactRetraction", "RetractionService"]
 
 JOINS = "merge"
-MOST = 10_000
+MOST_EVENTS = 10_000
 """Events that one revocation takes back: it is one transaction."""
 SHOWN = 20
 """Facts that are shown with what is believed of them before and after."""
@@ -98,7 +98,7 @@ class RetractionService:
         with self._database.snapshot() as reader:
             graph_id = None if graph_name is None else find_graph_id(reader, target, graph_name)
             events = _check_event_count(
-                fact_revocations.list_matching(reader, target, criteria, graph_id, MOST + 1)
+                fact_revocations.list_matching(reader, target, criteria, graph_id, MOST_EVENTS + 1)
             )
             groups = _groups(reader, target, events)
             before = belief_groups.load_beliefs(
@@ -137,7 +137,7 @@ class RetractionService:
                 return _retraction(known, fact_events.find_many(writer, target, known.covers or ()), {}, {})
             graph_id = None if graph_name is None else find_graph_id(writer, target, graph_name)
             events = _check_event_count(
-                fact_revocations.list_matching(writer, target, criteria, graph_id, MOST + 1)
+                fact_revocations.list_matching(writer, target, criteria, graph_id, MOST_EVENTS + 1)
             )
             if not events:
                 return _retraction(None, events, {}, {})
@@ -161,8 +161,8 @@ def _check(criteria: FactEventFilter) -> None:
 
 
 def _check_event_count(events: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
-    if len(events) > MOST:
-        raise InvalidRequestError(f"More than {MOST} match; revoke them by shorter spans of time.")
+    if len(events) > MOST_EVENTS:
+        raise InvalidRequestError(f"More than {MOST_EVENTS} match; revoke them by shorter spans of time.")
     return events
 
 
