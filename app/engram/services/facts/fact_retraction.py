@@ -27,7 +27,7 @@ __all__ = ["FactEventFilter", "FactRetraction", "RetractionService"]
 JOINS = "merge"
 MOST_EVENTS = 10_000
 """Events that one revocation takes back: it is one transaction."""
-SHOWN = 20
+MOST_SHOWN = 20
 """Facts that are shown with what is believed of them before and after."""
 
 
@@ -185,7 +185,7 @@ def _retraction(
     fell = sum(was.belief >= LEAST_BELIEF > now.belief for was, now in changes)
     rose = sum(now.belief >= LEAST_BELIEF > was.belief for was, now in changes)
     changes.sort(key=lambda pair: (-abs(pair[1].belief - pair[0].belief), pair[0].fact_id))
-    changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in changes[:SHOWN]]
+    changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in changes[:MOST_SHOWN]]
     kinds = Counter(one.kind for one in events)
     return FactRetraction(event, dict(sorted(kinds.items())), len(changes), fell, rose, changed)
 
