@@ -37,7 +37,7 @@ from engram.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
-TOGETHER = 100
+MOST_PER_STATEMENT = 100
 """Verdicts that are stored by one statement at most."""
 NAMES_TOGETHER = 5_000
 """Sentences they name, from which on no further verdict joins them."""
@@ -177,7 +177,7 @@ class Intake:
         """Store what waits until nothing does."""
         several = False
         while True:
-            if several and len(self._waiting) < TOGETHER:
+            if several and len(self._waiting) < MOST_PER_STATEMENT:
                 time.sleep(GATHER_SECONDS)
             with self._state:
                 if not self._waiting:
@@ -197,7 +197,7 @@ class Intake:
         """Some of those that wait, in order, but for those whose callers have gone."""
         taken: list[_PendingVerdict] = []
         names = 0
-        while self._waiting and len(taken) < TOGETHER and names < NAMES_TOGETHER:
+        while self._waiting and len(taken) < MOST_PER_STATEMENT and names < NAMES_TOGETHER:
             arriving = self._waiting.popleft()
             if arriving.future.set_running_or_notify_cancel():
                 taken.append(arriving)
