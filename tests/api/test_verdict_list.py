@@ -12,7 +12,7 @@ from engram.core.auth.access_keys import ADMIN
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.learning.verdict_listing import NAMED
+from engram.services.learning.verdict_listing import MOST_SENTENCES
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
 
@@ -114,14 +114,14 @@ def test_a_deleted_sentence_has_no_text(http: TestClient, curie: str) -> None:
 
 
 def test_a_long_verdict_is_cut(http: TestClient, curie: str, ingest: Any) -> None:
-    ingest({"id": "long", "text": " ".join(f"Marie Curie wrote letter {n}." for n in range(NAMED + 5))})
+    ingest({"id": "long", "text": " ".join(f"Marie Curie wrote letter {n}." for n in range(MOST_SENTENCES + 5))})
     sentences = http.get("/passages/long", params={"collection": curie}).json()["sentences"]
     ids = [one["sentence_id"] for one in sentences]
-    assert len(ids) > NAMED
+    assert len(ids) > MOST_SENTENCES
     judge(http, ask(http, curie), rejected=ids)
     (row,) = list_verdicts(http, curie)
     assert row["sentences_cut"]
-    assert [one["sentence_id"] for one in row["sentences"]] == sorted(ids)[:NAMED]
+    assert [one["sentence_id"] for one in row["sentences"]] == sorted(ids)[:MOST_SENTENCES]
 
 
 def test_who_may_only_judge_reads_no_texts(keyed: KeyedClient, curie: str) -> None:
