@@ -136,7 +136,7 @@ class Kills:
         if code:
             tally.note([f"the backup after the kill ended with {code}: {output}"])
             return
-        if left := list(target.parent.glob(f"{target.name}{backup_service.UNFINISHED}")):
+        if left := list(target.parent.glob(f"{target.name}{backup_service.UNFINISHED_SUFFIX}")):
             tally.note([f"{left} is left"])
         with self.site.create_neighbour() as other:
             code, output = other.run("restore", str(target))

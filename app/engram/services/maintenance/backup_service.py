@@ -22,7 +22,7 @@ from engram.storage.maintenance.schema_standing import load_standing
 
 FORMAT = 1
 DATA, MANIFEST = "data.dump", "manifest.json"
-UNFINISHED = ".unfinished"
+UNFINISHED_SUFFIX = ".unfinished"
 LOCKS = ("backup", "maintenance", "retention")
 """Held meanwhile: what rebuilds indexes or drops tables would wait for the backup, and others for that."""
 LOCK_SECONDS = 60.0
@@ -84,7 +84,7 @@ class BackupService:
         target = target.absolute()
         if target.exists():
             raise ConflictError(f"There is something at {target} already.")
-        unfinished = target.with_name(target.name + UNFINISHED)
+        unfinished = target.with_name(target.name + UNFINISHED_SUFFIX)
         with self._exclude_others():
             shutil.rmtree(unfinished, ignore_errors=True)  # of one that was killed: nobody else is at it
             unfinished.mkdir(parents=True, mode=0o700)
