@@ -10,7 +10,7 @@ from engram.context.errors import ConflictError, InvalidRequestError, NotFoundEr
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.maintenance.tenant_closing import REMOVED
+from engram.services.maintenance.tenant_closing import REMOVAL_REASON
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
@@ -80,7 +80,7 @@ def test_removed_tenant_leaves_nothing_and_others_lose_nothing(guarded: Applicat
     assert places(guarded, MARK) == set()
     assert places(guarded, tenant) == {"audit_log"}  # that it was removed, and by whom that is to be known
     acts = [act for act in guarded.audit_log.page(LOCAL, None, 20) if act.target == tenant]
-    assert [(act.action, act.status) for act in acts] == [(REMOVED, 200)]
+    assert [(act.action, act.status) for act in acts] == [(REMOVAL_REASON, 200)]
     assert guarded.access.scope(curie).collection.passage_count == 5
     with pytest.raises(NotFoundError):
         guarded.closing.close(tenant, tenant)

@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 COLLECTIONS = 100
 """Collections that are looked for at a time."""
-REMOVED = "tenant removed"
+REMOVAL_REASON = "tenant removed"
 DONE = 200
 
 
@@ -96,7 +96,7 @@ def _record(writer: Writer, tenant: str) -> None:
         tenant=LOCAL.tenant,
         client=None,
         request_id=None,
-        action=REMOVED,
+        action=REMOVAL_REASON,
         target=tenant,
         body=None,
     )
