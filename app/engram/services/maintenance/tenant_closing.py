@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 COLLECTIONS = 100
 """Collections that are looked for at a time."""
 REMOVAL_REASON = "tenant removed"
-DONE = 200
+REMOVAL_STATUS = 200
 
 
 class ClosingService:
@@ -100,4 +100,4 @@ def _record(writer: Writer, tenant: str) -> None:
         target=tenant,
         body=None,
     )
-    audit_log.end(writer, act, DONE)
+    audit_log.end(writer, act, REMOVAL_STATUS)
