@@ -9,7 +9,7 @@ from engram.storage.database import Reader
 
 COMPARED_PASSAGES = 100
 """Passages that are compared at first, best first; their terms decide whose texts are read."""
-SPARE = 20
+SPARE_PASSAGES = 20
 """Distinct passages beyond ``top_k`` that are to be among those compared."""
 
 
@@ -26,7 +26,7 @@ def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[i
     size = max(COMPARED_PASSAGES, 2 * plan.query.top_k)
     while True:
         representatives = _find_duplicates(reader, plan.collection.id, ordered[:size])
-        if size >= len(ordered) or size - len(representatives) >= plan.query.top_k + SPARE:
+        if size >= len(ordered) or size - len(representatives) >= plan.query.top_k + SPARE_PASSAGES:
             return representatives
         size *= 2
 

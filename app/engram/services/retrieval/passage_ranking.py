@@ -24,7 +24,7 @@ from engram.core.ranking.reranking import RerankedScores
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, estimate_sufficiency
-from engram.services.retrieval.collapse import SPARE, stand_ins
+from engram.services.retrieval.collapse import SPARE_PASSAGES, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
@@ -267,7 +267,7 @@ def _collect_distinct(
         if not standing:
             return candidates, titles, first, standing
         distinct = len(ordered) - len(standing)
-        if distinct >= plan.query.top_k + SPARE or len(ordered) <= before or limit >= WIDEST:
+        if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= WIDEST:
             break
         limit, before = 2 * limit, len(ordered)
     candidates = candidates.exclude(standing)
