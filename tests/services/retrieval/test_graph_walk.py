@@ -9,7 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.services.retrieval import hop_loop
-from engram.services.retrieval.graph_walk import ONWARD, Frontier, Walk, load_walk, merge_walks
+from engram.services.retrieval.graph_walk import MOST_RESUMED_ENTITIES, Frontier, Walk, load_walk, merge_walks
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
@@ -182,4 +182,4 @@ def test_several_walks_are_resumed_as_one() -> None:
     both = merge_walks([one, other]).frontier
     assert both is not None
     assert list(both.activation.items())[:3] == [(2, 0.9), (1, 0.5), (10, 0.1)]
-    assert len(both.activation) == ONWARD
+    assert len(both.activation) == MOST_RESUMED_ENTITIES
