@@ -117,7 +117,7 @@ def _connect(url: str) -> "psycopg.Connection[tuple[object, ...]]":
 
 def _watch_workload(servers: Servers, settings: Settings, application: Application) -> Watch:
     # Keys are kept after a few questions, so that they are searched in either way.
-    kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, ASKED=KEPT_AFTER)
+    kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, QUESTIONS_BEFORE_READ=KEPT_AFTER)
     with application_on(servers, settings, application) as apart, watch_plans() as watch, capture_logs(), kept:
         workload.run(apart, "fresh")
     assert "passages_by_key.load_all_keys" in watch.runs

@@ -35,7 +35,7 @@ READ = "string_agg(vector_send"
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of any collection are kept once they are asked for."""
     monkeypatch.setattr(passage_key_cache, "LEAST_PASSAGES", 1)
-    monkeypatch.setattr(passage_key_cache, "ASKED", 1)
+    monkeypatch.setattr(passage_key_cache, "QUESTIONS_BEFORE_READ", 1)
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +253,7 @@ class TestRoom:
     def test_cache_fills_only_after_enough_questions(
         self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(passage_key_cache, "ASKED", 3)
+        monkeypatch.setattr(passage_key_cache, "QUESTIONS_BEFORE_READ", 3)
         kept = PassageKeyCache(ROOM)
         assert [size > 0 for size in self.sizes(alone, [three[0]] * 4, kept)] == [False, False, True, True]
         add(alone, three[0])
