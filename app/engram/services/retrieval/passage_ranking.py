@@ -39,7 +39,7 @@ TITLES = 20_000
 """Titles that a process remembers the names of."""
 GAP_PASSAGES = 10
 """Passages that are looked for in each gap."""
-RECORDED = 64
+RECORDED_CANDIDATES = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
 WIDEST = 1_000
 """Nearest passages that are looked for at most to fill the places of duplicates."""
