@@ -41,7 +41,7 @@ GAP_PASSAGES = 10
 """Passages that are looked for in each gap."""
 RECORDED_CANDIDATES = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
-WIDEST = 1_000
+MOST_NEAREST = 1_000
 """Nearest passages that are looked for at most to fill the places of duplicates."""
 
 
@@ -177,7 +177,7 @@ def _fill_ranking(
         ranked_passages = ranked(limit)
         standing = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
         distinct = [pair for pair in ranked_passages if pair[0] not in standing]
-        if not standing or len(distinct) >= least or len(ranked_passages) <= before or limit >= WIDEST:
+        if not standing or len(distinct) >= least or len(ranked_passages) <= before or limit >= MOST_NEAREST:
             return distinct, standing
         limit, before = 2 * limit, len(ranked_passages)
 
@@ -267,7 +267,7 @@ def _collect_distinct(
         if not standing:
             return candidates, titles, first, standing
         distinct = len(ordered) - len(standing)
-        if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= WIDEST:
+        if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= MOST_NEAREST:
             break
         limit, before = 2 * limit, len(ordered)
     candidates = candidates.exclude(standing)
