@@ -212,7 +212,7 @@ def test_a_session_that_stopped_can_be_asked_for_another_wave(
 def test_auto_goes_on_by_a_tree_where_one_query_is_not_enough_and_the_budget_has_room(
     reasoning: Application, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(auto_planner, "NEAR", 1.1)  # nothing is near enough
+    monkeypatch.setattr(auto_planner, "NEAR_PROBABILITY", 1.1)  # nothing is near enough
     how = SessionRequest(top_k=1, arm={"memory": "off"}, stop="rounds", answer=True, options={"rollouts": 3})
     new = NewSession(question=MOTHER, planner="auto", asked=how, budget=WIDE)
     shown = reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
