@@ -32,7 +32,7 @@ from engram.services.sessions.session_tools import AskedQuery, StepTools
 from engram.services.sessions.tree_options import parse_planner_options
 
 RFM_RAG = "rfm-rag"
-PUBLISHED: StopRule = "published"
+PUBLISHED_STOP: StopRule = "published"
 """The stop rule that R-Feedback is; no other planner has it."""
 BM25: Mapping[str, Any] = {"memory": "off", "profile": "paper", "strategy": "lexical"}
 """Arm of its queries."""
@@ -45,15 +45,15 @@ def adapt_request(planner: str, request: SessionRequest) -> SessionRequest:
         InvalidRequestError: "rfm-rag" is to search otherwise, or another planner is to stop by R-Feedback.
     """
     if planner != RFM_RAG:
-        if request.stop == PUBLISHED:
+        if request.stop == PUBLISHED_STOP:
             raise InvalidRequestError(
-                f"stop.rule {PUBLISHED!r} is R-Feedback, which only planner {RFM_RAG!r} stops by: "
+                f"stop.rule {PUBLISHED_STOP!r} is R-Feedback, which only planner {RFM_RAG!r} stops by: "
                 "'sufficiency' is the rule that verdicts teach."
             )
         return request
     if request.arm is not None and dict(request.arm) != BM25:
         raise InvalidRequestError(f"Planner {RFM_RAG!r} searches by BM25 without memory: it takes no arm.")
-    return replace(request, arm=dict(BM25), stop=PUBLISHED if request.stop == "planner" else request.stop)
+    return replace(request, arm=dict(BM25), stop=PUBLISHED_STOP if request.stop == "planner" else request.stop)
 
 
 @dataclass(frozen=True, slots=True)
