@@ -19,7 +19,7 @@ from engram.storage.postgres_errors import NOT_MIGRATED
 CONNECT_TIMEOUT_SECONDS = 5
 PING_AFTER_SECONDS = 1.0
 """A pooled connection that was idle for longer is tried before it is used. Not every one: a query takes ten."""
-USED = "used_at"
+USED_AT_KEY = "used_at"
 DISTRIBUTED = "distributed"
 """Of a connection's ``info``: whether it leads to a coordinator of Citus."""
 _OF_A_COORDINATOR = """
@@ -72,11 +72,11 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
 
     @event.listens_for(engine, "checkin")
     def note(_connection: Any, record: Any) -> None:
-        record.info[USED] = time.monotonic()
+        record.info[USED_AT_KEY] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
     def revive(connection: Any, record: Any, _proxy: Any) -> None:
-        idle = time.monotonic() - record.info.get(USED, math.inf)
+        idle = time.monotonic() - record.info.get(USED_AT_KEY, math.inf)
         if idle > PING_AFTER_SECONDS or _has_news(connection):
             try:
                 engine.dialect.do_ping(connection)
