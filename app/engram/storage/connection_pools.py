@@ -20,7 +20,7 @@ CONNECT_TIMEOUT_SECONDS = 5
 PING_AFTER_SECONDS = 1.0
 """A pooled connection that was idle for longer is tried before it is used. Not every one: a query takes ten."""
 USED_AT_KEY = "used_at"
-DISTRIBUTED = "distributed"
+DISTRIBUTED_KEY = "distributed"
 """Of a connection's ``info``: whether it leads to a coordinator of Citus."""
 _OF_A_COORDINATOR = """
     SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
@@ -62,7 +62,7 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
                 SQL("set_config({}, {}, false)").format(*item) for item in settings.items()
             )
             cursor.execute(SQL("SELECT {}").format(assignments))
-            record.info[DISTRIBUTED] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
+            record.info[DISTRIBUTED_KEY] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
         try:
             register_vector(driver)
         except ProgrammingError as error:

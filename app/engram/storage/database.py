@@ -22,7 +22,7 @@ from engram.storage import replica
 from engram.storage.column_parameters import place_parameters
 from engram.storage.connection_pools import (
     CONNECT_TIMEOUT_SECONDS,
-    DISTRIBUTED,
+    DISTRIBUTED_KEY,
     PreparedStatement,
     add_driver,
     create_pool,
@@ -55,7 +55,7 @@ class Reader:
     @property
     def distributed(self) -> bool:
         """Whether a coordinator of Citus is asked, which does not run every statement that Postgres does."""
-        return bool(self._connection.info.get(DISTRIBUTED))
+        return bool(self._connection.info.get(DISTRIBUTED_KEY))
 
     def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
         """All rows of ``statement``, named tuples, whose parameters are written ``%(name)s``."""
