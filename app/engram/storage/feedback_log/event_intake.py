@@ -6,7 +6,7 @@ from uuid import UUID
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
-from engram.storage.corpus.collection_lock import SHARED, row_lock
+from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
@@ -67,7 +67,7 @@ def _accept(
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
             SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {NOT_DELETED} ORDER BY id
-            {row_lock(writer, SHARED, wait=len(events) == 1)}
+            {row_lock(writer, SHARED_LOCK, wait=len(events) == 1)}
         ), new AS MATERIALIZED ( -- of several with one key the first
             SELECT DISTINCT ON (c.id, given.principal, given.key) c.id AS collection_id, given.*
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],

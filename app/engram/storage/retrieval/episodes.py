@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import NotFoundError
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
-from engram.storage.corpus.collection_lock import SHARED, row_lock
+from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED, WANTED, id_rows, lookup
 
@@ -123,7 +123,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
                %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
         FROM collection c WHERE c.id = %(collection)s AND {NOT_DELETED} {"" if durable else _WITHOUT_DISK_WAIT}
-        {row_lock(writer, SHARED)}
+        {row_lock(writer, SHARED_LOCK)}
         """,
         {
             "collection": collection_id,
