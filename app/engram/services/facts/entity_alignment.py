@@ -28,7 +28,7 @@ from engram.services.facts.fact_transaction import begin_collection_change, find
 from engram.storage.corpus.collections import Collection as Corpus
 from engram.storage.database import Database
 from engram.storage.facts import fact_rows, joined_entities, namesakes
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.facts.namesakes import KnownEntity, NamePair
 
 log = structlog.get_logger(__name__)
@@ -68,7 +68,7 @@ class AlignmentService:
         self._database = database
         self._encoder = encoder
 
-    def join_new(self, collection: Corpus, names: Mapping[int, str], graph_id: int = OWN) -> int:
+    def join_new(self, collection: Corpus, names: Mapping[int, str], graph_id: int = OWN_GRAPH) -> int:
         """Join what these new entities of a graph, with their normalised names, mean; how many joined.
 
         In a collection of another encoder, names are left as they are, until a process of its own is asked for all.
@@ -240,6 +240,6 @@ def _is_near(pair: NamePair, known_entities: Mapping[int, KnownEntity], graph_id
     A graph of its own is one neighbourhood.
     """
     one, other = known_entities[pair.mention], known_entities[pair.node]
-    if graph_id != OWN or not one.told_in.isdisjoint(other.told_in):
+    if graph_id != OWN_GRAPH or not one.told_in.isdisjoint(other.told_in):
         return True
     return other.root in one.around or not one.around.isdisjoint(other.around)

@@ -147,7 +147,7 @@ class RetractionService:
             event = author.append(
                 writer,
                 target,
-                graph_id or fact_graph.OWN,
+                graph_id or fact_graph.OWN_GRAPH,
                 "revoke",
                 reason=str(criteria),
                 covers=covers,

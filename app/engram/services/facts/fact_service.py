@@ -20,7 +20,7 @@ from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import fact_events, fact_graph, fact_rows
 from engram.storage.facts.fact_events import StoredFactEvent
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.facts.fact_rows import FactRow
 
 
@@ -222,7 +222,7 @@ def _state(
 
     A source that is called as a passage is that passage: what both say is said once, and goes with it.
     """
-    graph_id = OWN if graph_name is None else fact_graph.open_graph(writer, target, graph_name)
+    graph_id = OWN_GRAPH if graph_name is None else fact_graph.open_graph(writer, target, graph_name)
     event = author.append(writer, target, graph_id, "assert")
     texts = list(dict.fromkeys(one.words for one in stated))
     statement_ids = fact_events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])

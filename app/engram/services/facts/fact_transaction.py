@@ -18,7 +18,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import fact_events, fact_graph
 from engram.storage.facts.fact_events import NewFactEvent, StoredFactEvent
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.feedback_log import fact_standings
 from engram.storage.learning import judges
 
@@ -51,7 +51,7 @@ def find_graph_id(reader: Reader, collection_id: int, name: str | None) -> int:
         NotFoundError: there is none.
     """
     if name is None:
-        return OWN
+        return OWN_GRAPH
     graph_id = fact_graph.find_graph(reader, collection_id, name)
     if graph_id is None:
         raise NotFoundError(f"There is no graph of facts {name!r}.")

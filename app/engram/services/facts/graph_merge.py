@@ -13,7 +13,7 @@ from engram.services.facts.fact_transaction import Author, begin_change, find_gr
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, fact_events, fact_graph, joined_entities, merged_graphs
 from engram.storage.facts.fact_events import StoredFactEvent
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.facts.merged_graphs import StatedEvent, StatedSentence
 
 
@@ -65,7 +65,7 @@ class GraphMergeService:
             source = find_graph_id(writer, target, graph_name)
             if into == graph_name:
                 raise InvalidRequestError("A graph is merged with another one.")
-            into_id = OWN if into is None else fact_graph.open_graph(writer, target, into)
+            into_id = OWN_GRAPH if into is None else fact_graph.open_graph(writer, target, into)
             event = author.append(writer, target, into_id, "adopt", other_id=source, reason=graph_name)
             new = _adopt(writer, target, event, source)
             adopted_now = _merge_result(writer, target, event)

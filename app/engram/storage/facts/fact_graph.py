@@ -10,7 +10,7 @@ from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, lookup
 
-OWN = 0
+OWN_GRAPH = 0
 """The collection's own graph."""
 
 

@@ -13,7 +13,7 @@ from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
 from engram.storage.facts.fact_events import NewFactEvent
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.row_lookups import WANTED, alias_rows, lookup
 
 CHANGE = "change"
@@ -80,7 +80,7 @@ def withdraw(writer: Writer, collection_id: int, sources: Sequence[StatedSource]
         writer,
         collection_id,
         NewFactEvent(
-            graph_id=OWN,
+            graph_id=OWN_GRAPH,
             kind=CHANGE,
             judge=INGEST,
             principal=INGEST,
