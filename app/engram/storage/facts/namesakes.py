@@ -8,7 +8,7 @@ from engram.core.knowledge.alignment import ALIAS_PREDICATE, ends
 from engram.storage.database import Reader
 from engram.storage.row_lookups import WANTED, lookup
 
-ALIKE = 64
+MOST_NAMESAKES = 64
 """Entities called alike that one new name is held against."""
 FACTS_PER_ENTITY = 64
 """Facts of one entity and direction that say what it is and what is around it."""
@@ -74,7 +74,7 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
             "ids": list(names),
             "mentions": [entity for entity, both in parts.items() for _ in dict.fromkeys(both)],
             "words": [word for both in parts.values() for word in dict.fromkeys(both)],
-            "alike": ALIKE,
+            "alike": MOST_NAMESAKES,
             "also": ALIAS_PREDICATE,
         },
     )
