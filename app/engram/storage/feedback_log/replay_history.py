@@ -17,7 +17,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, read_evidence
+from engram.storage.feedback_log.audit_rows import AUDIT_COLUMNS, audit_of, read_evidence
 from engram.storage.feedback_log.judged_queries import answer_features_of, read_features, read_reranked_features
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED, lookup
@@ -59,7 +59,7 @@ def memory_steps(
     """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``."""
     rows = reader.rows(
         f"""
-        SELECT {RECORDED}, {_EVENT},
+        SELECT {AUDIT_COLUMNS}, {_EVENT},
                CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
         FROM {WANTED}
         {lookup("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
@@ -93,7 +93,7 @@ def support_steps(
     """
     rows = reader.rows(
         f"""
-        SELECT {RECORDED}, {_EVENT} FROM {WANTED}
+        SELECT {AUDIT_COLUMNS}, {_EVENT} FROM {WANTED}
         {lookup("feedback_event event", _EVENT_OF_QUESTION)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         {lookup("memory_audit audit", _AUDIT_OF_EVENT)}
