@@ -13,7 +13,7 @@ from engram.storage.database import Reader
 from engram.storage.row_lookups import lookup
 
 Vector = NDArray[np.float32]
-LATEST = 1_000
+LATEST_VERDICTS = 1_000
 """Verdicts of a judge that it is known by."""
 NEAR = 0.9
 """Cosine from which on two questions are the same, asked in other words."""
@@ -64,7 +64,7 @@ def standings(
             "collection": collection_id,
             "judges": [judge for judge, _ in ordered_days],
             "days": [day for _, day in ordered_days],
-            "latest": LATEST,
+            "latest": LATEST_VERDICTS,
         },
     )
     by_judge_day = {(row.judge, row.day): JudgeStanding(row.agreed, row.disagreed) for row in rows}
