@@ -15,7 +15,7 @@ from engram.storage.row_lookups import lookup
 Vector = NDArray[np.float32]
 LATEST_VERDICTS = 1_000
 """Verdicts of a judge that it is known by."""
-NEAR = 0.9
+SAME_QUESTION_COSINE = 0.9
 """Cosine from which on two questions are the same, asked in other words."""
 
 
@@ -114,7 +114,7 @@ def find_opposing_near(reader: Reader, collection_id: int, verdicts: Sequence[Co
             "numbers": integers(range(len(verdicts))),
             "hashes": [one.text_hash for one in verdicts],
             "embeddings": vectors([one.embedding for one in verdicts]),
-            "near": NEAR,
+            "near": SAME_QUESTION_COSINE,
         },
     )
     contradicting = set()
