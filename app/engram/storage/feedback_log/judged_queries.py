@@ -12,7 +12,7 @@ from engram.storage.column_parameters import vectors as sent
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, alias_rows, lookup
 
-JUDGED = lookup("judged_query judged", "judged.id = event.query_id")
+JUDGED_QUERY_LOOKUP = lookup("judged_query judged", "judged.id = event.query_id")
 """Has ``judged`` be what the ``event`` judges."""
 
 
@@ -51,7 +51,7 @@ def list_of_other_spaces(
     rows = reader.rows(
         f"""
         SELECT DISTINCT judged.id, judged.question, judged.time_constraint FROM {WANTED}
-        {lookup("feedback_event event", "event.id = wanted.id")} {JUDGED} WHERE judged.space <> %(space)s
+        {lookup("feedback_event event", "event.id = wanted.id")} {JUDGED_QUERY_LOOKUP} WHERE judged.space <> %(space)s
         """,
         {"collection": collection_id, "ids": list(events), "space": space},
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.feedback_log.judged_queries import JUDGED
+from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
 from engram.storage.row_lookups import WANTED, id_rows, lookup
 
 Vector = NDArray[np.float32]
@@ -233,7 +233,7 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
         FROM {WANTED} {_OF_PASSAGE} {_EVIDENCE}
-        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED}
+        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_LOOKUP}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
