@@ -156,7 +156,7 @@ def load_supports(
     )
 
 
-_NEW = alias_rows(
+_NEW_SUPPORTS = alias_rows(
     """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
@@ -189,7 +189,7 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
                                       complete, pulled, said, answered, sufficiency)
-        SELECT new.* FROM {_NEW}
+        SELECT new.* FROM {_NEW_SUPPORTS}
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
             complete = excluded.complete, pulled = excluded.pulled, said = excluded.said,
@@ -208,7 +208,7 @@ def replace_supports(
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
             update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said,
             answered = new.answered, sufficiency = new.sufficiency
-        FROM {_NEW}
+        FROM {_NEW_SUPPORTS}
         WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id
           AND question_support.sentence_id = new.sentence_id
         """,
