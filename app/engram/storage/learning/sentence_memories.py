@@ -152,7 +152,7 @@ def read_gain_budget(value: Any) -> GainBudget:
 
 def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[RemainingShares]]:
     """Days and shares of many, as ``pulls_as_json`` keeps them."""
-    return [value.get("day", "") for value in values], [value.get("kept", _NOTHING) for value in values]
+    return [value.get("day", "") for value in values], [value.get("kept", _NO_SHARES) for value in values]
 
 
 def pulls_as_json(days: Sequence[str], budgets: Sequence[RemainingShares]) -> Documents:
@@ -160,7 +160,7 @@ def pulls_as_json(days: Sequence[str], budgets: Sequence[RemainingShares]) -> Do
     return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, budgets, strict=True)])
 
 
-_NOTHING: RemainingShares = {}
+_NO_SHARES: RemainingShares = {}
 _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
 _NEW = alias_rows(
