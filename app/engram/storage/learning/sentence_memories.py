@@ -163,7 +163,7 @@ def pulls_as_json(days: Sequence[str], budgets: Sequence[RemainingShares]) -> Do
 _NO_SHARES: RemainingShares = {}
 _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
-_NEW = alias_rows(
+_NEW_MEMORIES = alias_rows(
     """
     unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)s::vector[], %(perplexities)s::float8[],
            %(counts)s::bigint[], %(pulled)s::jsonb[])
@@ -180,7 +180,7 @@ def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
         f"""
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
             update_count = new.update_count, pulled = new.pulled, updated_at = now()
-        FROM {_NEW}
+        FROM {_NEW_MEMORIES}
         WHERE sentence_memory.collection_id = new.collection_id
           AND sentence_memory.sentence_id = new.sentence_id
           AND sentence_memory.channel = {_CHANNEL.format("new.channel")}
