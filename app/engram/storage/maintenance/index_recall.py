@@ -12,7 +12,7 @@ from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Vector
 from engram.storage.row_lookups import NOT_DELETED
 
-NEAREST = 10
+MEASURED_NEIGHBOURS = 10
 SAMPLES = {"passage": "sentence", "question": "question"}
 """Tables whose indexes are measured, and whose rows they are searched for where too few questions were asked. Names
 are none of them: one that is met by its embedding is near, or it is none."""
@@ -90,7 +90,7 @@ def measure_nearest(
     rows = reader.rows(
         f"""
         SELECT distance FROM (
-            SELECT {near.distance} AS distance FROM {table} WHERE {near.rows} ORDER BY {near.order} LIMIT {NEAREST}
+            SELECT {near.distance} AS distance FROM {table} WHERE {near.rows} ORDER BY {near.order} LIMIT {MEASURED_NEIGHBOURS}
         ) AS nearest ORDER BY distance
         """,
         {"collection": collection.id, "vector": vector},
