@@ -16,7 +16,7 @@ MEASURED_NEIGHBOURS = 10
 SAMPLES = {"passage": "sentence", "question": "question"}
 """Tables whose indexes are measured, and whose rows they are searched for where too few questions were asked. Names
 are none of them: one that is met by its embedding is near, or it is none."""
-SAME = 1e-6
+EQUAL_PRODUCTS = 1e-6
 """Inner products of unit vectors that differ by less are those of equals: either is as near."""
 
 
@@ -109,4 +109,4 @@ def count_matches(exact: Sequence[float], got: Sequence[float]) -> int:
 
     equal distances are interchangeable.
     """
-    return min(len(exact), sum(distance <= exact[-1] + SAME for distance in got)) if exact else 0
+    return min(len(exact), sum(distance <= exact[-1] + EQUAL_PRODUCTS for distance in got)) if exact else 0
