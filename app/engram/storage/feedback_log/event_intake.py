@@ -10,7 +10,7 @@ from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
-from engram.storage.retrieval.episodes import COLLAPSED, SUFFICIENCY
+from engram.storage.retrieval.episodes import COLLAPSED_KEY, SUFFICIENCY
 from engram.storage.row_lookups import NOT_DELETED
 
 
@@ -88,7 +88,7 @@ def _accept(
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
                   WHERE named.n = given.n
-                    AND (SELECT e.answer -> '{COLLAPSED}' FROM episode e
+                    AND (SELECT e.answer -> '{COLLAPSED_KEY}' FROM episode e
                          WHERE e.collection_id = {own} AND e.id = given.query)
                         ? (SELECT s.passage_id::text FROM sentence s
                            WHERE s.collection_id = {own} AND s.id = named.id)
