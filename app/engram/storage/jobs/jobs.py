@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOW
+from engram.storage.row_lookups import CLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def request_cancel(writer: Writer, collection_id: int, job: UUID) -> Job | None:
         UPDATE job SET cancel_requested_at = now(), updated_at = now(),
             status = CASE WHEN status = 'queued' THEN 'cancelled' ELSE status END,
             finished_at = CASE WHEN status = 'queued' THEN clock.moment END
-        FROM collection c CROSS JOIN {NOW} WHERE {JOB} AND c.id = job.collection_id AND job.{OPEN_JOB}
+        FROM collection c CROSS JOIN {CLOCK} WHERE {JOB} AND c.id = job.collection_id AND job.{OPEN_JOB}
           AND job.cancel_requested_at IS NULL
         RETURNING {COLUMNS}
         """,
@@ -175,7 +175,7 @@ def cancel_all(writer: Writer, collection_id: int) -> None:
         f"""
         UPDATE job SET cancel_requested_at = coalesce(cancel_requested_at, clock.moment), updated_at = now(),
             finished_at = now(), status = 'cancelled', claimant = NULL
-        FROM {NOW} WHERE collection_id = %(collection)s AND {OPEN_JOB}
+        FROM {CLOCK} WHERE collection_id = %(collection)s AND {OPEN_JOB}
         """,
         {"collection": collection_id},
     )

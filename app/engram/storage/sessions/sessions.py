@@ -17,7 +17,7 @@ from engram.core.planning.session import Round
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOW, WANTED, lookup
+from engram.storage.row_lookups import CLOCK, WANTED, lookup
 from engram.storage.sessions import session_erasure
 
 ONE = "collection_id = %(collection)s AND id = %(session)s"
@@ -134,7 +134,7 @@ def add(
                 %(question)s, %(planner)s, %(asked)s, %(budget)s,
                 CASE WHEN %(job)s::uuid IS NULL THEN 'stopped' ELSE 'running' END,
                 CASE WHEN %(job)s::uuid IS NULL THEN clock.moment END
-        FROM {NOW}
+        FROM {CLOCK}
         """,
         {
             "collection": collection_id,
@@ -199,7 +199,7 @@ def write_round(writer: Writer, collection_id: int, session: UUID, written: Roun
             status = CASE WHEN %(stop_reason)s::text IS NULL THEN status ELSE 'stopped' END,
             finished_at = CASE WHEN %(stop_reason)s::text IS NULL THEN NULL ELSE clock.moment END,
             updated_at = now()
-        FROM {NOW} WHERE {ONE} AND rounds = %(before)s AND status = 'running'
+        FROM {CLOCK} WHERE {ONE} AND rounds = %(before)s AND status = 'running'
         """,
         {
             "collection": collection_id,
