@@ -35,7 +35,7 @@ def id_rows(parameter: str, kind: str = "bigint", *, collection: str = "%(collec
 
 CLOCK = "(SELECT now() AS moment) AS clock"
 """The moment as a column: for a CASE, into which Citus lets no function whose value is not for ever the same."""
-WANTED = id_rows("ids")
+WANTED_IDS = id_rows("ids")
 
 
 @cache

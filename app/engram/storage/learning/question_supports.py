@@ -13,7 +13,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.learning.sentence_memories import list_gain_budgets, pulls_as_json
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
     rows = reader.rows(
         f"""
         SELECT event.question_id, audit.sentence_id
-        FROM {WANTED} {lookup("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
+        FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
         {lookup("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
         """,
         {"collection": collection_id, "ids": list(events)},
@@ -268,7 +268,7 @@ def put_questions(
     )
     writer.execute(
         f"""
-        DELETE FROM question USING {WANTED}
+        DELETE FROM question USING {WANTED_IDS}
         WHERE question.collection_id = wanted.collection_id AND question.id = wanted.id
         """,
         {"collection": collection_id, "ids": list(removed)},

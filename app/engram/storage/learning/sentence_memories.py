@@ -19,7 +19,7 @@ from engram.storage.column_parameters import (
     integers,
 )
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class StoredMemory:
 _BASE = f"""(
     SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector,
            NULL::bigint AS time_expression_id
-    FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")}
+    FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")}
     UNION ALL
     SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id
     FROM {id_rows("timed")} {lookup("sentence s", "s.id = wanted.id")}
@@ -106,7 +106,7 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         WITH memory AS MATERIALIZED (
             SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
                    memory.pulled
-            FROM {WANTED} JOIN sentence_memory memory
+            FROM {WANTED_IDS} JOIN sentence_memory memory
               ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
             WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
             ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
@@ -277,7 +277,7 @@ def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
     """Keep these sentences from deletion until the transaction ends, locked in id order."""
     writer.rows(
         f"""
-        SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        SELECT s.id FROM {WANTED_IDS} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
         ORDER BY s.id FOR KEY SHARE OF s
         """,
         {"collection": collection_id, "ids": integers(sorted(sentences))},

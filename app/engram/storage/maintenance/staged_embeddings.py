@@ -19,7 +19,7 @@ from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
 from engram.storage.passage_keys.staged_keys import SOURCE, KeySource
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 Vector = NDArray[np.float32]
 Row = Literal["sentence", "entity", "time_expression"]
@@ -335,7 +335,7 @@ def _put(table: Table, condition: str) -> str:
         UPDATE {table} r SET embedding = new.embedding
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding
-            FROM {WANTED} {lookup(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
+            FROM {WANTED_IDS} {lookup(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
         ) AS new
         WHERE r.collection_id = new.collection_id AND r.id = new.id
     """

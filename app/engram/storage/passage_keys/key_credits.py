@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
-from engram.storage.row_lookups import WANTED, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
 
 Vector = NDArray[np.float32]
 
@@ -70,7 +70,7 @@ class ScoredUnit:
     generation: int
 
 
-_BY_ID = f"{WANTED} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
+_BY_ID = f"{WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
 _OF_PASSAGE = lookup("key_credit credit", "credit.passage_id = wanted.id")
 _EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id")
 _BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
@@ -183,7 +183,7 @@ def replace_credits(writer: Writer, collection_id: int, passages: Sequence[int],
     """Put these credits in the place of all that the passages had."""
     writer.execute(
         f"""
-        DELETE FROM key_credit credit USING {WANTED}
+        DELETE FROM key_credit credit USING {WANTED_IDS}
         WHERE credit.collection_id = wanted.collection_id AND credit.passage_id = wanted.id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -232,7 +232,7 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
     rows = reader.rows(
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
-        FROM {WANTED} {_OF_PASSAGE} {_EVIDENCE}
+        FROM {WANTED_IDS} {_OF_PASSAGE} {_EVIDENCE}
         {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_LOOKUP}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
@@ -305,7 +305,7 @@ def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.unit_id, held.score
-        FROM {WANTED} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
         ORDER BY held.passage_id, held.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},

@@ -17,7 +17,7 @@ from engram.core.planning.session import Round
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import CLOCK, WANTED, lookup
+from engram.storage.row_lookups import CLOCK, WANTED_IDS, lookup
 from engram.storage.sessions import session_erasure
 
 ONE = "collection_id = %(collection)s AND id = %(session)s"
@@ -302,13 +302,13 @@ def lock_if_unchanged(
     """
     locked_passages = writer.rows(
         f"""
-        SELECT p.id FROM passage p JOIN {WANTED} ON p.collection_id = wanted.collection_id AND p.id = wanted.id
+        SELECT p.id FROM passage p JOIN {WANTED_IDS} ON p.collection_id = wanted.collection_id AND p.id = wanted.id
         ORDER BY p.id FOR SHARE OF p
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
     row = writer.scalar(
-        f"SELECT count(*) FROM {WANTED} {lookup('sentence s', 's.id = wanted.id')}",
+        f"SELECT count(*) FROM {WANTED_IDS} {lookup('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
     return len(locked_passages) == len(set(passages)) and row == len(set(sentences))
