@@ -20,7 +20,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import CLOCK, WANTED_IDS, lookup
 from engram.storage.sessions import session_erasure
 
-ONE = "collection_id = %(collection)s AND id = %(session)s"
+SESSION_ROW = "collection_id = %(collection)s AND id = %(session)s"
 OF = "collection_id = %(collection)s AND session_id = %(session)s"
 
 
@@ -154,7 +154,7 @@ def add(
 def find(reader: Reader, collection_id: int, session: UUID) -> StoredSession | None:
     """The session, or None."""
     row = reader.row(
-        f"SELECT {_COLUMNS} FROM session WHERE {ONE}", {"collection": collection_id, "session": session}
+        f"SELECT {_COLUMNS} FROM session WHERE {SESSION_ROW}", {"collection": collection_id, "session": session}
     )
     return None if row is None else StoredSession(**row._asdict())
 
@@ -199,7 +199,7 @@ def write_round(writer: Writer, collection_id: int, session: UUID, written: Roun
             status = CASE WHEN %(stop_reason)s::text IS NULL THEN status ELSE 'stopped' END,
             finished_at = CASE WHEN %(stop_reason)s::text IS NULL THEN NULL ELSE clock.moment END,
             updated_at = now()
-        FROM {CLOCK} WHERE {ONE} AND rounds = %(before)s AND status = 'running'
+        FROM {CLOCK} WHERE {SESSION_ROW} AND rounds = %(before)s AND status = 'running'
         """,
         {
             "collection": collection_id,
@@ -321,7 +321,7 @@ def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
             f"""
             UPDATE session SET status = 'running', job_id = %(job)s, stop_reason = NULL, finished_at = NULL,
                 updated_at = now()
-            WHERE {ONE} AND status = 'stopped'
+            WHERE {SESSION_ROW} AND status = 'stopped'
             """,
             {"collection": collection_id, "session": session, "job": job},
         )
@@ -359,7 +359,7 @@ def end(writer: Writer, collection_id: int, session: UUID, status: str) -> bool:
             f"""
             UPDATE session
             SET status = %(status)s, stop_reason = %(status)s, finished_at = now(), updated_at = now()
-            WHERE {ONE} AND status = 'running'
+            WHERE {SESSION_ROW} AND status = 'running'
             """,
             {"collection": collection_id, "session": session, "status": status},
         )
