@@ -21,7 +21,7 @@ from engram.storage.row_lookups import CLOCK, WANTED_IDS, lookup
 from engram.storage.sessions import session_erasure
 
 SESSION_ROW = "collection_id = %(collection)s AND id = %(session)s"
-OF = "collection_id = %(collection)s AND session_id = %(session)s"
+SESSION_CHILDREN = "collection_id = %(collection)s AND session_id = %(session)s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,7 @@ def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) ->
     rows = reader.rows(
         f"""
         SELECT number, action, said, episodes, curated, sufficiency, covered, cost, warnings, created_at, walk
-        FROM session_round WHERE {OF} AND number > %(after)s ORDER BY number
+        FROM session_round WHERE {SESSION_CHILDREN} AND number > %(after)s ORDER BY number
         """,
         {"collection": collection_id, "session": session, "after": after},
     )
@@ -176,7 +176,7 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
     rows = reader.rows(
         f"""
         SELECT e.sentence_id, e.passage_id, s.text, e.round, e.query, e.gap, e.score
-        FROM (SELECT * FROM session_evidence WHERE {OF} OFFSET 0) AS e
+        FROM (SELECT * FROM session_evidence WHERE {SESSION_CHILDREN} OFFSET 0) AS e
         {lookup("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
         """,
         {"collection": collection_id, "session": session},
@@ -273,7 +273,7 @@ def _add_evidence(writer: Writer, collection_id: int, session: UUID, evidence: S
         INSERT INTO session_evidence
             (collection_id, session_id, sentence_id, passage_id, place, round, query, gap, score)
         SELECT %(collection)s, %(session)s, row.sentence, row.passage, row.at + (
-            SELECT coalesce(max(place), 0) FROM session_evidence WHERE {OF}
+            SELECT coalesce(max(place), 0) FROM session_evidence WHERE {SESSION_CHILDREN}
         ), row.round, row.query, row.gap, row.score
         FROM unnest(%(sentences)s::bigint[], %(passages)s::bigint[], %(rounds)s::smallint[],
                     %(queries)s::smallint[], %(gaps)s::text[], %(scores)s::real[])
