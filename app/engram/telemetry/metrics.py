@@ -52,7 +52,7 @@ REQUEST_SECONDS = _histogram(
 IN_HAND = Gauge(
     "engram_requests_in_hand", "Requests being answered.", registry=_registry, multiprocess_mode="livesum"
 )
-WAITING = Gauge(
+REQUESTS_WAITING = Gauge(
     "engram_requests_waiting", "Requests in the queue.", registry=_registry, multiprocess_mode="livesum"
 )
 REFUSED = _counter("requests_refused", "Requests refused because there were too many, by the limit.", "limit")
