@@ -48,7 +48,7 @@ class AuthenticationMiddleware:
             principal = await self._find_principal(scope, self._authentication)
         except EngramError as error:
             if isinstance(error, TooManyRequestsError):
-                metrics.REFUSED.labels("authentication").inc()
+                metrics.REQUESTS_REFUSED.labels("authentication").inc()
             await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal

@@ -138,7 +138,7 @@ _BUSY = "There are too many requests; this one was not begun."
 
 
 def _build_busy_error() -> HTTPException:
-    metrics.REFUSED.labels("queue").inc()
+    metrics.REQUESTS_REFUSED.labels("queue").inc()
     return HTTPException(UnavailableError.status, _BUSY, headers={"Retry-After": str(BUSY_SECONDS)})
 
 
@@ -169,7 +169,7 @@ async def _refuse(
     receive: Receive,
     send: Send,
 ) -> None:
-    metrics.REFUSED.labels(limit).inc()
+    metrics.REQUESTS_REFUSED.labels(limit).inc()
     answer = problems.problem_response(error, scope)
     if isinstance(error, UnavailableError):
         answer.headers["Retry-After"] = str(BUSY_SECONDS)

@@ -55,7 +55,9 @@ IN_HAND = Gauge(
 REQUESTS_WAITING = Gauge(
     "engram_requests_waiting", "Requests in the queue.", registry=_registry, multiprocess_mode="livesum"
 )
-REFUSED = _counter("requests_refused", "Requests refused because there were too many, by the limit.", "limit")
+REQUESTS_REFUSED = _counter(
+    "requests_refused", "Requests refused because there were too many, by the limit.", "limit"
+)
 STAGE_SECONDS = _histogram("stage_seconds", "Stages of queries, verdicts and jobs.", _SECONDS, "stage")
 
 QUERIES = _counter("queries", "Queries answered.", "strategy", "profile", "memory", "stop_reason")
