@@ -116,7 +116,7 @@ KEYS_KEPT = Gauge(
     multiprocess_mode="livesum",
 )
 KEYS_READ = _counter("keys_read", "Times that all keys of a collection were read, to be kept.")
-REBUILT = _counter("indexes_rebuilt", "Vector indexes built anew.", "table")
+INDEXES_REBUILT = _counter("indexes_rebuilt", "Vector indexes built anew.", "table")
 
 LLM_CALLS = _counter("llm_calls", "Questions put to the model, by what for.", "use", "outcome")
 LLM_SECONDS = _histogram(
