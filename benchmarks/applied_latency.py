@@ -33,7 +33,7 @@ from query_latency import api
 LOOK_SECONDS = 0.02
 LAST_SECONDS = 60.0
 """For which the last verdicts are waited for."""
-APPLIED = """
+APPLIED_EVENTS = """
     SELECT id, extract(epoch FROM clock_timestamp() - received_at)::float8 AS seconds FROM feedback_event
     WHERE collection_id = %(collection)s AND id > %(after)s AND status = 'applied'
 """
@@ -122,7 +122,7 @@ def watch(app: Application, collection_id: int, after: int, over: threading.Even
     last = None
     while True:
         with app.database.read() as reader:
-            for row in reader.rows(APPLIED, {"collection": collection_id, "after": after}):
+            for row in reader.rows(APPLIED_EVENTS, {"collection": collection_id, "after": after}):
                 seen.setdefault(row.id, row.seconds)
             waiting = reader.scalar(WAITING, {"collection": collection_id}) if over.is_set() else None
         if over.is_set():
