@@ -37,7 +37,7 @@ APPLIED_EVENTS = """
     SELECT id, extract(epoch FROM clock_timestamp() - received_at)::float8 AS seconds FROM feedback_event
     WHERE collection_id = %(collection)s AND id > %(after)s AND status = 'applied'
 """
-WAITING = "SELECT count(*) FROM feedback_event WHERE collection_id = %(collection)s AND status = 'pending'"
+WAITING_COUNT = "SELECT count(*) FROM feedback_event WHERE collection_id = %(collection)s AND status = 'pending'"
 LAST = "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s"
 
 
@@ -108,7 +108,7 @@ class Load:
         while waiting:
             time.sleep(LOOK_SECONDS)
             with app.database.read() as reader:
-                waiting = reader.scalar(WAITING, {"collection": collection_id})
+                waiting = reader.scalar(WAITING_COUNT, {"collection": collection_id})
 
     def _post(self, client: httpx.Client, query_id: str, sentences: list[int]) -> None:
         said = {"query_id": query_id, "collection": self._collection, "supporting": sentences}
@@ -124,7 +124,7 @@ def watch(app: Application, collection_id: int, after: int, over: threading.Even
         with app.database.read() as reader:
             for row in reader.rows(APPLIED_EVENTS, {"collection": collection_id, "after": after}):
                 seen.setdefault(row.id, row.seconds)
-            waiting = reader.scalar(WAITING, {"collection": collection_id}) if over.is_set() else None
+            waiting = reader.scalar(WAITING_COUNT, {"collection": collection_id}) if over.is_set() else None
         if over.is_set():
             last = last or time.monotonic()
             if not waiting or time.monotonic() - last > LAST_SECONDS:
