@@ -38,7 +38,7 @@ APPLIED_EVENTS = """
     WHERE collection_id = %(collection)s AND id > %(after)s AND status = 'applied'
 """
 WAITING_COUNT = "SELECT count(*) FROM feedback_event WHERE collection_id = %(collection)s AND status = 'pending'"
-LAST = "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s"
+LAST_EVENT = "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s"
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def main() -> None:
             load = Load(str(client.base_url), collection, asked, time.monotonic() + arguments.seconds)
             load.answers = list(first.answers)
             with app.database.read() as reader:
-                after = reader.scalar(LAST, {"collection": collection_id})
+                after = reader.scalar(LAST_EVENT, {"collection": collection_id})
             over, seen = threading.Event(), dict[int, float]()
 
             def look(over: threading.Event = over, seen: dict[int, float] = seen, after: int = after) -> None:
