@@ -47,7 +47,7 @@ VARIANTS = (
 )
 DEPTH = 5
 BUDGET_CHARACTERS = 4_000
-TOGETHER = 20
+INGEST_BATCH = 20
 EVIDENCE_CHARACTERS = 120
 Row = dict[str, Any]
 Section = tuple[tuple[str, ...], str]
@@ -108,7 +108,7 @@ def document_of(name: str, row: Row, number: int) -> str:
         return str(row["metadata"]["uri"])
     if name == "mtrag":
         return str(row["_id"]).rsplit("-", 2)[0]
-    return f"collection {number // TOGETHER}"
+    return f"collection {number // INGEST_BATCH}"
 
 
 def evidence(question: Row, gold: Sequence[Row]) -> list[str]:
