@@ -35,7 +35,7 @@ from tests.support import encoder
 from tests.support.citus import open_distributed
 
 COLLECTIONS = 3
-JUDGED = 10
+JUDGED_QUESTIONS = 10
 
 
 def read_processor_seconds(marks: list[str]) -> float:
@@ -65,7 +65,7 @@ class Run:
         self.app, self.http, self.marks = app, http, marks
         rows = common.passages(dataset, passages * COLLECTIONS)
         self.passages = {f"c{at}": rows[at::COLLECTIONS] for at in range(COLLECTIONS)}
-        self.questions = common.questions(dataset, JUDGED)
+        self.questions = common.questions(dataset, JUDGED_QUESTIONS)
         self.queries: dict[str, list[str]] = {}
         self.said: dict[str, str] = {}
         self.answers: dict[str, Any] = {}
@@ -135,7 +135,7 @@ class Run:
 
     def judge(self) -> str:
         changes = 0
-        for at in range(JUDGED):
+        for at in range(JUDGED_QUESTIONS):
             query = self.queries["first"][at]
             read = self.send("GET", f"/queries/{query}?collection=c0")
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
@@ -143,10 +143,10 @@ class Run:
             told = self.send("POST", "/feedback", judge="ana" if at % 2 else "bob", **body)
             changes += len(told["changes"])
             self.events.append(told["feedback_id"])
-        return f"{JUDGED} applied, {changes} changes"
+        return f"{JUDGED_QUESTIONS} applied, {changes} changes"
 
     def sweep(self) -> str:
-        for collection, at in (("c1", JUDGED), ("c2", 2 * JUDGED)):
+        for collection, at in (("c1", JUDGED_QUESTIONS), ("c2", 2 * JUDGED_QUESTIONS)):
             read = self.send("GET", f"/queries/{self.queries['first'][at]}?collection={collection}")
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
             body = {"collection": collection, "query_id": read["query_id"], "supporting": [sentence]}
