@@ -32,7 +32,7 @@ from engram.storage.corpus import collection_deletion
 from engram.storage.database import Writer
 from tests.support import large
 
-SMALL = 300
+SMALL_COLLECTION = 300
 
 
 def ask(app: Application, name: str, asked: list[str], until: threading.Event, took: list[float]) -> None:
@@ -93,7 +93,7 @@ def main() -> None:
         with psycopg.connect(servers.database_url.replace("+psycopg", "")) as connection:
             large.fill(connection, dimension=app.embedder.dimension, passages=arguments.passages)
         print(f"{arguments.passages} passages made in {time.perf_counter() - begun:.0f} s", flush=True)
-        common.stage(app, "small", common.passages(arguments.dataset, SMALL))
+        common.stage(app, "small", common.passages(arguments.dataset, SMALL_COLLECTION))
         app.runner.run_ready()
         target = app.access.scope("large").collection
         quiet, meanwhile, transactions = list[float](), list[float](), list[float]()
