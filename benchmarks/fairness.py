@@ -53,7 +53,7 @@ LEAD_SECONDS = 4.0
 JOIN_SECONDS = 5.0
 GIVE_UP_SECONDS = 60.0
 QUESTIONS = [question.text for question in sample.questions()]
-LONGEST = "." * QUESTION_TOKENS
+LONGEST_QUESTION = "." * QUESTION_TOKENS
 
 
 def client(url: str, key: str) -> httpx.Client:
@@ -62,7 +62,7 @@ def client(url: str, key: str) -> httpx.Client:
 
 
 def queries(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
-    question = LONGEST if at % 2 else QUESTIONS[at % len(QUESTIONS)]
+    question = LONGEST_QUESTION if at % 2 else QUESTIONS[at % len(QUESTIONS)]
     return http.post("/query", json={"collection": "docs", "query": question})
 
 
