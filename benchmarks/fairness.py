@@ -89,7 +89,7 @@ def passages(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
     return http.post("/passages", json={"collection": f"flood-{at % 8}", "passages": many})
 
 
-SENDS: Mapping[str, Callable[[httpx.Client, int, "Target"], httpx.Response]] = {
+SENDERS: Mapping[str, Callable[[httpx.Client, int, "Target"], httpx.Response]] = {
     "queries": queries,
     "verdicts": verdicts,
     "sessions": sessions,
@@ -119,7 +119,7 @@ def flood(kinds: Sequence[str], orders: Any, begun: Event, over: Event, counts: 
                 if over.is_set():
                     return
                 try:
-                    status = str(SENDS[kind](http, at, target).status_code)
+                    status = str(SENDERS[kind](http, at, target).status_code)
                 except httpx.HTTPError as error:
                     status = type(error).__name__
                 with lock:
