@@ -37,7 +37,7 @@ from typing import Any
 import common
 
 BRIDGE_GOLD, OTHER_GOLD = 4, 2
-ALIKE = 0.85
+LEAST_SIMILARITY = 0.85
 """Least similarity of an alias, by the share of letters in common."""
 LEAST_OBJECT = 0.6
 """Share of the object's words that the text of an alias has to have."""
@@ -156,7 +156,7 @@ def _alike(one: str, other: str) -> bool:
     if not other or abs(len(one) - len(other)) > 6 or one[:1] != other[:1]:
         return False
     matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
+    return matcher.quick_ratio() >= LEAST_SIMILARITY and matcher.ratio() >= LEAST_SIMILARITY
 
 
 def resolve(
