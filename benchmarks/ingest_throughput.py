@@ -30,7 +30,7 @@ from engram.services.jobs.job_kinds import INGEST
 from engram.services.jobs.job_runner import Runner
 from query_cost import Backends
 
-NAMED = """
+NAMED_ENTITIES = """
     SELECT surface FROM entity WHERE collection_id = %(collection)s
     UNION SELECT text FROM time_expression WHERE collection_id = %(collection)s
 """
@@ -114,7 +114,7 @@ def ingest(
         NamesService(app.database, app.encoder).run(collection_id=job.collection_id)
         after = clock.lap()
         with app.database.read() as reader:
-            named = {row.surface for row in reader.rows(NAMED, {"collection": job.collection_id})}
+            named = {row.surface for row in reader.rows(NAMED_ENTITIES, {"collection": job.collection_id})}
         return searchable, after, [[text for text in texts if text not in named] for texts in calls], len(named)
 
 
