@@ -46,7 +46,7 @@ STRENGTH = 0.7
 TOP_K = 10
 WARM_UP = 10
 INDEX_ONLY = "-c%20enable_sort=off%20-c%20enable_seqscan=off"
-COPIED = {
+COPIED_COLUMNS = {
     "passage": "id, external_id, title, text, metadata, content_hash, embedding",
     "lexical_term": "id, term, passage_count",
     "lexical_posting": "term_id, passage_id, frequency, length",
@@ -67,7 +67,7 @@ def copy(connection: Connection, source: int, name: str) -> int:
             """,
             (name, source),
         ).fetchall()[0]
-        for table, columns in COPIED.items():
+        for table, columns in COPIED_COLUMNS.items():
             connection.execute(
                 f"INSERT INTO {table} (collection_id, {columns}) "
                 f"SELECT %s, {columns} FROM {table} WHERE collection_id = %s",
