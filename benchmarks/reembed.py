@@ -20,7 +20,7 @@ from engram.context import tenancy
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 
-QUIET = 50
+QUIET_QUESTIONS = 50
 
 
 def teach(app: Application, collection: str, questions: list[str]) -> None:
@@ -49,13 +49,13 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=1_000)
     parser.add_argument("--verdicts", type=int, default=100)
     arguments = parser.parse_args()
-    questions = common.questions(arguments.dataset, max(arguments.verdicts, QUIET))
+    questions = common.questions(arguments.dataset, max(arguments.verdicts, QUIET_QUESTIONS))
     with common.application() as (app, _), common.scratch_collection(app) as collection:
         common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
         app.runner.run_ready()
         teach(app, collection, questions[: arguments.verdicts])
         common.index_all(app)
-        quiet = [time_question(app, collection, text) for text in questions[:QUIET]]
+        quiet = [time_question(app, collection, text) for text in questions[:QUIET_QUESTIONS]]
 
         spans: dict[str, list[float]] = {"beside": [], "cut-over": [], "after": []}
         moment, over = ["beside"], threading.Event()
