@@ -41,7 +41,7 @@ from engram.storage.corpus import collections
 
 JUDGES = 20
 TAKEN_BACK = "careless"
-EXPANDED = 0.1
+EXPANDED_SHARE = 0.1
 PROBE_SECONDS = 0.005
 Rows = list[str]
 
@@ -123,7 +123,7 @@ def stream(count: int, revoked: int, questions: Sequence[str], draw: random.Rand
     judged = []
     for number in range(count):
         places = draw.sample(range(1000), 3)
-        units = draw.sample(questions, draw.randint(1, 2)) if draw.random() < EXPANDED else []
+        units = draw.sample(questions, draw.randint(1, 2)) if draw.random() < EXPANDED_SHARE else []
         judged.append(
             {
                 "key": f"verdict-{number}",
