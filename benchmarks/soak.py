@@ -48,7 +48,7 @@ from usage import Usage
 
 QUIET_SECONDS = 15.0
 JUDGES = 40
-REPEATED = 0.1
+REPEATED_SHARE = 0.1
 
 
 @dataclass
@@ -124,7 +124,7 @@ def ask(service: Service, questions: Sequence[str], count: int) -> list[Body]:
 
 def verdicts(answered: Sequence[Body], posts: int, expanded: float, draw: random.Random) -> list[Body]:
     """Posts in the order in which they are sent; a tenth repeat an earlier one."""
-    repeats = round(posts * REPEATED)
+    repeats = round(posts * REPEATED_SHARE)
     planned: list[Body] = []
     for number in range(posts - repeats):
         episode = draw.choice(answered)
