@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = "engram"
+OWN_IMAGE = "engram"
 """Built here: ``kustomize edit set image`` says which one of it runs."""
 _REFERENCE = r"(?P<name>[a-z0-9][a-z0-9./_-]*):(?P<tag>[\w][\w.-]*)(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 _PLACES = {
     "Dockerfile": rf"(?<=^ARG PYTHON_IMAGE=){_REFERENCE}$",
     "docker-compose.yml": rf"(?<=_IMAGE:-){_REFERENCE}(?=\}})",
-    "deploy/kubernetes/*.yaml": rf"(?<=image: )(?!{OURS}:){_REFERENCE}$",
+    "deploy/kubernetes/*.yaml": rf"(?<=image: )(?!{OWN_IMAGE}:){_REFERENCE}$",
 }
 """Files, and where in them an image is named."""
 PATIENCE_SECONDS = 120
