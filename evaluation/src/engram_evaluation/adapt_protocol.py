@@ -30,7 +30,7 @@ from engram_evaluation.run_options import SCOPES, Way
 
 NEAR_COSINE = 0.85
 """From here on a question that shares a passage with an adapted one counts as the same in other words."""
-ALL = "all questions"
+ALL_QUESTIONS = "all questions"
 FROZEN = frozenset(SCOPES)
 VARIATIONS: Mapping[Way, Variation] = {
     "supported": Variation("supported", frozen=FROZEN),
@@ -137,9 +137,9 @@ def base(run: Run, retriever: Strategy, questions: Sequence[Question]) -> Rows:
     """All questions with base keys, whatever has evolved: no seed changes these figures."""
     name = f"{retriever}, {adapt_table.BASE}"
     store = store_of(run, questions)
-    phase = store.get(name, ALL, 0, None)
+    phase = store.get(name, ALL_QUESTIONS, 0, None)
     if phase is None:
-        phase = Phase(name, ALL, 0, None, _ask(run, name, questions, arm_of(run, retriever, "off")))
+        phase = Phase(name, ALL_QUESTIONS, 0, None, _ask(run, name, questions, arm_of(run, retriever, "off")))
         store.put(phase)
     return index_by_id(phase)
 
@@ -164,7 +164,7 @@ def _measure_evolved(
         adapted=sorted(question.id for question in of_split.adapted),
     )
     names = {retriever: adapt_table.arm(retriever, fraction, way) for retriever in run.options.retrievers}
-    finished = {retriever: store.get(name, ALL, 1, seed) for retriever, name in names.items()}
+    finished = {retriever: store.get(name, ALL_QUESTIONS, 1, seed) for retriever, name in names.items()}
     cost = {
         (retriever, keys): store.get(
             adapt_table.arm(retriever, fraction, keys), adapt_table.PRICE, _turn(keys), seed
@@ -178,7 +178,7 @@ def _measure_evolved(
     for retriever, name in names.items():
         if finished[retriever] is None:
             rows = _ask(run, f"{name}, seed {seed}", questions, arm_of(run, retriever, "read"))
-            finished[retriever] = phase = Phase(name, ALL, 1, seed, rows)
+            finished[retriever] = phase = Phase(name, ALL_QUESTIONS, 1, seed, rows)
             store.put(phase)
         if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED):
             for keys, seen in _measure_costs(run, retriever, of_split.adapted).items():
