@@ -31,11 +31,11 @@ from engram_evaluation.run_options import SCOPES, Way
 NEAR_COSINE = 0.85
 """From here on a question that shares a passage with an adapted one counts as the same in other words."""
 ALL_QUESTIONS = "all questions"
-FROZEN = frozenset(SCOPES)
+FROZEN_SCOPES = frozenset(SCOPES)
 VARIATIONS: Mapping[Way, Variation] = {
-    "supported": Variation("supported", frozen=FROZEN),
-    "published": Variation("published", frozen=FROZEN),
-    "ungated": Variation("ungated", frozen=FROZEN, ungated_keys=True),
+    "supported": Variation("supported", frozen=FROZEN_SCOPES),
+    "published": Variation("published", frozen=FROZEN_SCOPES),
+    "ungated": Variation("ungated", frozen=FROZEN_SCOPES, ungated_keys=True),
 }
 PROFILES: Mapping[Way, ProfileName] = {"supported": "default", "published": "paper", "ungated": "default"}
 """Of the judged episode: it decides whether units are credited to supported or to all retrieved passages."""
