@@ -53,7 +53,7 @@ def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
     }
     groups = split(SMALL, select_expandable(SMALL, None), 1.0, 0, vectors).groups
     assert {name: [q.id for q in group] for name, group in groups.items()} == {
-        adapt_table.ADAPTED: ["q1"],
+        adapt_table.ADAPTED_GROUP: ["q1"],
         adapt_table.NEAR: ["q3"],
         adapt_table.SHARING: ["q2", "q3"],
         adapt_table.OTHERS: ["q4"],
@@ -96,7 +96,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     report = run_protocol("adapt", several, fractions=(1.0,), retrievers=("dense", "graph"), ways=("supported",))
     for retriever, least in (("dense", 0.25), ("graph", 0.02)):
         before, after = (
-            figure(report, "ndcg@10", retriever, keys, adapt_table.ADAPTED)
+            figure(report, "ndcg@10", retriever, keys, adapt_table.ADAPTED_GROUP)
             for keys in (adapt_table.BASE, "supported")
         )
         assert after > before + least
@@ -121,7 +121,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     values = document["phases"][0]["questions"][0]["values"]
     assert set(values) >= {"ndcg@1", "ndcg@10", "mrr", "recall@5", "recall@10", "ms"}
     markdown = next(tmp_path.glob("*.md")).read_text(encoding="utf-8")
-    before = figure(report, "mrr", "dense", adapt_table.BASE, adapt_table.ADAPTED)
+    before = figure(report, "mrr", "dense", adapt_table.BASE, adapt_table.ADAPTED_GROUP)
     assert f"| dense, 100%, supported | {before:.3f} -> " in markdown
     assert f"## {adapt_table.PRICE_TITLE}" in markdown
     assert "95% interval" in markdown
@@ -180,7 +180,7 @@ def test_ungated_keys_take_in_what_nothing_validated(run_protocol: Evaluate, few
         limit=3,
     )
     base, gated, ungated = (
-        figure(report, "ndcg@10", "lexical", keys, adapt_table.ADAPTED)
+        figure(report, "ndcg@10", "lexical", keys, adapt_table.ADAPTED_GROUP)
         for keys in (adapt_table.BASE, "supported", "ungated")
     )
     assert base == gated < ungated
@@ -222,7 +222,7 @@ def test_a_stopped_run_goes_on_where_it_was(
     other_seed = run_protocol("adapt", few, **options, seeds=(1,))
     assert len(asked) == 2 + everything + 4 + everything + 3 * 4
     base = [
-        figure(report, "ndcg@10", "lexical", adapt_table.BASE, adapt_table.ADAPTED)
+        figure(report, "ndcg@10", "lexical", adapt_table.BASE, adapt_table.ADAPTED_GROUP)
         for report in (resumed, other_seed)
     ]
     assert base[0] == base[1]  # of the same four questions, measured once
@@ -255,9 +255,9 @@ def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg
 
 
 LINES = [
-    line("dense", 0.3, adapt_table.BASE, adapt_table.ADAPTED, 0, 0.5, 3),
+    line("dense", 0.3, adapt_table.BASE, adapt_table.ADAPTED_GROUP, 0, 0.5, 3),
     line("dense", 0.3, adapt_table.BASE, adapt_table.OTHERS, 0, 0.7, 9),
-    line("dense", 0.3, "supported", adapt_table.ADAPTED, 1, 0.9, 3),
+    line("dense", 0.3, "supported", adapt_table.ADAPTED_GROUP, 1, 0.9, 3),
     line("dense", 0.3, "supported", adapt_table.OTHERS, 1, 0.69, 9),
     line("dense", 0.3, adapt_table.BASE, adapt_table.PRICE, 0, 0.5, 3),
     line("dense", 0.3, adapt_table.EVOLVED, adapt_table.PRICE, 1, 0.9, 3),

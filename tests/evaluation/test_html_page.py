@@ -132,7 +132,7 @@ def test_lines_by_turn_and_bars_where_arms_are_compared(tmp_path: Path) -> None:
 
 def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
     keys = [
-        row(adapt_table.arm("dense", 0.5, name), adapt_table.ADAPTED, turn, value)
+        row(adapt_table.arm("dense", 0.5, name), adapt_table.ADAPTED_GROUP, turn, value)
         for name, turn, value in ((adapt_table.BASE, 0, 0.5), ("supported", 1, 1.0), ("published", 1, 0.75))
     ]
     write(tmp_path, "scifact", "adapt", keys)
@@ -157,7 +157,7 @@ def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
     assert isinstance(stream, Lines)
     assert stream.series["memory read"] == [(1, 0.25), (2, 0.5)]
     assert isinstance(adapted, Bars)
-    assert (adapted.title, adapted.categories) == ("scifact, dense, 50%: nDCG@10", [adapt_table.ADAPTED])
+    assert (adapted.title, adapted.categories) == ("scifact, dense, 50%: nDCG@10", [adapt_table.ADAPTED_GROUP])
     assert adapted.series == {adapt_table.BASE: [0.25], "supported": [0.5], "published": [0.375]}
     assert isinstance(human, Bars)
     assert human.series[HUMAN[0].name] == [pytest.approx(0.7), 0.5]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from engram_evaluation.report_table import TableLine, cell
 
-ADAPTED = "adapted"
+ADAPTED_GROUP = "adapted"
 NEAR = "near"
 SHARING = "sharing"
 OTHERS = "others"
-GROUPS = (ADAPTED, NEAR, SHARING, OTHERS)
+GROUPS = (ADAPTED_GROUP, NEAR, SHARING, OTHERS)
 PRICE = "price"
 """The group of questions that are asked by all of ``PRICED`` in turns, so that their times can be compared."""
 
