@@ -54,7 +54,7 @@ def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
     groups = split(SMALL, select_expandable(SMALL, None), 1.0, 0, vectors).groups
     assert {name: [q.id for q in group] for name, group in groups.items()} == {
         adapt_table.ADAPTED_GROUP: ["q1"],
-        adapt_table.NEAR: ["q3"],
+        adapt_table.NEAR_GROUP: ["q3"],
         adapt_table.SHARING: ["q2", "q3"],
         adapt_table.OTHERS: ["q4"],
     }
@@ -63,7 +63,7 @@ def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
 def test_paraphrases_are_what_is_near_where_there_are_any() -> None:
     reworded = replace(SMALL, paraphrases={"q1": question("q1-para", "a"), "q2": question("q2-para", "b")})
     groups = split(reworded, select_expandable(reworded, None), 1.0, 0, {}).groups
-    assert [q.id for q in groups[adapt_table.NEAR]] == ["q1-para"]
+    assert [q.id for q in groups[adapt_table.NEAR_GROUP]] == ["q1-para"]
 
 
 def test_a_larger_fraction_includes_a_smaller_one(sample_dataset: Dataset) -> None:
@@ -100,7 +100,9 @@ def test_evolved_keys_find_what_they_were_adapted_to(
             for keys in (adapt_table.BASE, "supported")
         )
         assert after > before + least
-    near = [figure(report, "ndcg@10", "dense", keys, adapt_table.NEAR) for keys in (adapt_table.BASE, "supported")]
+    near = [
+        figure(report, "ndcg@10", "dense", keys, adapt_table.NEAR_GROUP) for keys in (adapt_table.BASE, "supported")
+    ]
     assert near[1] > near[0] + 0.1
     others = [
         figure(report, "ndcg@10", "dense", keys, adapt_table.OTHERS) for keys in (adapt_table.BASE, "supported")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from engram_evaluation.report_table import TableLine, cell
 
 ADAPTED_GROUP = "adapted"
-NEAR = "near"
+NEAR_GROUP = "near"
 SHARING = "sharing"
 OTHERS = "others"
-GROUPS = (ADAPTED_GROUP, NEAR, SHARING, OTHERS)
+GROUPS = (ADAPTED_GROUP, NEAR_GROUP, SHARING, OTHERS)
 PRICE = "price"
 """The group of questions that are asked by all of ``PRICED`` in turns, so that their times can be compared."""
 
