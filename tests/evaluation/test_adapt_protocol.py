@@ -55,7 +55,7 @@ def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
     assert {name: [q.id for q in group] for name, group in groups.items()} == {
         adapt_table.ADAPTED_GROUP: ["q1"],
         adapt_table.NEAR_GROUP: ["q3"],
-        adapt_table.SHARING: ["q2", "q3"],
+        adapt_table.SHARING_GROUP: ["q2", "q3"],
         adapt_table.OTHERS: ["q4"],
     }
 
