@@ -56,7 +56,7 @@ def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
         adapt_table.ADAPTED_GROUP: ["q1"],
         adapt_table.NEAR_GROUP: ["q3"],
         adapt_table.SHARING_GROUP: ["q2", "q3"],
-        adapt_table.OTHERS: ["q4"],
+        adapt_table.OTHER_GROUP: ["q4"],
     }
 
 
@@ -105,7 +105,8 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     ]
     assert near[1] > near[0] + 0.1
     others = [
-        figure(report, "ndcg@10", "dense", keys, adapt_table.OTHERS) for keys in (adapt_table.BASE, "supported")
+        figure(report, "ndcg@10", "dense", keys, adapt_table.OTHER_GROUP)
+        for keys in (adapt_table.BASE, "supported")
     ]
     assert others[1] == pytest.approx(others[0], abs=0.06)
     # Keys learned, and nothing else.
@@ -239,7 +240,8 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
     full = run_protocol("adapt", small, **options)
     assert application.access.scope("evaluate-sample-titles").collection.key_building == "full"
     recall = [
-        figure(report, "recall@10", "lexical", adapt_table.BASE, adapt_table.OTHERS) for report in (titles, full)
+        figure(report, "recall@10", "lexical", adapt_table.BASE, adapt_table.OTHER_GROUP)
+        for report in (titles, full)
     ]
     assert recall[0] < recall[1] - 0.1
 
@@ -258,9 +260,9 @@ def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg
 
 LINES = [
     line("dense", 0.3, adapt_table.BASE, adapt_table.ADAPTED_GROUP, 0, 0.5, 3),
-    line("dense", 0.3, adapt_table.BASE, adapt_table.OTHERS, 0, 0.7, 9),
+    line("dense", 0.3, adapt_table.BASE, adapt_table.OTHER_GROUP, 0, 0.7, 9),
     line("dense", 0.3, "supported", adapt_table.ADAPTED_GROUP, 1, 0.9, 3),
-    line("dense", 0.3, "supported", adapt_table.OTHERS, 1, 0.69, 9),
+    line("dense", 0.3, "supported", adapt_table.OTHER_GROUP, 1, 0.69, 9),
     line("dense", 0.3, adapt_table.BASE, adapt_table.PRICE, 0, 0.5, 3),
     line("dense", 0.3, adapt_table.EVOLVED, adapt_table.PRICE, 1, 0.9, 3),
     line("dense", 0.3, adapt_table.EXPANDED, adapt_table.PRICE, 0, 0.8, 3),

@@ -10,8 +10,8 @@ from engram_evaluation.report_table import TableLine, cell
 ADAPTED_GROUP = "adapted"
 NEAR_GROUP = "near"
 SHARING_GROUP = "sharing"
-OTHERS = "others"
-GROUPS = (ADAPTED_GROUP, NEAR_GROUP, SHARING_GROUP, OTHERS)
+OTHER_GROUP = "others"
+GROUPS = (ADAPTED_GROUP, NEAR_GROUP, SHARING_GROUP, OTHER_GROUP)
 PRICE = "price"
 """The group of questions that are asked by all of ``PRICED`` in turns, so that their times can be compared."""
 

@@ -11,7 +11,13 @@ from engram_evaluation.report_table import HEADINGS, MARKS, Grid, TableLine, cel
 ALL = "all"
 """The method that stands for all stored units together."""
 KEPT = "kept back"
-GROUPS = (adapt_table.ADAPTED_GROUP, KEPT, adapt_table.NEAR_GROUP, adapt_table.SHARING_GROUP, adapt_table.OTHERS)
+GROUPS = (
+    adapt_table.ADAPTED_GROUP,
+    KEPT,
+    adapt_table.NEAR_GROUP,
+    adapt_table.SHARING_GROUP,
+    adapt_table.OTHER_GROUP,
+)
 WIDENED, EVOLVED, BOTH = "widened", adapt_table.EVOLVED, "both"
 SENDING, SENT = (adapt_table.ADAPTED_GROUP, KEPT), (WIDENED, BOTH)
 """Groups whose questions have units of their own, and the arms in which these are sent along."""
