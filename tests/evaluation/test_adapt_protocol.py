@@ -264,7 +264,7 @@ LINES = [
     line("dense", 0.3, "supported", adapt_table.ADAPTED_GROUP, 1, 0.9, 3),
     line("dense", 0.3, "supported", adapt_table.OTHER_GROUP, 1, 0.69, 9),
     line("dense", 0.3, adapt_table.BASE, adapt_table.PRICE, 0, 0.5, 3),
-    line("dense", 0.3, adapt_table.EVOLVED, adapt_table.PRICE, 1, 0.9, 3),
+    line("dense", 0.3, adapt_table.EVOLVED_ARM, adapt_table.PRICE, 1, 0.9, 3),
     line("dense", 0.3, adapt_table.EXPANDED, adapt_table.PRICE, 0, 0.8, 3),
 ]
 

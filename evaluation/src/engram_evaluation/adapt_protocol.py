@@ -223,7 +223,7 @@ def _measure_costs(run: Run, retriever: Strategy, adapted: Sequence[Question]) -
     """Every question by base keys, by evolved keys and expanded, whichever comes first changing with each."""
     ways = {
         adapt_table.BASE: (arm_of(run, retriever, "off"), False),
-        adapt_table.EVOLVED: (arm_of(run, retriever, "read"), False),
+        adapt_table.EVOLVED_ARM: (arm_of(run, retriever, "read"), False),
         adapt_table.EXPANDED: (arm_of(run, retriever, "off"), True),
     }
     seen: dict[str, list[QuestionResult]] = {keys: [] for keys in ways}
@@ -255,7 +255,7 @@ def arm_of(run: Run, retriever: Strategy, memory: Memory) -> QueryArm:
 
 
 def _turn(keys: str) -> int:
-    return int(keys == adapt_table.EVOLVED)
+    return int(keys == adapt_table.EVOLVED_ARM)
 
 
 def index_by_id(phase: Phase) -> Rows:

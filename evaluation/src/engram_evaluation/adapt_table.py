@@ -16,9 +16,9 @@ PRICE = "price"
 """The group of questions that are asked by all of ``PRICED`` in turns, so that their times can be compared."""
 
 BASE = "base keys"
-EVOLVED = "evolved keys"
+EVOLVED_ARM = "evolved keys"
 EXPANDED = "expanded questions"
-PRICED = (BASE, EVOLVED, EXPANDED)
+PRICED = (BASE, EVOLVED_ARM, EXPANDED)
 
 METRICS = {"ndcg@10": "nDCG@10", "ndcg@1": "nDCG@1", "mrr": "MRR", "recall@5": "R@5", "recall@10": "R@10"}
 """What is reported, the first of them everywhere."""

@@ -18,7 +18,7 @@ GROUPS = (
     adapt_table.SHARING_GROUP,
     adapt_table.OTHER_GROUP,
 )
-WIDENED, EVOLVED, BOTH = "widened", adapt_table.EVOLVED, "both"
+WIDENED, EVOLVED, BOTH = "widened", adapt_table.EVOLVED_ARM, "both"
 SENDING, SENT = (adapt_table.ADAPTED_GROUP, KEPT), (WIDENED, BOTH)
 """Groups whose questions have units of their own, and the arms in which these are sent along."""
 METRICS = {"ndcg@10": "nDCG@10", "recall@5": "R@5", "mrr": "MRR"}
