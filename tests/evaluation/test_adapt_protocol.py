@@ -133,7 +133,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     console.print(*report.build_further_tables())
     shown = console.export_text()
     assert "dense, 100%, supported" in shown
-    assert adapt_table.EXPANDED in shown
+    assert adapt_table.EXPANDED_ARM in shown
 
 
 def test_base_figures_do_not_depend_on_what_evolved(run_protocol: Evaluate, few: Dataset, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ LINES = [
     line("dense", 0.3, "supported", adapt_table.OTHER_GROUP, 1, 0.69, 9),
     line("dense", 0.3, adapt_table.BASE, adapt_table.PRICE, 0, 0.5, 3),
     line("dense", 0.3, adapt_table.EVOLVED_ARM, adapt_table.PRICE, 1, 0.9, 3),
-    line("dense", 0.3, adapt_table.EXPANDED, adapt_table.PRICE, 0, 0.8, 3),
+    line("dense", 0.3, adapt_table.EXPANDED_ARM, adapt_table.PRICE, 0, 0.8, 3),
 ]
 
 

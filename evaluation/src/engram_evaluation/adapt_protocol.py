@@ -224,7 +224,7 @@ def _measure_costs(run: Run, retriever: Strategy, adapted: Sequence[Question]) -
     ways = {
         adapt_table.BASE: (arm_of(run, retriever, "off"), False),
         adapt_table.EVOLVED_ARM: (arm_of(run, retriever, "read"), False),
-        adapt_table.EXPANDED: (arm_of(run, retriever, "off"), True),
+        adapt_table.EXPANDED_ARM: (arm_of(run, retriever, "off"), True),
     }
     seen: dict[str, list[QuestionResult]] = {keys: [] for keys in ways}
     step = run.begin(f"{retriever}: what a query costs", len(adapted))

@@ -17,8 +17,8 @@ PRICE = "price"
 
 BASE = "base keys"
 EVOLVED_ARM = "evolved keys"
-EXPANDED = "expanded questions"
-PRICED = (BASE, EVOLVED_ARM, EXPANDED)
+EXPANDED_ARM = "expanded questions"
+PRICED = (BASE, EVOLVED_ARM, EXPANDED_ARM)
 
 METRICS = {"ndcg@10": "nDCG@10", "ndcg@1": "nDCG@1", "mrr": "MRR", "recall@5": "R@5", "recall@10": "R@10"}
 """What is reported, the first of them everywhere."""
