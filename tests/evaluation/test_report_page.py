@@ -138,7 +138,7 @@ def test_evolved_keys_have_tables_of_their_own(tmp_path: Path) -> None:
             for group in (adapt_table.ADAPTED_GROUP, adapt_table.OTHER_GROUP)
             for keys, turn, value in ((adapt_table.BASE, 0, base), ("supported", 1, evolved))
         ]
-        priced = zip(adapt_table.PRICED, (0, 1, 0), (base, evolved, 0.75), strict=True)
+        priced = zip(adapt_table.PRICED_ARMS, (0, 1, 0), (base, evolved, 0.75), strict=True)
         return found + [
             row(adapt_table.arm("dense", 0.5, keys), adapt_table.PRICE, turn, 2 * v) for keys, turn, v in priced
         ]

@@ -170,7 +170,7 @@ def _measure_evolved(
             adapt_table.arm(retriever, fraction, keys), adapt_table.PRICE, _turn(keys), seed
         )
         for retriever in (names if priced else ())
-        for keys in adapt_table.PRICED
+        for keys in adapt_table.PRICED_ARMS
     }
     if not (all(finished.values()) and all(cost.values())):
         label = f"{way}, {100 * fraction:g}%, seed {seed}: verdicts"
@@ -180,7 +180,7 @@ def _measure_evolved(
             rows = _ask(run, f"{name}, seed {seed}", questions, arm_of(run, retriever, "read"))
             finished[retriever] = phase = Phase(name, ALL_QUESTIONS, 1, seed, rows)
             store.put(phase)
-        if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED):
+        if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED_ARMS):
             for keys, seen in _measure_costs(run, retriever, of_split.adapted).items():
                 paid = adapt_table.arm(retriever, fraction, keys)
                 cost[retriever, keys] = phase = Phase(
@@ -229,8 +229,8 @@ def _measure_costs(run: Run, retriever: Strategy, adapted: Sequence[Question]) -
     seen: dict[str, list[QuestionResult]] = {keys: [] for keys in ways}
     step = run.begin(f"{retriever}: what a query costs", len(adapted))
     for at, question in enumerate(adapted):
-        first = at % len(adapt_table.PRICED)
-        for keys in (*adapt_table.PRICED[first:], *adapt_table.PRICED[:first]):
+        first = at % len(adapt_table.PRICED_ARMS)
+        for keys in (*adapt_table.PRICED_ARMS[first:], *adapt_table.PRICED_ARMS[:first]):
             arm, expand = ways[keys]
             expansions = run.dataset.expansions[question.id] if expand else ()
             seen[keys].append(run.harness.ask(question, arm, expansions=expansions)[1])

@@ -148,7 +148,7 @@ class RunReport:
                 ]
             case "adapt":
                 rows = adapt_table.price_rows(self.lines())
-                return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED], rows)]
+                return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED_ARMS], rows)]
             case "expand":
                 costs = expand_table.cost_rows(self.lines())
                 tables = [
@@ -251,7 +251,7 @@ class RunReport:
             markdown_table(adapt_table.headings(metric), adapt_table.rows(lines, metric))
             for metric in adapt_table.METRICS
         ]
-        price = markdown_table(["", *adapt_table.PRICED], adapt_table.price_rows(lines))
+        price = markdown_table(["", *adapt_table.PRICED_ARMS], adapt_table.price_rows(lines))
         return [adapt_table.LEGEND, *tables, f"## {adapt_table.PRICE_TITLE}", price]
 
     def _opinions(self, metric: str) -> tuple[list[str], list[list[str]]]:
