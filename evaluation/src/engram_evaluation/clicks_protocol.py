@@ -26,7 +26,7 @@ from engram_evaluation.verdict_givers import ShownSentence
 
 ETA = 1.0
 """How fast attention falls with the rank: the result of rank r is looked at with probability (1 / r)^eta."""
-MISTAKEN = 0.1
+MISTAKEN_CLICK_RATE = 0.1
 """How often a result that is looked at and not relevant is clicked all the same."""
 JUDGE = "clicks"
 OFF = "memory off"
@@ -64,7 +64,7 @@ def simulate_clicks(question: Question, ranking: Sequence[str], draw: str) -> se
     clicks = set()
     for rank, passage in enumerate(ranking, start=1):
         is_seen = random.Random(f"{draw}/rank {rank}").random() < examination(rank)  # noqa: S311 - repeatable
-        mistaken = random.Random(f"{draw}/passage {passage}").random() < MISTAKEN  # noqa: S311 - repeatable
+        mistaken = random.Random(f"{draw}/passage {passage}").random() < MISTAKEN_CLICK_RATE  # noqa: S311 - repeatable
         if is_seen and (passage in question.relevant or mistaken):
             clicks.add(passage)
     return clicks
@@ -118,7 +118,7 @@ def _rows(
         profile=run.options.profile,
         stream=[question.id for question in questions],
         frozen=run.options.frozen,
-        clicks=[ETA, MISTAKEN],
+        clicks=[ETA, MISTAKEN_CLICK_RATE],
     )
     phase = store.get(arm, whole, 0, seed)
     if phase is None:
