@@ -29,7 +29,7 @@ ETA = 1.0
 MISTAKEN_CLICK_RATE = 0.1
 """How often a result that is looked at and not relevant is clicked all the same."""
 JUDGE = "clicks"
-OFF = "memory off"
+MEMORY_OFF = "memory off"
 AGAIN = "asked again"
 """The group of the questions that came more than once."""
 
@@ -100,7 +100,7 @@ def clicks(run: Run) -> list[Phase]:
 
 def _seed(run: Run, seed: int) -> Iterator[Phase]:
     questions = arrivals(run.dataset.questions, run.options.limit or ARRIVALS, seed)
-    names: Mapping[str, ClickModel | None] = {OFF: None, **READINGS}
+    names: Mapping[str, ClickModel | None] = {MEMORY_OFF: None, **READINGS}
     for arm, reading in names.items():
         rows = _rows(run, questions, arm, reading, seed)
         for group, (start, end) in _parts(len(rows)).items():
