@@ -7,9 +7,9 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram_evaluation.clicks_protocol import (
-    AGAIN,
     MEMORY_OFF,
     READINGS,
+    REPEATED_GROUP,
     examination,
     measure_repeats,
     simulate_clicks,
@@ -79,7 +79,7 @@ def test_clicks_teach_and_silence_says_as_much_as_was_looked_at(
     # The last of the readings is the last that was learned by: no rejection is in the log.
     collection = f"evaluate-{few.name}"
     assert {row["role"] for row in rows(application, collection, "verdict_sentence")} == {"supported"}
-    assert {line.arm for line in report.lines() if line.group == AGAIN} == {MEMORY_OFF, *READINGS}
+    assert {line.arm for line in report.lines() if line.group == REPEATED_GROUP} == {MEMORY_OFF, *READINGS}
     found = {
         arm: [row.ranking for p in report.phases if p.arm == arm for row in p.rows]
         for arm in (MEMORY_OFF, *READINGS)

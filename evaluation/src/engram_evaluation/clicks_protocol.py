@@ -30,7 +30,7 @@ MISTAKEN_CLICK_RATE = 0.1
 """How often a result that is looked at and not relevant is clicked all the same."""
 JUDGE = "clicks"
 MEMORY_OFF = "memory off"
-AGAIN = "asked again"
+REPEATED_GROUP = "asked again"
 """The group of the questions that came more than once."""
 
 
@@ -106,7 +106,7 @@ def _seed(run: Run, seed: int) -> Iterator[Phase]:
         for group, (start, end) in _parts(len(rows)).items():
             yield Phase(arm, group, 0, seed, tuple(rows[start:end]))
         if again := measure_repeats(rows):
-            yield Phase(arm, AGAIN, 0, seed, tuple(again))
+            yield Phase(arm, REPEATED_GROUP, 0, seed, tuple(again))
 
 
 def _rows(
