@@ -71,7 +71,7 @@ STOPS: Mapping[str, tuple[str, ...]] = {
 DIGITS = 16
 """Of the encoder's fingerprint that a report shows."""
 
-UNLABELLED = ("human", "answers")
+UNLABELLED_PROTOCOLS = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
 
 
@@ -103,7 +103,7 @@ def evaluate(
         LlmNotConfiguredError: a language model is needed and none is configured.
     """
     began = time.perf_counter()
-    if not dataset.questions and options.protocol not in UNLABELLED:
+    if not dataset.questions and options.protocol not in UNLABELLED_PROTOCOLS:
         raise InvalidRequestError(
             f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
         )
