@@ -41,7 +41,7 @@ HALF = 0.5
 """Of the questions with expansions, that keys adapt to; the others are kept back."""
 BY_PASSAGES: Method = "prf"
 """The method that needs no language model."""
-ASKED = "questions with expansions"
+EXPANDED_QUESTIONS = "questions with expansions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _measure_learned(
         for retriever in run.options.retrievers
         for how in questions_by_arm
     ]
-    finished = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
+    finished = {name: store.get(name, EXPANDED_QUESTIONS, 1, seed) for _, _, name in arms}
     answered = (
         {name: worded_answers.load_phase((wording, name, 1, seed)) for *_, name in arms}
         if run.options.answered
@@ -193,7 +193,7 @@ def _measure_learned(
         phase, of_arm = finished[name], units if how == expand_table.BOTH else {}
         if phase is None:
             observations = _ask(run, f"{name}, seed {seed}", retriever, questions_by_arm[how], of_arm, "read")
-            phase = Phase(name, ASKED, 1, seed, observations)
+            phase = Phase(name, EXPANDED_QUESTIONS, 1, seed, observations)
             store.put(phase)
         asking = arm_of(run, retriever, "read")
         key = wording, name, 1, seed
@@ -208,9 +208,9 @@ def _measure_widened(
     """The questions with their units sent along, by base keys: no seed changes these figures."""
     name = expand_table.arm(retriever, method, expand_table.WIDENED)
     store = store_of(run, pool, units=_digest(units))
-    phase = store.get(name, ASKED, 0, None)
+    phase = store.get(name, EXPANDED_QUESTIONS, 0, None)
     if phase is None:
-        phase = Phase(name, ASKED, 0, None, _ask(run, name, retriever, pool, units, "off"))
+        phase = Phase(name, EXPANDED_QUESTIONS, 0, None, _ask(run, name, retriever, pool, units, "off"))
         store.put(phase)
     kept_as = (_open_wording_store(run, pool, units), name, 0, None)
     asking = arm_of(run, retriever, "off")
