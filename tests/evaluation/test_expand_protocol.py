@@ -54,26 +54,26 @@ def figure(report: RunReport, group: str, retriever: str, method: str = "", how:
 
 def test_each_stored_method_is_an_arm(run_protocol: Evaluate, few: Dataset, tmp_path: Any) -> None:
     kinds = tuple(dict.fromkeys(unit.method for units in few.expansions.values() for unit in units))
-    assert check(few, Options(protocol="expand"), None) == (*kinds, expand_table.ALL)
-    report = run_protocol("expand", few, retrievers=("dense",), methods=(kinds[0], expand_table.ALL))
+    assert check(few, Options(protocol="expand"), None) == (*kinds, expand_table.ALL_METHODS)
+    report = run_protocol("expand", few, retrievers=("dense",), methods=(kinds[0], expand_table.ALL_METHODS))
     names = list(dict.fromkeys(line.arm for line in report.lines()))
     assert names == [
         "dense, base keys",
         *(
             expand_table.arm("dense", kind, how)
-            for kind in (kinds[0], expand_table.ALL)
+            for kind in (kinds[0], expand_table.ALL_METHODS)
             for how in ("widened", "evolved keys", "both")
         ),
     ]
     counted = {line.group: line.questions for line in report.lines()}
     assert counted[adapt_table.ADAPTED_GROUP] + counted[expand_table.KEPT] == len(few.expansions)
     # Units sent along help whoever sends them; in the keys they help those whose expansions they are.
-    assert figure(report, expand_table.KEPT, "dense", expand_table.ALL, expand_table.WIDENED) > figure(
+    assert figure(report, expand_table.KEPT, "dense", expand_table.ALL_METHODS, expand_table.WIDENED) > figure(
         report, expand_table.KEPT, "dense"
     )
-    assert figure(report, adapt_table.ADAPTED_GROUP, "dense", expand_table.ALL, expand_table.EVOLVED) > figure(
-        report, adapt_table.ADAPTED_GROUP, "dense"
-    )
+    assert figure(
+        report, adapt_table.ADAPTED_GROUP, "dense", expand_table.ALL_METHODS, expand_table.EVOLVED
+    ) > figure(report, adapt_table.ADAPTED_GROUP, "dense")
     # Nobody widens the questions of the other groups.
     asked = {line.group for line in report.lines() if line.arm.endswith(expand_table.BOTH)}
     assert asked == {adapt_table.ADAPTED_GROUP, expand_table.KEPT}

@@ -83,7 +83,9 @@ def check(dataset: Dataset, options: Options, llm: Llm | None) -> tuple[str, ...
         pool = select_expandable(dataset, options.limit)
         kinds = dict.fromkeys(unit.method for question in pool for unit in dataset.expansions[question.id])
         return _check_methods(
-            options.methods or (*kinds, expand_table.ALL), (*kinds, expand_table.ALL), f"{dataset.name} has"
+            options.methods or (*kinds, expand_table.ALL_METHODS),
+            (*kinds, expand_table.ALL_METHODS),
+            f"{dataset.name} has",
         )
     methods = _check_methods(options.methods or (BY_PASSAGES,), get_args(Method), "--live makes")
     needing = [method for method in methods if method != BY_PASSAGES]
@@ -262,7 +264,9 @@ def _load_units(dataset: Dataset, pool: Sequence[Question], methods: Sequence[st
         method: {
             question.id: ExpandedQuestion(
                 tuple(
-                    unit for unit in dataset.expansions[question.id] if method in (unit.method, expand_table.ALL)
+                    unit
+                    for unit in dataset.expansions[question.id]
+                    if method in (unit.method, expand_table.ALL_METHODS)
                 ),
                 {},
             )

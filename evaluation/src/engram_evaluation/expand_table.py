@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from engram_evaluation import adapt_table
 from engram_evaluation.report_table import HEADINGS, MARKS, Grid, TableLine, cell
 
-ALL = "all"
+ALL_METHODS = "all"
 """The method that stands for all stored units together."""
 KEPT = "kept back"
 GROUPS = (
