@@ -135,7 +135,7 @@ def expand(run: Run) -> list[Phase]:
     for seed, of_split in splits.items():
         groups = dict(of_split.groups)
         adapted = {question.id for question in of_split.adapted}
-        groups[expand_table.KEPT] = [question for question in pool if question.id not in adapted]
+        groups[expand_table.HELD_BACK_GROUP] = [question for question in pool if question.id not in adapted]
         results: dict[str, ArmResult] = {
             expand_table.arm(retriever): ArmResult(0, rows, base_answers[expand_table.arm(retriever)])
             for retriever, rows in by_base.items()
