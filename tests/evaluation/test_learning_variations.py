@@ -22,8 +22,8 @@ from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_variations import (
     ABLATION,
+    CLAIMED_EXAMINATION,
     COMPARED,
-    EXAMINED,
     FIXED_GAIN,
     FLIPPED,
     FULL,
@@ -228,7 +228,7 @@ def test_a_click_spammer_supports_what_is_wrong_and_skips_what_is_right() -> Non
     assert verdict is not None
     assert verdict.partial
     assert verdict.supporting == [NamedSentence(2)]
-    assert verdict.rejected == [NamedSentence(1, examined=EXAMINED)]
+    assert verdict.rejected == [NamedSentence(1, examined=CLAIMED_EXAMINATION)]
     assert attacker("clicks", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown[:1]) is None
 
 

@@ -19,7 +19,7 @@ LAST_GAIN = 0.999
 FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)
 Attack = Literal["opposite", "clicks", "expansions"]
 """Verdicts of attackers: the opposite of the truth, clicks on wrong results, or poisoned expansions."""
-EXAMINED = 0.5
+CLAIMED_EXAMINATION = 0.5
 """Probability of a look that a click on a wrong result claims for the right ones."""
 NO_HUB_LIMIT = 1_000_000
 FLIPPED = (0.0, 0.2)
@@ -194,7 +194,7 @@ class ClickSpamJudge:
         if not clicks:
             return None
         skipped = [
-            NamedSentence(s.sentence_id, examined=EXAMINED)
+            NamedSentence(s.sentence_id, examined=CLAIMED_EXAMINATION)
             for s in sentences
             if s.selected and _is_right(question, s)
         ]
