@@ -25,7 +25,7 @@ from engram_evaluation.learning_variations import (
     CLAIMED_EXAMINATION,
     COMPARED,
     FIXED_GAIN,
-    FLIPPED,
+    FLIP_RATES,
     FULL,
     NOISE,
     RULES,
@@ -280,7 +280,7 @@ def test_an_ungated_run_asks_without_the_gate(
     monkeypatch.setattr(QueryService, "query", query_and_record)
     report = run_protocol("noise", few, limit=1)
     groups = len({line.group for line in report.lines()})
-    ungated = len(FLIPPED)  # of the arms; before any verdict each group is asked once for all of a kind
+    ungated = len(FLIP_RATES)  # of the arms; before any verdict each group is asked once for all of a kind
     gated = ungated * (len(RULES) - 1)
     assert asked == {True: groups + ungated * (1 + groups), False: groups + gated * (1 + groups)}
 

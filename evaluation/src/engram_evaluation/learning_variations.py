@@ -22,7 +22,7 @@ Attack = Literal["opposite", "clicks", "expansions"]
 CLAIMED_EXAMINATION = 0.5
 """Probability of a look that a click on a wrong result claims for the right ones."""
 NO_HUB_LIMIT = 1_000_000
-FLIPPED = (0.0, 0.2)
+FLIP_RATES = (0.0, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def format_noisy_arm(rule: str, flipped: float) -> str:
 
 NOISE = tuple(
     replace(rule, name=format_noisy_arm(rule.name, flipped), flipped=flipped)
-    for flipped in FLIPPED
+    for flipped in FLIP_RATES
     for rule in RULES
 )
 HOSTILE = (Variation("with caps", attacked=True), Variation("without caps", attacked=True, uncapped=True))

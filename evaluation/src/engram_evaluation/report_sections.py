@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
-from engram_evaluation.learning_variations import FLIPPED
+from engram_evaluation.learning_variations import FLIP_RATES
 from engram_evaluation.report_files import ReportExtract
 from engram_evaluation.report_table import FITTED, MARKS, TOKENS, Grid, TableLine, cell, label, legend
 
@@ -129,7 +129,7 @@ def _robustness(runs: Sequence[ReportExtract]) -> Grid:
         {f"{one.group}, {one.rule}": " / ".join(one.cells("recall@5")) for one in robustness.rows(run.lines)}
         for run in runs
     ]
-    shares = " / ".join(f"{share:.0%}" for share in FLIPPED)
+    shares = " / ".join(f"{share:.0%}" for share in FLIP_RATES)
     return _side_by_side(f"R@5 gained at {shares} flipped / kept", runs, columns)
 
 
