@@ -23,7 +23,7 @@ from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_variations import (
     ABLATION,
     CLAIMED_EXAMINATION,
-    COMPARED,
+    COMPARED_VARIATIONS,
     FIXED_GAIN,
     FLIP_RATES,
     FULL,
@@ -185,7 +185,7 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
 def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
     run_protocol: Evaluate, application: Application, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(COMPARED, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
+    monkeypatch.setitem(COMPARED_VARIATIONS, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
     report = run_protocol("sybil", few, limit=3)
     new, trusted, uncapped = (way.name for way in SYBIL)
     recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
@@ -207,7 +207,9 @@ def test_many_new_names_neither_click_nor_poison_what_a_trusted_one_taught(
     monkeypatch: pytest.MonkeyPatch,
     protocol: str,
 ) -> None:
-    monkeypatch.setitem(COMPARED, protocol, tuple(replace(way, sybils=6) for way in COMPARED[protocol]))
+    monkeypatch.setitem(
+        COMPARED_VARIATIONS, protocol, tuple(replace(way, sybils=6) for way in COMPARED_VARIATIONS[protocol])
+    )
     report = run_protocol(protocol, few, limit=3)
     new, trusted, _ = (way.name for way in SYBIL)
     recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]

@@ -117,7 +117,7 @@ SYBIL = (
 )
 SPAM = tuple(replace(way, attack="clicks") for way in SYBIL)
 POISON = tuple(replace(way, attack="expansions") for way in SYBIL)
-COMPARED = {
+COMPARED_VARIATIONS = {
     "ablation": ABLATION,
     "noise": NOISE,
     "hostile": HOSTILE,
