@@ -15,7 +15,7 @@ from engram_evaluation.oracle_knowledge import Case, Knowledge
 
 AGENT = f"<{TAGS['insert']}>"
 """What prompts for an agent have."""
-UNKNOWN = "unknown"
+UNKNOWN_ANSWER = "unknown"
 _OFFERED = re.compile(r"^Progress: .*You may choose (.*)\.$", re.MULTILINE)
 _LINE = re.compile(r"^.* \| .*$", re.MULTILINE)
 
@@ -41,7 +41,7 @@ def act(knowledge: Knowledge, parts: Mapping[str, str]) -> AgentTurn:
         )
     if "search" in offered and "Search results" not in memory:
         return AgentTurn("search", case.question.text, "Is there more than is shown?")
-    return AgentTurn("answer", UNKNOWN, "A link is missing.")
+    return AgentTurn("answer", UNKNOWN_ANSWER, "A link is missing.")
 
 
 def spoil_turn(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], draw: random.Random) -> AgentTurn:
