@@ -35,7 +35,7 @@ from engram_evaluation.learning_variations import (
     Variation,
     attacker,
 )
-from engram_evaluation.protocols import JUDGED
+from engram_evaluation.protocols import JUDGED_GROUP
 from engram_evaluation.run_options import SCOPES, Options
 from engram_evaluation.stream_protocol import arrivals
 from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
@@ -158,7 +158,7 @@ def test_arrivals_repeat_as_zipf_says(sample_dataset: Dataset) -> None:
 
 def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, few: Dataset) -> None:
     report = run_protocol("noise", few, limit=3)
-    assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)] == [
+    assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED_GROUP, 1)] == [
         variation.name for variation in NOISE
     ]
     assert [rule.fixed_gain for rule in RULES] == [None, 0.05, 0.1, 0.3, None]
@@ -169,7 +169,7 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
     console.print(*report.build_further_tables())
     shown = console.export_text()
     before, honest, flipped = (
-        report.value("recall@5", JUDGED, turn, f"Kalman gain, {share} flipped")
+        report.value("recall@5", JUDGED_GROUP, turn, f"Kalman gain, {share} flipped")
         for turn, share in ((0, "0%"), (1, "0%"), (1, "20%"))
     )
     line = next(line for line in shown.splitlines() if "judged questions, Kalman gain" in line)
@@ -188,10 +188,12 @@ def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
     monkeypatch.setitem(COMPARED_VARIATIONS, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
     report = run_protocol("sybil", few, limit=3)
     new, trusted, uncapped = (way.name for way in SYBIL)
-    recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
+    recall = [report.value("recall@5", JUDGED_GROUP, turn, new) for turn in range(3)]
     assert recall[2] >= recall[1] - 0.01
     assert (
-        report.value("recall@5", JUDGED, 2, uncapped) <= report.value("recall@5", JUDGED, 2, trusted) <= recall[2]
+        report.value("recall@5", JUDGED_GROUP, 2, uncapped)
+        <= report.value("recall@5", JUDGED_GROUP, 2, trusted)
+        <= recall[2]
     )
     events = rows(application, f"evaluate-{few.name}", "feedback_event")
     judges = {row["judge"] for row in events}
@@ -212,9 +214,9 @@ def test_many_new_names_neither_click_nor_poison_what_a_trusted_one_taught(
     )
     report = run_protocol(protocol, few, limit=3)
     new, trusted, _ = (way.name for way in SYBIL)
-    recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
+    recall = [report.value("recall@5", JUDGED_GROUP, turn, new) for turn in range(3)]
     assert recall[2] >= recall[1] - 0.01
-    assert report.value("recall@5", JUDGED, 2, trusted) <= recall[2]
+    assert report.value("recall@5", JUDGED_GROUP, 2, trusted) <= recall[2]
     judges = {row["judge"] for row in rows(application, f"evaluate-{few.name}", "feedback_event")}
     assert judges == {"oracle", *(f"sybil-{n}" for n in range(6))}
 
@@ -246,9 +248,11 @@ def test_a_poisoner_says_that_the_question_led_to_what_is_wrong() -> None:
 
 def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:
     report = run_protocol("ablation", few, limit=3)
-    arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)]
+    arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED_GROUP, 1)]
     assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
-    assert report.value("hops", JUDGED, 1, "default") < report.value("hops", JUDGED, 1, "without recall")
+    assert report.value("hops", JUDGED_GROUP, 1, "default") < report.value(
+        "hops", JUDGED_GROUP, 1, "without recall"
+    )
     assert report.build_further_tables() == []
 
 
@@ -266,7 +270,7 @@ def test_a_frozen_run_leaves_its_scopes_alone(
 def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:
     frozen = run_protocol("same", few, freeze=("recall",))
     whole = run_protocol("same", few)
-    assert whole.value("hops", JUDGED, 1) < frozen.value("hops", JUDGED, 1)
+    assert whole.value("hops", JUDGED_GROUP, 1) < frozen.value("hops", JUDGED_GROUP, 1)
 
 
 def test_an_ungated_run_asks_without_the_gate(
@@ -292,8 +296,8 @@ def test_turns_between_are_taught_and_not_measured(run_protocol: Evaluate, few: 
     some = run_protocol("same", few, limit=3, turns=4, at=(2,))
     assert {phase.turn for phase in some.phases} == {0, 2, 4}
     for turn in (0, 2, 4):
-        assert some.value("recall@5", JUDGED, turn) == every.value("recall@5", JUDGED, turn)
-        assert some.value("hops", JUDGED, turn) == every.value("hops", JUDGED, turn)
+        assert some.value("recall@5", JUDGED_GROUP, turn) == every.value("recall@5", JUDGED_GROUP, turn)
+        assert some.value("hops", JUDGED_GROUP, turn) == every.value("hops", JUDGED_GROUP, turn)
     assert "--turns 4 --at 2 " in some.options.command(few.name)
 
 

@@ -20,7 +20,7 @@ from engram.services.learning.incoming_verdict import NamedSentence
 from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
 from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
-from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
+from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
 from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
 from engram_evaluation.weight_fit import fit_kinds
@@ -49,14 +49,17 @@ def options(protocol: Any, **more: Any) -> Options:
 def test_plans_of_the_sample(sample_dataset: Dataset) -> None:
     count = len(sample_dataset.questions)
     everything = plan(sample_dataset, options("same"), 0)
-    assert {name: len(group) for name, group in everything.groups.items()} == {JUDGED: count, PARAPHRASES: count}
+    assert {name: len(group) for name, group in everything.groups.items()} == {
+        JUDGED_GROUP: count,
+        PARAPHRASES: count,
+    }
     few = plan(sample_dataset, options("unrelated", limit=5), 0)
     assert {name: len(group) for name, group in few.groups.items()} == {
-        JUDGED: 5,
+        JUDGED_GROUP: 5,
         PARAPHRASES: 5,
         UNJUDGED: count - 5,
     }
-    assert [q.id for q in few.groups[JUDGED]] == [q.id for q in sample_dataset.questions[:5]]
+    assert [q.id for q in few.groups[JUDGED_GROUP]] == [q.id for q in sample_dataset.questions[:5]]
     with pytest.raises(InvalidRequestError, match="unjudged questions"):
         plan(sample_dataset, options("unrelated"), 0)
     alone = sample_dataset.questions[:1]
@@ -75,9 +78,9 @@ def test_without_paraphrases_questions_that_share_a_passage_take_their_place() -
         groups = plan(dataset, options(protocol, limit=limit), 0).groups
         return {name: [question.id for question in group] for name, group in groups.items()}
 
-    assert names("similar") == {JUDGED: ["1", "2"], SHARING: ["3", "6"], UNJUDGED: ["4", "5"]}
-    assert names("same", 3) == {JUDGED: ["1", "2", "3"], SHARING: ["5", "6"], UNJUDGED: ["4"]}
-    assert names("unrelated", 1) == {JUDGED: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
+    assert names("similar") == {JUDGED_GROUP: ["1", "2"], SHARING: ["3", "6"], UNJUDGED: ["4", "5"]}
+    assert names("same", 3) == {JUDGED_GROUP: ["1", "2", "3"], SHARING: ["5", "6"], UNJUDGED: ["4"]}
+    assert names("unrelated", 1) == {JUDGED_GROUP: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
 
 
 def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
@@ -133,9 +136,9 @@ def test_passages_alone_teach_the_judged_questions(
         paraphrases={of: replace(question, gold=()) for of, question in sample_dataset.paraphrases.items()},
     )
     report = run_protocol("same", bare, limit=12)
-    before, after = (report.value("recall@2", JUDGED, turn) for turn in (0, 1))
+    before, after = (report.value("recall@2", JUDGED_GROUP, turn) for turn in (0, 1))
     assert after > before
-    assert report.value("recall@5", JUDGED, 1) == 1.0
+    assert report.value("recall@5", JUDGED_GROUP, 1) == 1.0
     assert "No question has gold sentences: verdicts name passages." in report.markdown({})
     collection = f"evaluate-{bare.name}"
     likely = [row for row in rows(application, collection, "verdict_sentence") if row["role"] == "likely"]
@@ -233,7 +236,7 @@ def test_a_stopped_run_goes_on_where_it_was(
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in resumed.phases]
     whole = run_protocol("same", few, limit=4)
     assert asked == []  # the same questions judged and measured: nothing is new
-    assert whole.value("recall@5", JUDGED, 1) == resumed.value("recall@5", JUDGED, 1)
+    assert whole.value("recall@5", JUDGED_GROUP, 1) == resumed.value("recall@5", JUDGED_GROUP, 1)
 
 
 def test_a_damaged_phase_is_measured_again(run_protocol: Evaluate, tmp_path: Path) -> None:
@@ -255,7 +258,7 @@ def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_pat
         "--seed 0 --seed 1 --limit 6"
     )
     assert len(document["phases"]) == 2 * 2 * 3  # seeds, groups, turns
-    assert {row["group"] for row in document["summary"]} == {JUDGED, OTHER_HALF}
+    assert {row["group"] for row in document["summary"]} == {JUDGED_GROUP, OTHER_HALF}
     question = document["phases"][0]["questions"][0]
     assert set(question["values"]) >= {"recall@5", "ndcg@10", "mrr", "support", "hops", "shown", "ms"}
     markdown = (tmp_path / f"{slug}.md").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from engram_evaluation.verdict_givers import Judge
 Begin = Callable[[str, int], Callable[[], None]]
 """Announces a stretch of so many steps; what it returns is called after each."""
 
-JUDGED = "judged questions"
+JUDGED_GROUP = "judged questions"
 PARAPHRASES = "their paraphrases"
 SHARING = "sharing a passage"
 UNJUDGED = "unjudged questions"
@@ -95,13 +95,13 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     unjudged = [question for question in dataset.questions if question.id not in chosen]
     taught = frozenset[str]().union(*(question.relevant for question in judged)) if by_passage else frozenset()
     groups = {
-        JUDGED: judged,
+        JUDGED_GROUP: judged,
         PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
         SHARING: [question for question in unjudged if question.relevant & taught],
         UNJUDGED: [question for question in unjudged if not question.relevant & taught],
     }
     near = SHARING if by_passage else PARAPHRASES
-    group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
+    group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED_GROUP)
     if not groups[group_name]:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {group_name}."
@@ -138,7 +138,7 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
     if not one:
         raise InvalidRequestError(f"{dataset.name} has too few questions to halve.")
     judged = order.sample(one, min(limit, len(one)))
-    return ProtocolPlan(judged, {JUDGED: judged, OTHER_HALF: other})
+    return ProtocolPlan(judged, {JUDGED_GROUP: judged, OTHER_HALF: other})
 
 
 def run_cold(run: Run) -> list[Phase]:
