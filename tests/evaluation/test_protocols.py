@@ -20,7 +20,7 @@ from engram.services.learning.incoming_verdict import NamedSentence
 from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
 from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
-from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
+from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, SHARING_GROUP, UNJUDGED, plan
 from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
 from engram_evaluation.weight_fit import fit_kinds
@@ -78,8 +78,8 @@ def test_without_paraphrases_questions_that_share_a_passage_take_their_place() -
         groups = plan(dataset, options(protocol, limit=limit), 0).groups
         return {name: [question.id for question in group] for name, group in groups.items()}
 
-    assert names("similar") == {JUDGED_GROUP: ["1", "2"], SHARING: ["3", "6"], UNJUDGED: ["4", "5"]}
-    assert names("same", 3) == {JUDGED_GROUP: ["1", "2", "3"], SHARING: ["5", "6"], UNJUDGED: ["4"]}
+    assert names("similar") == {JUDGED_GROUP: ["1", "2"], SHARING_GROUP: ["3", "6"], UNJUDGED: ["4", "5"]}
+    assert names("same", 3) == {JUDGED_GROUP: ["1", "2", "3"], SHARING_GROUP: ["5", "6"], UNJUDGED: ["4"]}
     assert names("unrelated", 1) == {JUDGED_GROUP: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
 
 

@@ -8,7 +8,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.protocols import PARAPHRASES, SHARING
+from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP
 from engram_evaluation.run_options import Options
 from engram_evaluation.thumbs_protocol import ENGRAM, NO_LEARNING, OTHER, RATED, RULES, draw_rating, plan
 from tests.evaluation.conftest import Evaluate
@@ -49,14 +49,14 @@ def test_groups_do_not_overlap(sample_dataset: Dataset) -> None:
     assert [one.id for one in planned.groups[PARAPHRASES]] == [
         sample_dataset.paraphrases[one.id].id for one in planned.groups[RATED]
     ]
-    assert SHARING not in planned.groups
+    assert SHARING_GROUP not in planned.groups
 
 
 def test_without_paraphrases_questions_that_share_a_passage_are_measured(sample_dataset: Dataset) -> None:
     planned = plan(replace(sample_dataset, paraphrases={}), 20, 0)
     taught = frozenset[str]().union(*(question.relevant for question in planned.groups[RATED]))
     assert PARAPHRASES not in planned.groups
-    assert all(question.relevant & taught for question in planned.groups.get(SHARING, ()))
+    assert all(question.relevant & taught for question in planned.groups.get(SHARING_GROUP, ()))
 
 
 def test_every_arm_is_measured_on_every_group(

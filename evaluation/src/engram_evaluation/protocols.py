@@ -22,7 +22,7 @@ Begin = Callable[[str, int], Callable[[], None]]
 
 JUDGED_GROUP = "judged questions"
 PARAPHRASES = "their paraphrases"
-SHARING = "sharing a passage"
+SHARING_GROUP = "sharing a passage"
 UNJUDGED = "unjudged questions"
 OTHER_HALF = "other half"
 DIFFERENT_LIMIT = 50
@@ -97,10 +97,10 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     groups = {
         JUDGED_GROUP: judged,
         PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
-        SHARING: [question for question in unjudged if question.relevant & taught],
+        SHARING_GROUP: [question for question in unjudged if question.relevant & taught],
         UNJUDGED: [question for question in unjudged if not question.relevant & taught],
     }
-    near = SHARING if by_passage else PARAPHRASES
+    near = SHARING_GROUP if by_passage else PARAPHRASES
     group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED_GROUP)
     if not groups[group_name]:
         raise InvalidRequestError(

@@ -27,7 +27,7 @@ from engram_evaluation.feedback_rules import (
 )
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.protocols import PARAPHRASES, SHARING, Run, measure
+from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP, Run, measure
 from engram_evaluation.retrieval_metrics import SHOWN, QuestionResult, score
 from engram_evaluation.stream_protocol import arrivals
 
@@ -93,7 +93,9 @@ def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     groups = {
         RATED: rated,
         PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
-        SHARING: [] if dataset.paraphrases else _draw_others([one for one in rest if one.relevant & taught], seed),
+        SHARING_GROUP: []
+        if dataset.paraphrases
+        else _draw_others([one for one in rest if one.relevant & taught], seed),
         OTHER: _draw_others([one for one in rest if not one.relevant & taught], seed),
     }
     return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
