@@ -13,7 +13,7 @@ from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfigure
 from engram_evaluation.answer_marking import contains, normalise_answer, score_exact_match, token_f1
 from engram_evaluation.answers_protocol import GROUP, marks
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.protocols import TOGETHER
+from engram_evaluation.protocols import QUESTIONS_PER_FILE
 from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from tests.evaluation.conftest import Evaluate
@@ -110,15 +110,17 @@ def test_marks_made_before_an_endpoint_failure_are_reused(
 ) -> None:
     several = replace(
         sample_dataset,
-        questions=tuple(replace(q, answers=("Zyxwvut",)) for q in sample_dataset.questions[: TOGETHER + 2]),
+        questions=tuple(
+            replace(q, answers=("Zyxwvut",)) for q in sample_dataset.questions[: QUESTIONS_PER_FILE + 2]
+        ),
     )
-    answering("answers", several, limit=TOGETHER)
+    answering("answers", several, limit=QUESTIONS_PER_FILE)
     done = len(server.requests)
     server.queue(Reply("no", status=503))
     with pytest.raises(LlmError):
         answering("answers", several)
     report = answering("answers", several)
-    assert len(report.phases[0].rows) == TOGETHER + 2
+    assert len(report.phases[0].rows) == QUESTIONS_PER_FILE + 2
     assert len(server.requests) - done <= 1 + 2 * 2
 
 

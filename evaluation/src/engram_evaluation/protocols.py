@@ -26,7 +26,7 @@ SHARING_GROUP = "sharing a passage"
 UNJUDGED = "unjudged questions"
 OTHER_HALF = "other half"
 DIFFERENT_LIMIT = 50
-TOGETHER = 20
+QUESTIONS_PER_FILE = 20
 """Questions of one file of finished ones: what a failing endpoint can lose."""
 
 
@@ -200,8 +200,8 @@ def measure_in_parts(
     store, arm, turn, seed = phase_key
     step = run.begin(label, len(questions))
     rows: list[QuestionScores] = []
-    for start in range(0, len(questions), TOGETHER):
-        some = questions[start : start + TOGETHER]
+    for start in range(0, len(questions), QUESTIONS_PER_FILE):
+        some = questions[start : start + QUESTIONS_PER_FILE]
         name = f"questions {start + 1} to {start + len(some)}"
         phase = store.get(arm, name, turn, seed)
         if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
