@@ -73,7 +73,7 @@ def run_human(run: Run) -> list[Phase]:
     phases = []
     for seed in run.options.seeds:
         parts = split(run.dataset, run.options.limit, seed)
-        before = _measure(run, parts, _store(run, parts), ratings_table.BEFORE, 0, seed, None)
+        before = _measure(run, parts, _store(run, parts), ratings_table.BEFORE_PHASE, 0, seed, None)
         for rule in HUMAN:
             after = _measure(run, parts, _store(run, parts, rule), rule.name, 1, seed, rule)
             for turn, rows in enumerate((before, after)):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engram_evaluation.report_table import TableLine, cell
 
-BEFORE = "before"
+BEFORE_PHASE = "before"
 RATED = "rated questions"
 TAUGHT = "same questions"
 UNTAUGHT = "other rated questions"
@@ -45,7 +45,7 @@ def main_metric(group: str) -> str:
 
 def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
     """Return the headings of the columns of ``rows``."""
-    return [METRICS[metric], "n", BEFORE, *_arms(lines)]
+    return [METRICS[metric], "n", BEFORE_PHASE, *_arms(lines)]
 
 
 def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:

@@ -105,7 +105,7 @@ def _rules(run: ReportExtract) -> list[Chart]:
         group_metrics = zip(groups, metrics, strict=True)
         return [found.get((arm, group, turn), {}).get(metric) for group, metric in group_metrics]
 
-    series = {ratings_table.BEFORE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
+    series = {ratings_table.BEFORE_PHASE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
     names = [f"{group}: {ratings_table.METRICS[metric]}" for group, metric in zip(groups, metrics, strict=True)]
     return [Bars(run.dataset, names, series)]
 
