@@ -85,7 +85,9 @@ def _measure(
     run: Run, parts: RaterSplit, store: Phases, arm: str, turn: int, seed: int, rule: Variation | None
 ) -> Mapping[str, tuple[QuestionScores, ...]]:
     """All questions in one state of the memory: group -> rows."""
-    finished = {group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED, ratings_table.OTHERS)}
+    finished = {
+        group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED_GROUP, ratings_table.OTHERS)
+    }
     if not all(finished.values()):
         harness = run.harness
         if rule is not None:
@@ -96,7 +98,7 @@ def _measure(
         if rule is not None:
             _teach(run, harness, parts, asking, f"{label}: ratings", seed)
         questions_by_group = {
-            ratings_table.RATED: [*(q for q, _ in parts.taught), *parts.untaught],
+            ratings_table.RATED_GROUP: [*(q for q, _ in parts.taught), *parts.untaught],
             ratings_table.OTHERS: parts.others,
         }
         for group, questions in questions_by_group.items():
@@ -179,7 +181,7 @@ def _group_rows(
     run: Run, parts: RaterSplit, rows: Mapping[str, tuple[QuestionScores, ...]]
 ) -> list[tuple[str, tuple[QuestionScores, ...]]]:
     """Group -> its rows: taught and untaught, whole and by whether raters agree, and everything else."""
-    rated = {row.id: row for row in rows[ratings_table.RATED]}
+    rated = {row.id: row for row in rows[ratings_table.RATED_GROUP]}
     groups = []
     for name, questions in (
         (ratings_table.TAUGHT, [question for question, _ in parts.taught]),

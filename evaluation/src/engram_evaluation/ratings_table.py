@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engram_evaluation.report_table import TableLine, cell
 
 BEFORE_PHASE = "before"
-RATED = "rated questions"
+RATED_GROUP = "rated questions"
 TAUGHT = "same questions"
 UNTAUGHT = "other rated questions"
 OTHERS = "everything else"
