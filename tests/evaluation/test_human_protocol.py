@@ -134,17 +134,17 @@ def test_human_ratings_are_learned_and_unseen_sentences_left_alone(
         assert (int(bool(verdict.supporting)), verdict.confidence) == as_verdict(pair.words[rater])
 
     for rule in (OURS, LAST):
-        before = report.value("graded", ratings_table.TAUGHT, 0, rule)
-        assert report.value("graded", ratings_table.TAUGHT, 1, rule) > before
+        before = report.value("graded", ratings_table.TAUGHT_GROUP, 0, rule)
+        assert report.value("graded", ratings_table.TAUGHT_GROUP, 1, rule) > before
     # A rate that hears doubt as loudly as conviction is another rule than ours.
-    taught = {rule: report.value("graded", ratings_table.TAUGHT, 1, rule) for rule in (OURS, FIXED, LAST)}
+    taught = {rule: report.value("graded", ratings_table.TAUGHT_GROUP, 1, rule) for rule in (OURS, FIXED, LAST)}
     assert len(set(taught.values())) > 1
     agree, disagree = (
-        part(ratings_table.TAUGHT)
+        part(ratings_table.TAUGHT_GROUP)
         for part in (ratings_table.name_agreeing_group, ratings_table.name_disagreeing_group)
     )
     counts = {line.group: line.questions for line in report.lines() if line.arm == OURS}
-    assert counts.get(agree, 0) + counts.get(disagree, 0) == counts[ratings_table.TAUGHT]
+    assert counts.get(agree, 0) + counts.get(disagree, 0) == counts[ratings_table.TAUGHT_GROUP]
     assert counts[ratings_table.OTHERS] == 2
 
 
@@ -157,10 +157,10 @@ def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Ev
     )
     headings = f"| {ratings_table.METRICS['rated']} | n | before | " + " | ".join(rule.name for rule in HUMAN)
     assert headings in markdown
-    line = next(line for line in markdown.splitlines() if line.startswith(f"| {ratings_table.TAUGHT} | "))
+    line = next(line for line in markdown.splitlines() if line.startswith(f"| {ratings_table.TAUGHT_GROUP} | "))
     shown = [cell.strip() for cell in line.strip("|").split("|")][2:]
-    first = report.value("rated", ratings_table.TAUGHT, 0, OURS)
-    rules = [report.value("rated", ratings_table.TAUGHT, 1, rule.name) for rule in HUMAN]
+    first = report.value("rated", ratings_table.TAUGHT_GROUP, 0, OURS)
+    rules = [report.value("rated", ratings_table.TAUGHT_GROUP, 1, rule.name) for rule in HUMAN]
     assert shown == [f"{value:.3f}" for value in (first, *rules)]
     assert f"| {ratings_table.OTHERS}: R@5, {OURS} |" in markdown  # among the changes, with an interval
     page = gather([tmp_path])

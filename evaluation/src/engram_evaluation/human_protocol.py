@@ -184,7 +184,7 @@ def _group_rows(
     rated = {row.id: row for row in rows[ratings_table.RATED_GROUP]}
     groups = []
     for name, questions in (
-        (ratings_table.TAUGHT, [question for question, _ in parts.taught]),
+        (ratings_table.TAUGHT_GROUP, [question for question, _ in parts.taught]),
         (ratings_table.UNTAUGHT, parts.untaught),
     ):
         rated_ids = [question.id for question in questions if question.id in rated]

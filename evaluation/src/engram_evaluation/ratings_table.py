@@ -6,7 +6,7 @@ from engram_evaluation.report_table import TableLine, cell
 
 BEFORE_PHASE = "before"
 RATED_GROUP = "rated questions"
-TAUGHT = "same questions"
+TAUGHT_GROUP = "same questions"
 UNTAUGHT = "other rated questions"
 OTHERS = "everything else"
 METRICS = {
