@@ -143,7 +143,7 @@ def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
     rated = [
         row(rule.name, group, turn, 0.5) | {"rated": 0.6 + turn / 10}
         for rule in HUMAN
-        for group in (ratings_table.TAUGHT_GROUP, ratings_table.OTHERS)
+        for group in (ratings_table.TAUGHT_GROUP, ratings_table.OTHER_GROUP)
         for turn in (0, 1)
     ]
     write(tmp_path, "feedbackqa", "human", rated)

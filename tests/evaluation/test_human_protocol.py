@@ -145,7 +145,7 @@ def test_human_ratings_are_learned_and_unseen_sentences_left_alone(
     )
     counts = {line.group: line.questions for line in report.lines() if line.arm == OURS}
     assert counts.get(agree, 0) + counts.get(disagree, 0) == counts[ratings_table.TAUGHT_GROUP]
-    assert counts[ratings_table.OTHERS] == 2
+    assert counts[ratings_table.OTHER_GROUP] == 2
 
 
 def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Evaluate, tmp_path: Any) -> None:
@@ -162,7 +162,7 @@ def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Ev
     first = report.value("rated", ratings_table.TAUGHT_GROUP, 0, OURS)
     rules = [report.value("rated", ratings_table.TAUGHT_GROUP, 1, rule.name) for rule in HUMAN]
     assert shown == [f"{value:.3f}" for value in (first, *rules)]
-    assert f"| {ratings_table.OTHERS}: R@5, {OURS} |" in markdown  # among the changes, with an interval
+    assert f"| {ratings_table.OTHER_GROUP}: R@5, {OURS} |" in markdown  # among the changes, with an interval
     page = gather([tmp_path])
     assert (
         headings.replace(f"| {ratings_table.METRICS['rated']}", f"| sample: {ratings_table.METRICS['rated']}")

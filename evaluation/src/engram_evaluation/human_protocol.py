@@ -86,7 +86,7 @@ def _measure(
 ) -> Mapping[str, tuple[QuestionScores, ...]]:
     """All questions in one state of the memory: group -> rows."""
     finished = {
-        group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED_GROUP, ratings_table.OTHERS)
+        group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED_GROUP, ratings_table.OTHER_GROUP)
     }
     if not all(finished.values()):
         harness = run.harness
@@ -99,14 +99,14 @@ def _measure(
             _teach(run, harness, parts, asking, f"{label}: ratings", seed)
         questions_by_group = {
             ratings_table.RATED_GROUP: [*(q for q, _ in parts.taught), *parts.untaught],
-            ratings_table.OTHERS: parts.others,
+            ratings_table.OTHER_GROUP: parts.others,
         }
         for group, questions in questions_by_group.items():
             if finished[group] is None:
                 results = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, asking)[1])
                 rows = (
                     score(results)
-                    if group == ratings_table.OTHERS
+                    if group == ratings_table.OTHER_GROUP
                     else _judge_rankings(run.dataset, parts, results)
                 )
                 finished[group] = phase = Phase(arm, group, turn, seed, tuple(rows))
@@ -195,7 +195,7 @@ def _group_rows(
             (ratings_table.name_disagreeing_group(name), [key for key in rated_ids if key not in agree]),
         ):
             groups.append((group, tuple(rated[key] for key in keys)))
-    groups.append((ratings_table.OTHERS, rows[ratings_table.OTHERS]))
+    groups.append((ratings_table.OTHER_GROUP, rows[ratings_table.OTHER_GROUP]))
     return [(group, of) for group, of in groups if of]
 
 

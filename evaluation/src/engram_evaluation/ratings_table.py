@@ -8,7 +8,7 @@ BEFORE_PHASE = "before"
 RATED_GROUP = "rated questions"
 TAUGHT_GROUP = "same questions"
 UNTAUGHT = "other rated questions"
-OTHERS = "everything else"
+OTHER_GROUP = "everything else"
 METRICS = {
     "rated": "nDCG of rated passages",
     "graded": "nDCG@10 by ratings",
@@ -40,7 +40,7 @@ def name_disagreeing_group(group: str) -> str:
 
 def main_metric(group: str) -> str:
     """Return the main metric of a group."""
-    return "recall@5" if group == OTHERS else "rated"
+    return "recall@5" if group == OTHER_GROUP else "rated"
 
 
 def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
