@@ -40,7 +40,7 @@ HEADINGS = {
     "stuck": "stuck",
     "spoiled": "spoiled",
 }
-FIRST = ("wrong", "mended", "stuck", "spoiled")
+FIRST_RESULTS = ("wrong", "mended", "stuck", "spoiled")
 """Of the first results of questions that came again."""
 MARKS = ("em", "f1", "contains", "strict", "lenient")
 TOKENS = ("prompt_tokens", "completion_tokens", "judge_prompt_tokens", "judge_completion_tokens")
@@ -88,7 +88,7 @@ FITTED = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {
     "answers": (*MARKS, "unusable", "recall@5", *TOKENS, "ms"),
-    "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST, "hops", "ms"),
+    "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST_RESULTS, "hops", "ms"),
     "thumbs": ("recall@5", "recall@10", "ndcg@10", "mrr"),
     "session": ("recall@5", "all@5", "read", "read_all", "pool", "pool_recall", "pool_precision", "rounds"),
 }
