@@ -52,7 +52,7 @@ among the first five. nDCG, MRR: of the first 10.
 support: share of the gold sentences among those that retrieval selected. shown: sentences selected, which is what a
 judge reads. LLM: requests to a language model per question. ms: median wall-clock time of a query."""
 
-ANSWERED = """\
+ANSWERS_NOTE = """\
 Each question is answered by a language model from the sentences of the first passages. EM, F1, contains: the
 answer is an accepted one, the words it shares with one, it holds one whole (SQuAD's normalisation, the best of
 all accepted answers). strict, lenient: the share that a language model finds right, by meaning alone and with
@@ -107,7 +107,7 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """Explain the headings of a protocol's table."""
-    return {"answers": ANSWERED, "session": REASONED, "clicks": CLICKED, "thumbs": RATED}.get(protocol, LEGEND)
+    return {"answers": ANSWERS_NOTE, "session": REASONED, "clicks": CLICKED, "thumbs": RATED}.get(protocol, LEGEND)
 
 
 @dataclass(frozen=True, slots=True)
