@@ -59,7 +59,7 @@ all accepted answers). strict, lenient: the share that a language model finds ri
 some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
 unusable: share of the questions of which the answer or its mark could not be used; such an answer counts as wrong.
 R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
-WORDED = """\
+WORDED_NOTE = """\
 Answers: a language model answers from the sentences of the first passages. EM, F1, contains: the answer is an
 accepted one, the words it shares with one, it holds one whole. strict, lenient: the share that a language model
 finds right. unusable: share of the questions of which the answer or its mark could not be used. Questions without

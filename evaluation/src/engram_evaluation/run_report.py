@@ -21,7 +21,7 @@ from engram_evaluation.report_table import (
     FURTHER,
     HEADINGS,
     OF_ANSWERS,
-    WORDED,
+    WORDED_NOTE,
     TableLine,
     cell,
     cells,
@@ -243,7 +243,7 @@ class RunReport:
             return [expand_table.LEGEND, *sections, *grids, f"## {expand_table.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
             further = [markdown_table(*self._build_second_table())] if self._further_columns() else []
-            explained = [WORDED] if self.options.answered else []
+            explained = [WORDED_NOTE] if self.options.answered else []
             main = markdown_table(self._list_headings(), self._rows())
             return [main, *further, legend(self.options.protocol), *explained]
         lines = self.lines()
