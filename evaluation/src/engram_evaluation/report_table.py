@@ -64,7 +64,7 @@ Answers: a language model answers from the sentences of the first passages. EM, 
 accepted one, the words it shares with one, it holds one whole. strict, lenient: the share that a language model
 finds right. unusable: share of the questions of which the answer or its mark could not be used. Questions without
 an accepted answer are left out."""
-REASONED = """\
+SESSIONS_NOTE = """\
 R@5, all@5: of the passages in the session's own order. read: passages that it read; all read: share of the
 questions of which all relevant passages are among these. pool: sentences in the evidence pool; gold in pool: share
 of the gold sentences that are there; of pool gold: share of the pool that is gold. EM, F1, contains: of the answer
@@ -107,7 +107,9 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """Explain the headings of a protocol's table."""
-    return {"answers": ANSWERS_NOTE, "session": REASONED, "clicks": CLICKED, "thumbs": RATED}.get(protocol, LEGEND)
+    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKED, "thumbs": RATED}.get(
+        protocol, LEGEND
+    )
 
 
 @dataclass(frozen=True, slots=True)
