@@ -71,7 +71,7 @@ of the gold sentences that are there; of pool gold: share of the pool that is go
 in words; answered: share of the questions that got one. LLM, tokens in, out: of a question, as the endpoint counts
 them. ms: median wall-clock time.
 `query` is one question of five passages; below each planner stands one question of as many passages as it read."""
-CLICKED = """\
+CLICKS_NOTE = """\
 Questions arrive with Zipf repetition and are clicked, not judged: the result of rank r is looked at with
 probability 1 / r, and what is looked at is clicked if it is relevant, else one time in ten. A click supports what
 was shown of the passage. silence rejects: what was not clicked is rejected. silence weighed: the same, with the
@@ -107,7 +107,7 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """Explain the headings of a protocol's table."""
-    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKED, "thumbs": RATED}.get(
+    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKS_NOTE, "thumbs": RATED}.get(
         protocol, LEGEND
     )
 
