@@ -79,7 +79,7 @@ probability that it was looked at (`examined`). clicks alone: what was not click
 questions that came more than once, by their first result. wrong first: it was not relevant when the question came
 first; of these, mended: it was when the question came last, stuck: it was the same one every time. spoiled: of the
 others, it was not when the question came last."""
-RATED = """\
+RATINGS_NOTE = """\
 Questions arrive with Zipf repetition and are answered without learning. Each answer gets a thumb: up if evidence is
 among the first five passages, and wrongly one time in ten. Half of the ratings say what the answer cites. All arms
 learn from the same ratings; the rules of other systems reorder the first 50 passages of the ranking without
@@ -107,7 +107,7 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """Explain the headings of a protocol's table."""
-    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKS_NOTE, "thumbs": RATED}.get(
+    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKS_NOTE, "thumbs": RATINGS_NOTE}.get(
         protocol, LEGEND
     )
 
