@@ -27,7 +27,7 @@ from engram_evaluation.learning_turns import run_learning
 from engram_evaluation.learning_variations import COMPARED_VARIATIONS, FULL, Variation
 from engram_evaluation.plots import draw
 from engram_evaluation.protocols import Run, run_cold
-from engram_evaluation.report_table import FITTED
+from engram_evaluation.report_table import FITTED_NOTE
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_progress import progress, steps, ticks
 from engram_evaluation.run_report import Indexing, RunReport
@@ -165,7 +165,7 @@ def evaluate(
 
 def _warn(console: Console, dataset: Dataset, priors: RankingPriors) -> None:
     console.print(
-        f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(priors.fitted)}. "
+        f"Warning: {FITTED_NOTE}: the ranking weights in use were fitted to {', '.join(priors.fitted)}. "
         f"Figures of {dataset.name} are better than those of data that they have not seen; "
         "fit others with `engram fit` and give them with --prior.",
         soft_wrap=True,

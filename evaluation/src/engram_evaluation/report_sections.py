@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
 from engram_evaluation.learning_variations import FLIP_RATES
 from engram_evaluation.report_files import ReportExtract
-from engram_evaluation.report_table import FITTED, MARKS, TOKENS, Grid, TableLine, cell, label, legend
+from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, TableLine, cell, label, legend
 
 INTRODUCTION = """\
 What `engram evaluate` measured, gathered by `engram report`. A data set is named by its folder. A turn is one round
@@ -61,7 +61,7 @@ def sections(reports: Sequence[ReportExtract]) -> list[Section]:
 def _section(runs: Sequence[ReportExtract]) -> Section:
     commands = dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command)
     fitted = [one.dataset for one in runs if one.fitted]
-    remark = f"{FITTED.capitalize()}: {', '.join(fitted)}." if fitted else None
+    remark = f"{FITTED_NOTE.capitalize()}: {', '.join(fitted)}." if fitted else None
     legends = {
         "adapt": adapt_table.LEGEND,
         "expand": expand_table.LEGEND,

@@ -84,7 +84,7 @@ Questions arrive with Zipf repetition and are answered without learning. Each an
 among the first five passages, and wrongly one time in ten. Half of the ratings say what the answer cites. All arms
 learn from the same ratings; the rules of other systems reorder the first 50 passages of the ranking without
 learning. other questions: those that share no relevant passage with a rated one."""
-FITTED = "weights fitted to the same questions"
+FITTED_NOTE = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {
     "answers": (*MARKS, "unusable", "recall@5", *TOKENS, "ms"),

@@ -17,7 +17,7 @@ from engram_evaluation.finished_phases import Phase, code_fingerprint
 from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.model_paraphrases import Rewording
 from engram_evaluation.report_table import (
-    FITTED,
+    FITTED_NOTE,
     FURTHER,
     HEADINGS,
     OF_ANSWERS,
@@ -307,7 +307,7 @@ class RunReport:
         return f"{without} of {every} questions have no gold sentences: verdicts on these name passages."
 
     def _remarks(self) -> list[str]:
-        remarks = [f"**{FITTED.capitalize()}.**"] if self.fitted else []
+        remarks = [f"**{FITTED_NOTE.capitalize()}.**"] if self.fitted else []
         if self.options.protocol == "human":
             bare = sum(question.id in self.dataset.ratings for question in self.dataset.unlabelled)
             remarks.append(f"{len(self.dataset.ratings):,} rated, {bare:,} of them besides these.")
