@@ -94,7 +94,7 @@ COLUMNS = {
 }
 """What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
 
-FURTHER = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
+FURTHER_COLUMNS = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
 """What a second table shows, of protocols that measure more than one has room for."""
 OF_ANSWERS = (*MARKS, "unusable")
 """What a second table shows where the answers in words of a protocol with turns are marked."""

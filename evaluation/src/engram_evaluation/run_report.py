@@ -18,7 +18,7 @@ from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.model_paraphrases import Rewording
 from engram_evaluation.report_table import (
     FITTED_NOTE,
-    FURTHER,
+    FURTHER_COLUMNS,
     HEADINGS,
     OF_ANSWERS,
     WORDED_NOTE,
@@ -287,7 +287,7 @@ class RunReport:
 
     def _further_columns(self) -> Sequence[str]:
         """Metrics of the second table; none where there is no such table."""
-        return FURTHER.get(self.options.protocol, OF_ANSWERS if self.options.answered else ())
+        return FURTHER_COLUMNS.get(self.options.protocol, OF_ANSWERS if self.options.answered else ())
 
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
