@@ -13,7 +13,7 @@ from typing import Any
 from engram_evaluation.dataset import GoldSentence, Question
 
 DEPTH = 10
-SHOWN = 5
+SHOWN_PASSAGES = 5
 RANKING = ("recall@2", "recall@5", "all@5", "recall@10", "ndcg@10", "mrr")
 """What main tables show of a ranking."""
 COSTS = ("support", "hops", "shown", "llm_calls", "ms")
@@ -135,8 +135,8 @@ def _score_all_found(result: QuestionResult) -> dict[str, float]:
     """1 if all relevant passages, or five of them, are the first, else 0: half of an argument is none."""
     if not result.question.relevant:
         return {}
-    hit_count = len(result.question.relevant & set(result.ranking[:SHOWN]))
-    return {"all@5": float(hit_count == min(len(result.question.relevant), SHOWN))}
+    hit_count = len(result.question.relevant & set(result.ranking[:SHOWN_PASSAGES]))
+    return {"all@5": float(hit_count == min(len(result.question.relevant), SHOWN_PASSAGES))}
 
 
 def _compute_ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:

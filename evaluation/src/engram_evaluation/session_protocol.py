@@ -26,7 +26,7 @@ from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.protocols import Run
 from engram_evaluation.retrieval_metrics import (
-    SHOWN,
+    SHOWN_PASSAGES,
     QuestionResult,
     QuestionScores,
     compute_supporting_recall,
@@ -140,7 +140,7 @@ def sessions(run: Run) -> list[Phase]:
     compared = arms(
         options.planners, options.rounds, options.without, options.stops, llm=run.harness.services.llm is not None
     )
-    phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN))]
+    phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN_PASSAGES))]
     for arm in compared:
         parameters = (
             asdict(arm)

@@ -28,7 +28,7 @@ from engram_evaluation.feedback_rules import (
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP, Run, measure
-from engram_evaluation.retrieval_metrics import SHOWN, QuestionResult, score
+from engram_evaluation.retrieval_metrics import SHOWN_PASSAGES, QuestionResult, score
 from engram_evaluation.stream_protocol import arrivals
 
 ARRIVALS = 300
@@ -154,7 +154,9 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     base = _answer_without_learning(run, planned, seed)
     ratings = [
         draw_rating(
-            question, base[question.id.rpartition("#")[0]].result.ranking[:SHOWN], f"thumbs/{seed}/{question.id}"
+            question,
+            base[question.id.rpartition("#")[0]].result.ranking[:SHOWN_PASSAGES],
+            f"thumbs/{seed}/{question.id}",
         )
         for question in planned.arriving
     ]
