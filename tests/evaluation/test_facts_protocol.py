@@ -54,7 +54,7 @@ def test_evidence_that_does_not_meet_is_several_chains() -> None:
 
 def test_beliefs_keep_bridges_and_are_not_stale(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revision_measure, "RATES", (0.0,))
-    monkeypatch.setattr(revision_measure, "OUTDATED", 1.0)
+    monkeypatch.setattr(revision_measure, "OUTDATED_SHARE", 1.0)
     queries = [
         {"text": text, "metadata": {"answers": [answer], "page": "Acme", "type": "chair"}} for text, answer in YEARS
     ]

@@ -32,7 +32,7 @@ SOURCES = 3
 """That tell each fact."""
 RATES = (0.0, 0.1, 0.2, 0.3)
 """Shares of sources that lie: each of their statements names somebody else."""
-OUTDATED = 0.3
+OUTDATED_SHARE = 0.3
 """Share of facts that an old page still tells, without a date, after the next one began."""
 WAYS = ("append", "prune", "close", "ours")
 
@@ -119,7 +119,7 @@ def stream(period_series: Sequence[Sequence[Period]], lying: float, seed: int) -
                 dated_statements.append(
                     (period.start, draw.random(), StreamStatement(period, stated_object, period.start, source))
                 )
-            if at + 1 < len(periods) and draw.random() < OUTDATED:
+            if at + 1 < len(periods) and draw.random() < OUTDATED_SHARE:
                 after = periods[at + 1].start + 30
                 old = StreamStatement(period, period.object, None, f"old page {number}.{at}")
                 dated_statements.append((after, draw.random(), old))
