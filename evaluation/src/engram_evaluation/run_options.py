@@ -50,7 +50,7 @@ PlannerName = Literal["pool", "socratic", "tree", "agent", "rfm-rag"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
 StopName = Literal["planner", "rounds", "sufficiency", "covered"]
 STOPS: tuple[StopName, ...] = get_args(StopName)
-STOPPED: tuple[StopName, ...] = ("planner", "rounds")
+STOP_NAMES: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
 RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
 FRACTIONS = (0.3, 0.5, 0.8)
@@ -209,7 +209,7 @@ class Options:
     without: tuple[Part, ...] = ()
     paraphrases: ParaphraseSource = "data"
     paraphrased: bool = False
-    stops: tuple[StopName, ...] = STOPPED
+    stops: tuple[StopName, ...] = STOP_NAMES
     at_least: int = 1
 
     def __post_init__(self) -> None:
@@ -373,7 +373,7 @@ class Options:
         words = []
         if self.protocol == "session":
             words += ["--planners", ",".join(self.planners)]
-        if self.stops != STOPPED:
+        if self.stops != STOP_NAMES:
             words += ["--stops", ",".join(self.stops)]
         numbers = (
             ("rounds", ROUNDS),
