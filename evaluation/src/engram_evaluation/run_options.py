@@ -54,7 +54,7 @@ STOP_NAMES: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
 RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
 FRACTIONS = (0.3, 0.5, 0.8)
-LEARNING = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
+LEARNING_OPTIONS = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
@@ -82,18 +82,18 @@ TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "
 TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in {*TURNLESS, "stream"})
 """Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
-    "adapt": LEARNING | ANSWERING | REASONING,
-    "expand": LEARNING - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
+    "adapt": LEARNING_OPTIONS | ANSWERING | REASONING,
+    "expand": LEARNING_OPTIONS - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
     "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "thumbs": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "answers": ADAPTING | REASONING | LEARNING - {"profile"},
-    "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
-    "session": ADAPTING | LEARNING - {"profile"} | {"stop_rule"},
-    "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
-    "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
-    "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
-    "streamed": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
+    "answers": ADAPTING | REASONING | LEARNING_OPTIONS - {"profile"},
+    "sweep": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING,
+    "session": ADAPTING | LEARNING_OPTIONS - {"profile"} | {"stop_rule"},
+    "extraction": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
+    "facts": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING,
+    "agent": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
+    "streamed": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
     **dict.fromkeys(TURNS, ADAPTING | REASONING - {"oracle_errors"}),
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
