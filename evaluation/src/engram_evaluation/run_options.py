@@ -58,7 +58,7 @@ LEARNING_OPTIONS = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
-EXPANDING = {"methods", "live", "answered"}
+EXPAND_OPTIONS = {"methods", "live", "answered"}
 """Options of ``expand``."""
 ANSWERING = {"top_k"}
 """Options of ``answers``, and of protocols that may have answers made."""
@@ -249,7 +249,7 @@ class Options:
     def _check_foreign(self) -> None:
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
         if self.protocol != "expand":
-            foreign = foreign | EXPANDING - SHARED.get(self.protocol, set())
+            foreign = foreign | EXPAND_OPTIONS - SHARED.get(self.protocol, set())
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
