@@ -60,7 +60,7 @@ ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
 EXPAND_OPTIONS = {"methods", "live", "answered"}
 """Options of ``expand``."""
-ANSWERING = {"top_k"}
+ANSWER_OPTIONS = {"top_k"}
 """Options of ``answers``, and of protocols that may have answers made."""
 REASONING = {
     "planners",
@@ -82,18 +82,18 @@ TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "
 TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in {*TURNLESS, "stream"})
 """Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
-    "adapt": LEARNING_OPTIONS | ANSWERING | REASONING,
+    "adapt": LEARNING_OPTIONS | ANSWER_OPTIONS | REASONING,
     "expand": LEARNING_OPTIONS - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
-    "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "thumbs": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "clicks": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
+    "thumbs": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
+    "human": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING_OPTIONS - {"profile"},
-    "sweep": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING,
+    "sweep": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING,
     "session": ADAPTING | LEARNING_OPTIONS - {"profile"} | {"stop_rule"},
-    "extraction": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
-    "facts": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING,
-    "agent": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
-    "streamed": ADAPTING | ANSWERING | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
+    "extraction": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
+    "facts": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING,
+    "agent": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
+    "streamed": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
     **dict.fromkeys(TURNS, ADAPTING | REASONING - {"oracle_errors"}),
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
@@ -247,7 +247,7 @@ class Options:
         self._check_foreign()
 
     def _check_foreign(self) -> None:
-        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
+        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWER_OPTIONS | REASONING)
         if self.protocol != "expand":
             foreign = foreign | EXPAND_OPTIONS - SHARED.get(self.protocol, set())
         for field in fields(self):
