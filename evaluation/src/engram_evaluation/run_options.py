@@ -98,7 +98,7 @@ FOREIGN: Mapping[str, set[str]] = {
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
-REWORDED: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
+REWORDING_PROTOCOLS: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
 """Protocols that ask questions again in other words."""
 SHARED: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
 """Options of ``expand`` that mean something to another protocol."""
@@ -175,7 +175,7 @@ class Options:
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
-        paraphrases: where paraphrases come from: the data set, or the configured model; ``REWORDED`` only.
+        paraphrases: where paraphrases come from: the data set, or the configured model; ``REWORDING_PROTOCOLS`` only.
         paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
         stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
         at_least: only questions with so many relevant passages.
@@ -263,10 +263,10 @@ class Options:
     def _check_paraphrases(self) -> None:
         if self.paraphrases == "data":
             return
-        if self.protocol not in REWORDED or (self.protocol == "session" and not self.paraphrased):
+        if self.protocol not in REWORDING_PROTOCOLS or (self.protocol == "session" and not self.paraphrased):
             raise InvalidRequestError(
                 "--paraphrases model goes with protocols that ask paraphrases: "
-                f"{', '.join(REWORDED[1:])}, and session --paraphrased."
+                f"{', '.join(REWORDING_PROTOCOLS[1:])}, and session --paraphrased."
             )
         if self.oracle_errors is not None:
             raise InvalidRequestError("--paraphrases model needs a model: --oracle-errors rewords nothing.")
