@@ -100,7 +100,7 @@ FOREIGN: Mapping[str, set[str]] = {
 particular protocols."""
 REWORDING_PROTOCOLS: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
 """Protocols that ask questions again in other words."""
-SHARED: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
+SHARED_OPTIONS: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
 """Options of ``expand`` that mean something to another protocol."""
 ANSWERED: tuple[Protocol, ...] = ("expand", *TURNS)
 """Protocols that may have answers in words made of what they find."""
@@ -249,7 +249,7 @@ class Options:
     def _check_foreign(self) -> None:
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWER_OPTIONS | REASONING)
         if self.protocol != "expand":
-            foreign = foreign | EXPAND_OPTIONS - SHARED.get(self.protocol, set())
+            foreign = foreign | EXPAND_OPTIONS - SHARED_OPTIONS.get(self.protocol, set())
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
