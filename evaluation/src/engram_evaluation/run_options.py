@@ -102,7 +102,7 @@ REWORDING_PROTOCOLS: tuple[Protocol, ...] = ("session", *(one for one in TURNS i
 """Protocols that ask questions again in other words."""
 SHARED_OPTIONS: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
 """Options of ``expand`` that mean something to another protocol."""
-ANSWERED: tuple[Protocol, ...] = ("expand", *TURNS)
+ANSWERING_PROTOCOLS: tuple[Protocol, ...] = ("expand", *TURNS)
 """Protocols that may have answers in words made of what they find."""
 BOTH_PROFILES = frozenset({"cold", "sweep"})
 """Protocols that measure both profiles."""
@@ -166,7 +166,7 @@ class Options:
         methods: to widen questions, each an arm of its own; none: all that the data set has. Of ``streamed``: ways
             to answer from a stream; none: all.
         live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
-        answered: whether answers in words are made of what is found, and marked; ``ANSWERED`` only.
+        answered: whether answers in words are made of what is found, and marked; ``ANSWERING_PROTOCOLS`` only.
         top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
@@ -253,7 +253,7 @@ class Options:
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
-        if self.protocol in ANSWERED and not self.answered:
+        if self.protocol in ANSWERING_PROTOCOLS and not self.answered:
             for name, default in (("top_k", TOP_K), ("oracle_errors", None)):
                 if getattr(self, name) != default:
                     raise InvalidRequestError(
