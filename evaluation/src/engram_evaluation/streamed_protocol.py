@@ -51,7 +51,7 @@ COLUMNS = {
     "completion_tokens": "tokens out",
 }
 DIGITS = {"turns": 1, "calls": 1, "prompt_tokens": 0, "completion_tokens": 0}
-COMPARED = {
+COMPARED_METHODS = {
     "Update (GRAM, Table 3)": {"without": INSERT_ONLY, "with": GRAPH},
     "Memory (GRAM, Table 4)": {"text": TEXT, "graph": GRAPH},
 }
@@ -88,7 +88,7 @@ class StreamedReport:
                 rows,
             )
         }
-        for title, settings in COMPARED.items():
+        for title, settings in COMPARED_METHODS.items():
             if all(arm in means for arm in settings.values()):
                 tables[title] = self._build_comparison(settings, means)
         return tables
