@@ -25,7 +25,7 @@ from engram_evaluation.weight_fit import holds_all_relevant
 
 BINS = 10
 """Of the expected calibration error, of equal width."""
-DRAWS = 100
+CALIBRATION_DRAWS = 100
 """Of answers that hold as often as was told."""
 RULES: tuple[HopStopRule, ...] = ("none", "coverage", "learned")
 TELLING = ("coverage", "published", "learned")
@@ -92,10 +92,10 @@ def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int)
 def compute_least_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
-    It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``DRAWS`` times, always alike.
+    It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``CALIBRATION_DRAWS`` times, always alike.
     """
     order, probability = np.random.default_rng(0), np.array([one.probability for one in predictions])
-    drawn = order.random((DRAWS, len(predictions))) < probability
+    drawn = order.random((CALIBRATION_DRAWS, len(predictions))) < probability
     return statistics.fmean(_error(probability, held, bins) for held in drawn)
 
 
