@@ -28,7 +28,7 @@ BINS = 10
 CALIBRATION_DRAWS = 100
 """Of answers that hold as often as was told."""
 RULES: tuple[HopStopRule, ...] = ("none", "coverage", "learned")
-TELLING = ("coverage", "published", "learned")
+COMPARED_RULES = ("coverage", "published", "learned")
 """Rules whose word on the same answers is compared; "published" ends hops of profile "paper" alone."""
 
 Begin = Callable[[str, int], Callable[[], None]]
@@ -44,7 +44,7 @@ class SufficiencyPrediction:
         held: whether it was.
         recall: share of the relevant passages among the first five.
         ms: wall-clock time of the query.
-        said: how sure each of ``TELLING`` is that the evidence suffices, in [0, 1].
+        said: how sure each of ``COMPARED_RULES`` is that the evidence suffices, in [0, 1].
     """
 
     probability: float
@@ -131,7 +131,7 @@ def measure(
         "questions": len(questions),
         "before": _quality(before),
         # Of the walk as far as it goes: a rule that ended it would choose what it is measured on.
-        "telling": {name: _quality(_replace_probabilities(stopping["none"], name)) for name in TELLING},
+        "telling": {name: _quality(_replace_probabilities(stopping["none"], name)) for name in COMPARED_RULES},
         "stopping": {rule: _costs(told) for rule, told in stopping.items()},
         "answerable": {
             other.name: auc(
@@ -220,7 +220,7 @@ def _predict(
 
 
 def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:
-    """Return the value of each of ``TELLING`` for the same answer."""
+    """Return the value of each of ``COMPARED_RULES`` for the same answer."""
     plan, walk, enough = retrieved.plan, retrieved.walk, retrieved.ranking.sufficiency
     return {
         "coverage": coverage(plan.query.text, walk.texts),
