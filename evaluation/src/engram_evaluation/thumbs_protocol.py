@@ -34,7 +34,7 @@ from engram_evaluation.stream_protocol import arrivals
 ARRIVALS = 300
 RATED_QUESTIONS = 100
 """Questions that may arrive."""
-OTHERS = 200
+MOST_OTHER_QUESTIONS = 200
 """Other questions that are measured at most, and questions that share a passage."""
 WRONG = 0.1
 CITING = 0.5
@@ -130,10 +130,10 @@ def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
 
 
 def _draw_others(questions: Sequence[Question], seed: int) -> list[Question]:
-    """At most ``OTHERS`` of the questions, drawn by the seed, in file order."""
-    if len(questions) <= OTHERS:
+    """At most ``MOST_OTHER_QUESTIONS`` of the questions, drawn by the seed, in file order."""
+    if len(questions) <= MOST_OTHER_QUESTIONS:
         return list(questions)
-    drawn = set(random.Random(f"thumbs/{seed}").sample(range(len(questions)), OTHERS))  # noqa: S311 - repeatable
+    drawn = set(random.Random(f"thumbs/{seed}").sample(range(len(questions)), MOST_OTHER_QUESTIONS))  # noqa: S311 - repeatable
     return [question for at, question in enumerate(questions) if at in drawn]
 
 
