@@ -37,7 +37,7 @@ RATED_QUESTIONS = 100
 MOST_OTHER_QUESTIONS = 200
 """Other questions that are measured at most, and questions that share a passage."""
 WRONG_CITATION_RATE = 0.1
-CITING = 0.5
+CITATION_RATE = 0.5
 CANDIDATES = 50
 """Passages of an answer that rules reorder."""
 RATED = "rated questions"
@@ -109,7 +109,7 @@ def draw_rating(question: Question, passages: Sequence[str], draw: str) -> Rated
     """
     evidence = [passage for passage in passages if passage in question.relevant]
     is_wrong = random.Random(f"{draw}/wrong").random() < WRONG_CITATION_RATE  # noqa: S311 - repeatable
-    cites = random.Random(f"{draw}/cites").random() < CITING  # noqa: S311 - repeatable
+    cites = random.Random(f"{draw}/cites").random() < CITATION_RATE  # noqa: S311 - repeatable
     used = evidence or list(passages[:1])
     return RatedAnswer(question.id, bool(evidence) != is_wrong, tuple(passages), tuple(used) if cites else ())
 
@@ -141,7 +141,7 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     planned = plan(run.dataset, run.options.limit or ARRIVALS, seed)
     store = run.store(
         profile=run.options.profile,
-        thumbs=[WRONG_CITATION_RATE, CITING, CANDIDATES],
+        thumbs=[WRONG_CITATION_RATE, CITATION_RATE, CANDIDATES],
         arriving=[question.id for question in planned.arriving],
         measured={name: [question.id for question in group] for name, group in planned.groups.items()},
         frozen=run.options.frozen,
