@@ -40,7 +40,7 @@ WRONG_CITATION_RATE = 0.1
 CITATION_RATE = 0.5
 CANDIDATES = 50
 """Passages of an answer that rules reorder."""
-RATED = "rated questions"
+RATED_GROUP = "rated questions"
 OTHER = "other questions"
 NO_LEARNING = "no learning"
 ENGRAM = "engram"
@@ -91,7 +91,7 @@ def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     taught = frozenset[str]().union(*(question.relevant for question in rated))
     rest = [question for question in dataset.questions if question.id not in came]
     groups = {
-        RATED: rated,
+        RATED_GROUP: rated,
         PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
         SHARING_GROUP: []
         if dataset.paraphrases
