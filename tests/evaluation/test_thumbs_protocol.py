@@ -10,7 +10,15 @@ from engram.context.errors import InvalidRequestError
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP
 from engram_evaluation.run_options import Options
-from engram_evaluation.thumbs_protocol import ENGRAM, NO_LEARNING, OTHER, RATED_GROUP, RULES, draw_rating, plan
+from engram_evaluation.thumbs_protocol import (
+    ENGRAM,
+    NO_LEARNING,
+    OTHER_GROUP,
+    RATED_GROUP,
+    RULES,
+    draw_rating,
+    plan,
+)
 from tests.evaluation.conftest import Evaluate
 from tests.support import undo
 from tests.support.state import rows
@@ -43,9 +51,9 @@ def test_groups_do_not_overlap(sample_dataset: Dataset) -> None:
     rated = {question.id for question in planned.groups[RATED_GROUP]}
     assert rated == {question.id.rpartition("#")[0] for question in planned.arriving}
     assert len(planned.arriving) == 20
-    assert not rated & {question.id for question in planned.groups[OTHER]}
+    assert not rated & {question.id for question in planned.groups[OTHER_GROUP]}
     taught = frozenset[str]().union(*(question.relevant for question in planned.groups[RATED_GROUP]))
-    assert not any(question.relevant & taught for question in planned.groups[OTHER])
+    assert not any(question.relevant & taught for question in planned.groups[OTHER_GROUP])
     assert [one.id for one in planned.groups[PARAPHRASES]] == [
         sample_dataset.paraphrases[one.id].id for one in planned.groups[RATED_GROUP]
     ]

@@ -41,7 +41,7 @@ CITATION_RATE = 0.5
 CANDIDATES = 50
 """Passages of an answer that rules reorder."""
 RATED_GROUP = "rated questions"
-OTHER = "other questions"
+OTHER_GROUP = "other questions"
 NO_LEARNING = "no learning"
 ENGRAM = "engram"
 RULES: Mapping[str, Callable[[], FeedbackRule]] = {
@@ -96,7 +96,7 @@ def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
         SHARING_GROUP: []
         if dataset.paraphrases
         else _draw_others([one for one in rest if one.relevant & taught], seed),
-        OTHER: _draw_others([one for one in rest if not one.relevant & taught], seed),
+        OTHER_GROUP: _draw_others([one for one in rest if not one.relevant & taught], seed),
     }
     return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
 
