@@ -185,9 +185,9 @@ def compare(
 def shares(
     rows: Sequence[JudgedQuestion], relevant_counts: Sequence[int], weights: NDArray[np.float64]
 ) -> list[float]:
-    """Mean recall at each of ``RECALL_CUTS``, and the share of questions that have all at the last, by a weighted sum.
+    """Mean recall at each of ``RECALL_CUTS``, and the share of questions that have all at the last.
 
-    Of equals the earlier candidate comes first.
+    Candidates rank by a weighted sum. Of equals the earlier candidate comes first.
     """
     sums = np.zeros(len(RECALL_CUTS) + 1)
     for one, count in zip(rows, relevant_counts, strict=True):

@@ -175,7 +175,8 @@ class Options:
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
-        paraphrases: where paraphrases come from: the data set, or the configured model; ``REWORDING_PROTOCOLS`` only.
+        paraphrases: where paraphrases come from: the data set, or the configured model; for
+            ``REWORDING_PROTOCOLS``.
         paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
         stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
         at_least: only questions with so many relevant passages.

@@ -92,7 +92,8 @@ def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int)
 def compute_least_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
-    It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``CALIBRATION_DRAWS`` times, always alike.
+    It is not 0: of a few answers in a bin another share holds than is meant. It is drawn
+    ``CALIBRATION_DRAWS`` times, always alike.
     """
     order, probability = np.random.default_rng(0), np.array([one.probability for one in predictions])
     drawn = order.random((CALIBRATION_DRAWS, len(predictions))) < probability

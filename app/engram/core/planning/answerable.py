@@ -75,7 +75,8 @@ def has_answer(
     """Whether what was read may hold the answer.
 
     Not if a name of the question is missing, or its relation is stated nowhere about its subject. Else it may if
-    the share of the question that was read and the probability of enough have a mean of ``LEAST_ANSWERABILITY`` or more.
+    the share of the question that was read and the probability of enough have a mean of ``LEAST_ANSWERABILITY`` or
+    more.
 
     Args:
         names: in the question.

@@ -1,9 +1,9 @@
 """Curating evidence: what says the same as what is there already does not enter a second time.
 
 Three ways to say the same: the same words in the same order (exact), nearly the same words (near: a Jaccard
-overlap of word pairs of at least ``REPETITION_OVERLAP``), and a part of what another says (contained: all words of the shorter
-in one run of the longer). The first to come is kept, also where the later one is longer: what cites it goes on
-standing.
+overlap of word pairs of at least ``REPETITION_OVERLAP``), and a part of what another says (contained: all words of
+the shorter in one run of the longer). The first to come is kept, also where the later one is longer: what cites it
+goes on standing.
 """
 
 import re

@@ -7,8 +7,8 @@ the two figures that a session has after each round:
 
 - bias: 1.
 - entities, relevance: see ``feedback_stop``.
-- own: log odds of the probability that the first five of the session's own question are enough, within ``MOST_LOG_ODDS``;
-  0 where that is not told.
+- own: log odds of the probability that the first five of the session's own question are enough, within
+  ``MOST_LOG_ODDS``; 0 where that is not told.
 - covered: what the pool has of what the question names and asks for, in [0, 1].
 """
 

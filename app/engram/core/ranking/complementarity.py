@@ -185,7 +185,7 @@ def _share(flags: Flags, weight: Floats) -> Floats:
 
 
 def look(pool: CandidatePool, standing: Floats) -> Floats:
-    """The features of the second look, (n, len(LOOK)).
+    """The features of the second look, (n, len(SECOND_LOOK_COLUMNS)).
 
     Args:
         standing: of the candidates, (n,).

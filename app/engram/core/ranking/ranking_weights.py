@@ -168,9 +168,9 @@ def observe(comparison: CandidateComparison, prior: Prior) -> WeightObservation 
 def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> list[WeightObservation | None]:
     """Compute the observation of each verdict; None if it compares nothing.
 
-    Each supported passage is compared with every candidate that is not supported but the ``SPARED_RIVALS`` best: it has to
-    come among the first few, not first. Each counts as a share, so that a verdict on two passages weighs as much
-    as one on four.
+    Each supported passage is compared with every candidate that is not supported but the ``SPARED_RIVALS`` best: it
+    has to come among the first few, not first. Each counts as a share, so that a verdict on two passages weighs as
+    much as one on four.
 
     Many are reckoned together, by how many candidates there are, in steps of ``STEP``: what one comes to does not
     depend on which others are beside it.

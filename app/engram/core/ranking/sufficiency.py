@@ -52,8 +52,8 @@ FEATURES = (
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
   ``second_look``.
-- open: how many things the question goes through without naming them, at most ``MOST_BRIDGES``, unless every side is
-  complete; see ``Chain``.
+- open: how many things the question goes through without naming them, at most ``MOST_BRIDGES``, unless every side
+  is complete; see ``Chain``.
 - compared: 1 if the question asks the same of several things that it names, and goes through nothing else.
 - rival: how near the best passage beyond the first five that completes a side comes to the fifth, 1 / (1 + e^d) of
   the difference d of their scores, in [0, 1/2]; 0 if there is none.

@@ -232,7 +232,8 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
     """Event -> the question that it taught, of applied events."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.question_id FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id")}
+        SELECT event.id, event.question_id
+        FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id")}
         WHERE event.status = 'applied' AND event.question_id IS NOT NULL
         """,
         {"collection": collection_id, "ids": list(events)},

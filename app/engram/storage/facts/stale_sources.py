@@ -66,7 +66,8 @@ def _list_held(
         f"""
         SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id,
                held.statement_id, told.text
-        FROM {WANTED_IDS} {lookup("fact_source held", condition)} {lookup("passage p", "p.id = held.passage_id")} {text}
+        FROM {WANTED_IDS} {lookup("fact_source held", condition)}
+        {lookup("passage p", "p.id = held.passage_id")} {text}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": list(ids)},

@@ -51,7 +51,8 @@ def list_of_other_spaces(
     rows = reader.rows(
         f"""
         SELECT DISTINCT judged.id, judged.question, judged.time_constraint FROM {WANTED_IDS}
-        {lookup("feedback_event event", "event.id = wanted.id")} {JUDGED_QUERY_LOOKUP} WHERE judged.space <> %(space)s
+        {lookup("feedback_event event", "event.id = wanted.id")} {JUDGED_QUERY_LOOKUP}
+        WHERE judged.space <> %(space)s
         """,
         {"collection": collection_id, "ids": list(events), "space": space},
     )

@@ -195,7 +195,8 @@ def open_of_kind(reader: Reader, collection_id: int, kind: str) -> Job | None:
     row = reader.row(
         f"""
         SELECT {COLUMNS} FROM job JOIN collection c ON c.id = job.collection_id
-        WHERE job.collection_id = %(collection)s AND job.kind = %(kind)s AND job.{OPEN_JOB} ORDER BY job.number LIMIT 1
+        WHERE job.collection_id = %(collection)s AND job.kind = %(kind)s AND job.{OPEN_JOB}
+        ORDER BY job.number LIMIT 1
         """,
         {"collection": collection_id, "kind": kind},
     )

@@ -90,7 +90,8 @@ def measure_nearest(
     rows = reader.rows(
         f"""
         SELECT distance FROM (
-            SELECT {near.distance} AS distance FROM {table} WHERE {near.rows} ORDER BY {near.order} LIMIT {MEASURED_NEIGHBOURS}
+            SELECT {near.distance} AS distance FROM {table} WHERE {near.rows}
+            ORDER BY {near.order} LIMIT {MEASURED_NEIGHBOURS}
         ) AS nearest ORDER BY distance
         """,
         {"collection": collection.id, "vector": vector},

@@ -233,7 +233,10 @@ def load_answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> di
 def load_stand_ins(reader: Reader, collection_id: int, episode: UUID) -> dict[int, int]:
     """Passage that an answer left out as a duplicate -> the one that stood for it."""
     row = reader.row(
-        f"SELECT answer -> '{COLLAPSED_KEY}' AS held FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
+        f"""
+        SELECT answer -> '{COLLAPSED_KEY}' AS held FROM episode
+        WHERE collection_id = %(collection)s AND id = %(id)s
+        """,
         {"collection": collection_id, "id": episode},
     )
     stand_ins = {} if row is None or row.held is None else row.held
