@@ -150,7 +150,8 @@ def load_walk(stored: Mapping[str, Any]) -> Walk:
 def merge_walks(walks: Sequence[Walk]) -> Walk:
     """Merge walks that wait to be resumed into one.
 
-    It has the ``MOST_RESUMED_ENTITIES`` entities that they lead to most, best first. An entity that several lead to counts as where it is strongest; what hops they made is left out.
+    It has the ``MOST_RESUMED_ENTITIES`` entities that they lead to most, best first. An entity that several lead to
+    counts as where it is strongest; what hops they made is left out.
     """
     best_names: dict[int, tuple[float, str]] = {}
     for walk in walks:
