@@ -79,6 +79,12 @@ class Installation:
             with application_on(servers, application.settings, application) as services:
                 yield Installation(services, {**self.env, "DATABASE_URL": url}, self.folder)
 
+    def open_neighbour(self, stack: ExitStack) -> "Installation":
+        """Migrate an empty database on the same server; ``stack`` drops it."""
+        neighbour = stack.enter_context(self.create_neighbour())
+        assert neighbour.run("migrate")[0] == 0
+        return neighbour
+
     def fill(self, name: str, count: int, seed: int) -> str:
         """Make a collection of the sample's first passages, and have verdicts teach all that they can."""
         state.stage_passages(self.application, name, *passages(count))
@@ -190,8 +196,7 @@ class RestorePlace:
     @classmethod
     def create(cls, base: Installation, stack: ExitStack, name: str, count: int) -> "RestorePlace":
         """Make the database with ``count`` passages, and then with half of them; it holds the second."""
-        site = stack.enter_context(base.create_neighbour())
-        assert site.run("migrate")[0] == 0
+        site = base.open_neighbour(stack)
         saved: list[SavedDatabase] = []
         for number, passage_count in enumerate((count, count // 2)):
             if saved:

@@ -42,9 +42,7 @@ class Replicas:
     @cached_property
     def site(self) -> Installation:
         """The installation that the processes serve."""
-        site = self.stack.enter_context(self.base.create_neighbour())
-        assert site.run("migrate")[0] == 0
-        return site
+        return self.base.open_neighbour(self.stack)
 
     @cached_property
     def replica(self) -> EmbeddedPostgres:
