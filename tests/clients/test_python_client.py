@@ -177,6 +177,8 @@ class TestService:
         assert again.hops <= found.hops
         assert engram.memory(sentence).sentence_id == sentence
         assert [one.feedback_id for one in engram.verdicts()] == [said.feedback_id]
+        assert [one.feedback_id for one in engram.verdicts(query_id=found.query_id)] == [said.feedback_id]
+        assert list(engram.verdicts(query_id=again.query_id)) == []
         assert engram.episode(found.query_id).query_id == found.query_id
         one, two = engram.batch(["Where was Marie Curie born?", {"query": "?", "collection": "no-such-collection"}])
         assert one.answer is not None

@@ -36,6 +36,14 @@ export interface ListOptions {
   collection?: string;
 }
 
+export interface VerdictListOptions {
+  /** Only those of this status. */
+  status?: "pending" | "applied" | "parked" | "revoked";
+  /** Only those on this answer. */
+  queryId?: string;
+  collection?: string;
+}
+
 export interface EngramOptions {
   /** Where the service is; by default `ENGRAM_URL` of the environment, else `http://127.0.0.1:8000`. */
   url?: string;
@@ -194,6 +202,19 @@ export class Engram {
   cancelSession(sessionId: string, collection = this.collection): Promise<Schemas["SessionOut"]> {
     const params = { path: { session_id: sessionId }, query: { collection } };
     return read(this.api.DELETE("/sessions/{session_id}", { params }));
+  }
+
+  /** The verdicts of the collection that one may see, in order of acceptance. */
+  async *verdicts({ status, queryId, collection = this.collection }: VerdictListOptions = {}): AsyncGenerator<
+    Schemas["ListedFeedbackOut"]
+  > {
+    let after: number | undefined;
+    do {
+      const params = { query: { collection, status, query_id: queryId, after } };
+      const page = await read<Schemas["FeedbackPage"]>(this.api.GET("/feedback", { params }));
+      yield* page.feedback;
+      after = page.next_after ?? undefined;
+    } while (after !== undefined);
   }
 
   /** Take a verdict back: what is learned is then as if it had never come. */

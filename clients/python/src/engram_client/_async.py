@@ -269,13 +269,18 @@ class AsyncEngram:
         return await self._get(m.FeedbackDetail, path, collection=self._name(collection))
 
     async def verdicts(
-        self, *, collection: str | None = None, status: str | None = None
+        self, *, collection: str | None = None, status: str | None = None, query_id: str | UUID | None = None
     ) -> AsyncIterator[m.ListedFeedbackOut]:
-        """All verdicts of a collection, in order of acceptance."""
+        """All verdicts of a collection, in order of acceptance; with ``query_id`` those on that answer."""
         after: int | None = None
         while True:
             page = await self._get(
-                m.FeedbackPage, "/feedback", collection=self._name(collection), status=status, after=after
+                m.FeedbackPage,
+                "/feedback",
+                collection=self._name(collection),
+                status=status,
+                query_id=query_id,
+                after=after,
             )
             for event in page.feedback:
                 yield event

@@ -264,13 +264,18 @@ class Engram:
         return self._get(m.FeedbackDetail, path, collection=self._name(collection))
 
     def verdicts(
-        self, *, collection: str | None = None, status: str | None = None
+        self, *, collection: str | None = None, status: str | None = None, query_id: str | UUID | None = None
     ) -> Iterator[m.ListedFeedbackOut]:
-        """All verdicts of a collection, in order of acceptance."""
+        """All verdicts of a collection, in order of acceptance; with ``query_id`` those on that answer."""
         after: int | None = None
         while True:
             page = self._get(
-                m.FeedbackPage, "/feedback", collection=self._name(collection), status=status, after=after
+                m.FeedbackPage,
+                "/feedback",
+                collection=self._name(collection),
+                status=status,
+                query_id=query_id,
+                after=after,
             )
             for event in page.feedback:
                 yield event
