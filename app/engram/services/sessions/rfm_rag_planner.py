@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from engram.context.errors import InvalidRequestError, LlmError
-from engram.core.planning.binding import Binding, BindingSentence, bind
+from engram.core.planning.binding import Binding, BindingSentence
+from engram.core.planning.chain_binding import bind_chain
 from engram.core.planning.curation import normalise_words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopRule
-from engram.core.planning.sub_questions import fits
 from engram.core.planning.triple_coverage import gap_query, triple_coverage
 from engram.core.ranking.coverage import coverage
 from engram.providers.llm import Llm, session_model
@@ -190,19 +190,8 @@ def _bind_by_rules(
     pool: Sequence[BindingSentence],
 ) -> list[Binding]:
     """Return the unknowns that sentences of the pool bind; one triple leads to the next."""
-    texts = {one.sentence_id: one.text for one in pool}
     values = {one.unknown: one.value for one in bindings}
-    own = tools.language.analyse_question(state.question).entities
-    fresh: list[Binding] = []
-    for triple in split:
-        known_end = fill_unknowns(triple.known, values)
-        if triple.unknown in (ANSWER, *values) or open_unknowns(known_end):
-            continue
-        binding = bind(triple, known_end, pool, [*own, *values.values()])
-        if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
-            values[binding.unknown] = binding.value
-            fresh.append(binding)
-    return fresh
+    return bind_chain(split, values, pool, tools.language.analyse_question(state.question).entities)
 
 
 def _pool_sentences(state: SessionState, tools: StepTools) -> list[BindingSentence]:
