@@ -7,9 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response, status
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
-from engram.api.body_reading import Route
+from engram.api.body_reading import Route, receive_whole
 from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
 from engram.api.corpus.schemas import PassageIn
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
@@ -21,8 +20,6 @@ from engram.api.schemas import DEFAULT_COLLECTION, EncoderName, Storable
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import (
     InvalidRequestError,
-    MalformedRequestError,
-    PayloadTooLargeError,
     UnsupportedMediaTypeError,
 )
 from engram.core.auth.access_keys import INGEST
@@ -103,7 +100,8 @@ async def post_documents(
         raise InvalidRequestError("query.overlap: must be smaller than size")
     opening = (await build_opener(app, asker, need))(collection)  # refused before the body is read
     app.documents.check()
-    data = await _body(request, app.documents.limits.file_bytes)
+    most = app.documents.limits.file_bytes
+    data = await receive_whole(request, most, f"Documents end at {most} bytes.")
     reception = app.ingest.receive(replace(opening, encoder=encoder), key, source=source)
     try:
         conversion = await CONVERSION_THREADS.do(
@@ -116,24 +114,6 @@ async def post_documents(
     return AcceptedDocument(
         **job.model_dump(), source=source, passages=len(conversion.passages), notes=list(conversion.notes)
     )
-
-
-async def _body(request: Request, most: int) -> bytes:
-    """The body.
-
-    Raises:
-        MalformedRequestError: it did not arrive whole.
-        PayloadTooLargeError: it is longer than ``most`` bytes.
-    """
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > most:
-                raise PayloadTooLargeError(f"Documents end at {most} bytes.")
-    except ClientDisconnect as error:
-        raise MalformedRequestError("The body did not arrive whole.") from error
-    return bytes(body)
 
 
 def _stage_passages(
