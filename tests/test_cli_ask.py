@@ -48,7 +48,7 @@ def test_rounds_that_cannot_be_had_are_an_error(service: str, curie: str, there:
         list(client.events(path))
 
 
-def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie: str) -> None:
+def test_ask_prints_the_session_as_json(cli: Cli, application: Application, curie: str) -> None:
     asked: list[bool] = []
     worker = start_working(application, asked)
     session = json.loads(cli("ask", CHAIN, "-c", curie, "--rounds", "1", "--json").stdout)

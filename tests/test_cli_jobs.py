@@ -20,7 +20,7 @@ def waiting(application: Application, curie: str) -> list[str]:
     return [str(state.stage_passages(application, curie, {"id": f"p{n}", "text": "Bees fly."})) for n in range(2)]
 
 
-def test_they_are_listed_and_cancelled(cli: Cli, application: Application, curie: str, waiting: list[str]) -> None:
+def test_jobs_are_listed_and_cancelled(cli: Cli, application: Application, curie: str, waiting: list[str]) -> None:
     first, second = waiting
     heading, *rows, more = cli("job", "list", "-c", curie, "--limit", "2").stdout.splitlines()
     assert heading.split() == ["job", "kind", "status", "done", "of", "asked", "for"]

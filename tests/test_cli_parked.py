@@ -24,7 +24,9 @@ def parked(application: Application, curie: str) -> list[int]:
     return events
 
 
-def test_they_are_listed_and_retried(cli: Cli, application: Application, curie: str, parked: list[int]) -> None:
+def test_parked_verdicts_are_listed_and_retried(
+    cli: Cli, application: Application, curie: str, parked: list[int]
+) -> None:
     first, *others, more = cli("parked", "list", "-c", curie, "--limit", "2").stdout.splitlines()
     assert first.startswith(f"feedback {parked[0]} of a, ")
     assert first.endswith(": it broke")

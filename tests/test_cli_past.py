@@ -75,7 +75,7 @@ def test_a_past_state_is_made_and_verified(
 
 
 @pytest.mark.usefixtures("working")
-def test_it_is_named_by_the_moment_and_reported_as_json(
+def test_past_state_is_named_by_its_moment_and_reported_as_json(
     cli: Cli, application: Application, curie: str, taught: list[int]
 ) -> None:
     until = datetime.now(UTC)
@@ -91,7 +91,7 @@ def test_it_is_named_by_the_moment_and_reported_as_json(
     assert "already" in cli.fails("replay", "-c", curie, "--until", format_moment(until))
 
 
-def test_it_says_in_one_line_what_is_wrong(cli: Cli, curie: str) -> None:
+def test_replay_reports_an_error_in_one_line(cli: Cli, curie: str) -> None:
     for text in ("yesterday", "2026-05-01", "2026-05-01T12:00:00"):
         assert "Invalid request" in cli.fails("replay", "-c", curie, "--until", text)
     assert "yet to come" in cli.fails("replay", "-c", curie, "--until", "2999-01-01T00:00:00Z")

@@ -153,6 +153,6 @@ def test_verify_fails_without_collections(cli: Cli, addresses: Servers, env: dic
     assert "no collection to verify in database test_" in message
 
 
-def test_it_says_in_one_line_why_it_cannot_verify(cli: Cli, env: dict[str, str]) -> None:
+def test_verify_reports_an_error_in_one_line(cli: Cli, env: dict[str, str]) -> None:
     assert "no collection 'nowhere'" in cli.fails("verify", "-c", "nowhere", **env)
     assert "Postgres" in cli.fails("verify", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))

@@ -307,7 +307,7 @@ def test_api_ends_before_the_worker_is_terminated(up: Start) -> None:
     assert told[-4:] == ["serve is told", "serve ends", "worker is told", "worker ends"]
 
 
-def test_a_second_signal_kills_at_once(up: Start) -> None:
+def test_second_signal_kills_at_once(up: Start) -> None:
     run = up(worker=STUBBORN, stop_patience=600.0)
     run.read_until("answers at")
     run.process.send_signal(signal.SIGINT)

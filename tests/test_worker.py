@@ -254,7 +254,7 @@ def test_retention_of_a_lost_worker_is_taken_over(
             eventually(lambda: not is_kept())
 
 
-def test_it_says_whether_it_lives_and_can_work(application: Application, addresses: Servers) -> None:
+def test_worker_reports_liveness_and_readiness(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, addresses, consumer="probed")
     app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)
@@ -282,7 +282,7 @@ def test_it_says_whether_it_lives_and_can_work(application: Application, address
         app.close()
 
 
-def test_it_cannot_work_without_its_database(application: Application, addresses: Servers) -> None:
+def test_worker_is_not_ready_without_its_database(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, replace(addresses, database_url="postgresql://127.0.0.1:1/engram"))
     app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)

@@ -93,7 +93,7 @@ def test_no_more_are_answered_at_once_and_the_others_wait(
     assert held.most == MOST
 
 
-def test_whatever_else_is_asked_does_not_wait_for_them(
+def test_other_requests_do_not_wait_for_queries(
     held: HeldQueries, base: str, curie: str, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     """More questions wait than there are threads for all else."""

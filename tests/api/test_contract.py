@@ -177,7 +177,7 @@ def right_is_not_refused(_context: CheckContext, response: Response, case: Case)
 
 @schema.parametrize()
 @bounded
-def test_each_operation(case: Case, live: Live) -> None:
+def test_operation_answers_as_documented(case: Case, live: Live) -> None:
     _use_stored_names(case, live.known)
     case.call_and_validate(base_url=live.url, session=live.session, additional_checks=[right_is_not_refused])
 

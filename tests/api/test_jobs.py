@@ -66,7 +66,7 @@ def test_pages_follow_each_other(http: TestClient, application: Application, col
     assert (seen, third["next_before"]) == (ids[::-1], None)
 
 
-def test_one_that_waits_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
+def test_waiting_job_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
     job = state.stage_passages(application, curie, NEW)
     done = cancel(http, curie, job)
     assert (done.status_code, done.json()["status"], done.json()["waiting"]) == (200, "cancelled", 1)
@@ -77,7 +77,7 @@ def test_one_that_waits_is_cancelled_at_once(http: TestClient, application: Appl
     assert http.get("/passages/new", params={"collection": curie}).status_code == 404
 
 
-def test_one_that_runs_is_asked_to_end(http: TestClient, application: Application, curie: str) -> None:
+def test_running_job_is_asked_to_end(http: TestClient, application: Application, curie: str) -> None:
     job = state.stage_passages(application, curie, NEW)
     runner = application.runner
     running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))

@@ -27,7 +27,9 @@ def parked(application: Application, curie: str) -> list[int]:
     return events
 
 
-def test_one_is_retried(http: TestClient, application: Application, curie: str, parked: list[int]) -> None:
+def test_parked_verdict_is_retried(
+    http: TestClient, application: Application, curie: str, parked: list[int]
+) -> None:
     path, where = f"/feedback/{parked[0]}/retry", {"collection": curie}
     retried = http.post(path, params=where)
     assert retried.status_code == 202

@@ -22,7 +22,7 @@ def client(services: Application, key: str) -> TestClient:
 
 
 @pytest.mark.parametrize("change", ["revoke", "rotate", "close"])
-def test_each_process_hears_of_it(variant: Variant, change: str) -> None:
+def test_each_process_hears_of_changed_keys(variant: Variant, change: str) -> None:
     here, there, tenant = variant(**LONG), variant(**LONG), f"acme-{uuid4().hex}"
     made = here.access_keys.make(LOCAL, AccessKeyRequest(name="alice", scopes={"*": ["admin"]}), tenant)
     with client(here, made.key) as one, client(there, made.key) as other:  # which starts them

@@ -122,7 +122,7 @@ def list_sentences(application: Application, collection: str, passage: str) -> A
     return state.sentences(application, collection, passage).items()
 
 
-def test_one_that_is_not_waited_for_is_a_job_and_is_followed_by_its_events(
+def test_unawaited_session_is_a_job_followed_by_its_events(
     http: TestClient, application: Application, curie: str
 ) -> None:
     body = {"collection": curie, "question": CHAIN, **STEPS}
@@ -257,7 +257,7 @@ def test_a_filter_and_an_arm_hold_in_every_round(http: TestClient, application: 
     assert (nothing["passages"], nothing["evidence"]) == ([], [])
 
 
-def test_of_two_who_wait_each_gets_its_own(http: TestClient, application: Application, curie: str) -> None:
+def test_two_waiting_clients_get_their_own_sessions(http: TestClient, application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     first, second = (
         application.sessions.start(scope, service.NewSession(question=text, planner="pool"))

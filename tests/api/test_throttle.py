@@ -111,7 +111,7 @@ def test_rate_limited_request_is_429_with_retry_after(rates: Rates) -> None:
     assert refused.json()["type"] == "urn:engram:problem:too-many-requests"
 
 
-def test_one_is_not_held_for_another(rates: Rates) -> None:
+def test_rate_limits_are_separate_by_client(rates: Rates) -> None:
     assert asyncio.run(_send(rates, build_headers(), 4))[-1].status_code == 429
     assert asyncio.run(_send(rates, build_headers(), 1))[-1].status_code == 200
 
@@ -156,7 +156,7 @@ def test_a_bucket_is_forgotten_once_it_would_be_full(rates: Rates) -> None:
 
 
 @pytest.mark.anyio
-async def test_each_has_so_many_in_hand() -> None:
+async def test_requests_in_hand_are_limited_by_client() -> None:
     served = SlowApplication(Bounds(2, 0, 0, 1.0))
     mine = await served.begun(3, headers={"name": "a"})
     others = await served.begun(1, headers={"name": "b"})

@@ -54,7 +54,7 @@ def test_the_body_comes_before_the_header_and_an_invalid_header_is_ignored(
     assert ask(http, curie, headers, **body)["trace_id"] == stored
 
 
-def test_each_question_of_a_batch_has_its_own_or_that_of_the_request(http: TestClient, curie: str) -> None:
+def test_batch_questions_have_their_own_trace_id_or_the_requests(http: TestClient, curie: str) -> None:
     own, without = (
         {"query": QUESTION, "collection": curie, "trace_id": "own"},
         {"query": QUESTION, "collection": curie},
@@ -101,7 +101,7 @@ def test_a_session_gives_its_trace_to_its_own_question(http: TestClient, curie: 
         assert http.get(f"/queries/{query}").json()["query"] == session["question"] == QUESTION
 
 
-def test_others_queries_of_a_trace_are_not_listed(variant: Variant, http: TestClient, curie: str) -> None:
+def test_queries_of_other_keys_are_not_listed(variant: Variant, http: TestClient, curie: str) -> None:
     query = ask(http, curie, trace_id="shared")["query_id"]
     guarded = variant(access="keys")
     found = []

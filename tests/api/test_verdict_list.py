@@ -124,7 +124,7 @@ def test_a_long_verdict_is_cut(http: TestClient, curie: str, ingest: Any) -> Non
     assert [one["sentence_id"] for one in row["sentences"]] == sorted(ids)[:MOST_SENTENCES]
 
 
-def test_who_may_only_judge_reads_no_texts(keyed: KeyedClient, curie: str) -> None:
+def test_key_that_may_only_judge_reads_no_texts(keyed: KeyedClient, curie: str) -> None:
     asker, blind = keyed("asker", {curie: ["query"]}), keyed("blind", {curie: ["judge"]})
     sighted, auditor = keyed("sighted", {curie: ["judge", "read"]}), keyed("auditor", {curie: ["judge", "audit"]})
     answer = ask(asker, curie)
@@ -144,7 +144,7 @@ def test_who_may_only_judge_reads_no_texts(keyed: KeyedClient, curie: str) -> No
     ] * 3
 
 
-def test_one_s_own_question_is_shown(keyed: KeyedClient, curie: str) -> None:
+def test_own_question_is_shown(keyed: KeyedClient, curie: str) -> None:
     client = keyed("one", {curie: ["query", "judge"]})
     judge(client, ask(client, curie), rating="up")
     (row,) = list_verdicts(client, curie)

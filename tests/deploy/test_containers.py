@@ -197,9 +197,7 @@ def test_the_image_carries_the_built_page_and_nothing_that_it_is_built_or_tested
 
 
 @pytest.mark.parametrize("name", ["api", "worker", "judge"])
-def test_they_go_on_with_a_file_system_that_cannot_be_written(
-    compose: Compose, api: httpx.Client, name: str
-) -> None:
+def test_services_run_on_a_read_only_file_system(compose: Compose, api: httpx.Client, name: str) -> None:
     service = compose.running[name]
     subprocess.run(["mount", "-o", "remount,ro", str(service.folder)], check=True)
     try:

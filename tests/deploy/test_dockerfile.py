@@ -38,7 +38,7 @@ def test_the_base_image_names_its_version() -> None:
     assert {arguments.split()[0] for name, arguments in INSTRUCTIONS if name == "FROM"} == {"${PYTHON_IMAGE}"}
 
 
-def test_it_runs_as_a_user_by_number() -> None:
+def test_image_runs_as_a_numbered_user() -> None:
     user = find_instruction(LAST_STAGE, "USER")
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)  # a number: Kubernetes can then verify that it is not root
     assert f"--uid {user.split(':')[0]}" in " ".join(arguments for _, arguments in LAST_STAGE)

@@ -45,7 +45,7 @@ def container(pod: str) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=NAMES)
-def test_it_agrees_with_its_schema(manifest: dict[str, Any], version: str) -> None:
+def test_manifest_agrees_with_its_schema(manifest: dict[str, Any], version: str) -> None:
     import kubernetes_validate  # three seconds, which whoever only collects tests need not spend
 
     kubernetes_validate.validate(manifest, version, strict=True)

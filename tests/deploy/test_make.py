@@ -115,7 +115,7 @@ def test_ci_runs_both_commands_and_fails_if_one_does(checkout: Path) -> None:
     assert f"CI=true ENGRAM_EVALUATION_DATA={checkout}/../shared/data" in done.stdout
 
 
-def test_to_run_nothing_is_installed_that_only_tests_need(checkout: Path) -> None:
+def test_running_needs_no_test_packages(checkout: Path) -> None:
     install(checkout, str(checkout))
     for beside in ROOT.glob("*/*/pyproject.toml"):  # clients and integrations, installed with what tests need
         target = checkout / beside.relative_to(ROOT)

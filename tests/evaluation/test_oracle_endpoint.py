@@ -100,7 +100,7 @@ def test_a_hop_is_known_only_with_those_that_it_starts_from(dataset: Dataset) ->
     )
 
 
-def test_it_tells_what_the_sentences_state_and_nothing_else(endpoint: Callable[..., Llm]) -> None:
+def test_oracle_tells_only_what_sentences_state(endpoint: Callable[..., Llm]) -> None:
     with endpoint() as llm:
         assert not llm.is_sufficient(MOTHER, [FILM, OTHER])
         assert llm.is_sufficient(MOTHER, [FILM, OTHER, MAKER])
@@ -179,7 +179,7 @@ def test_unknown_prompt_is_refused(dataset: Dataset) -> None:
         assert client.post(url, content=b" " * (2**20 + 1)).status_code == 413
 
 
-def test_it_needs_a_data_set_that_takes_questions_apart(dataset: Dataset, sample_dataset: Dataset) -> None:
+def test_oracle_needs_decomposed_questions(dataset: Dataset, sample_dataset: Dataset) -> None:
     whole = replace(sample_dataset, questions=tuple(one for one in sample_dataset.questions if not one.hops))
     with pytest.raises(InvalidRequestError, match="does not take its questions apart"):
         Oracle(whole)

@@ -183,7 +183,7 @@ def test_an_unusable_reply_is_a_wrong_answer(
     assert "unusable" in phase.rows[0].said["unusable"]
 
 
-def test_what_is_missing_is_told(llm: Llm, embedder: Embedder, tmp_path: Path) -> None:
+def test_missing_requirements_are_named(llm: Llm, embedder: Embedder, tmp_path: Path) -> None:
     with pytest.raises(LlmNotConfiguredError, match="--protocol streamed needs ENGRAM_LLM_BASE_URL"):
         run(None, embedder, tmp_path)
     with pytest.raises(InvalidRequestError, match="'mem1' is none"):

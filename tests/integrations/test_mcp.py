@@ -117,7 +117,7 @@ def test_deep_research_searches_and_fetches(service: str, collection: str) -> No
     run_stories(service, collection, run_story, url=service)
 
 
-def test_each_takes_one_text(service: str, collection: str) -> None:
+def test_search_and_fetch_take_one_text(service: str, collection: str) -> None:
     async def run_story(agent: Client) -> dict[str, Any]:
         return {tool.name: tool.input_schema for tool in (await agent.list_tools()).tools}
 

@@ -188,7 +188,7 @@ def test_a_server_that_cannot_start_says_why(postgres: EmbeddedPostgres) -> None
     wait_until_gone(postgres.data_directory)
 
 
-def test_of_two_starters_at_once_one_starts_and_the_other_attaches(folder: Path) -> None:
+def test_second_starter_attaches_to_the_first_ones_server(folder: Path) -> None:
     starters = [owner_process(folder) for _ in range(2)]
     found = [two_lines(starter) for starter in starters]
     for first, second in zip(*found, strict=True):

@@ -56,7 +56,7 @@ def test_rows_of_every_revision_are_at_hand() -> None:
     assert {path.stem for path in Path(earlier.FOLDER).glob("*.sql")} == set(REVISIONS)
 
 
-def test_it_is_brought_to_the_present_one_and_works_on(
+def test_old_schema_is_upgraded_and_works(
     url: str, addresses: Servers, settings: Settings, application: Application
 ) -> None:
     migrate(url)

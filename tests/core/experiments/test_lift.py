@@ -50,7 +50,7 @@ def test_quantiles_are_those_of_the_tables(freedom: float, expected: float) -> N
     assert t_quantile(freedom) == pytest.approx(expected, abs=5e-5)
 
 
-def test_there_is_no_quantile_without_freedom() -> None:
+def test_quantile_needs_a_degree_of_freedom() -> None:
     with pytest.raises(ValueError, match="freedom"):
         t_quantile(0.5)
 

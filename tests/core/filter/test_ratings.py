@@ -26,7 +26,9 @@ HALF = 0.5  # the probability of a likely support
         ("withdrawn", None, False, RatingMeaning()),
     ],
 )
-def test_each_combination(rating: str, reason: str | None, cites: bool, wanted: RatingMeaning) -> None:
+def test_each_combination_of_rating_citations_and_reason(
+    rating: str, reason: str | None, cites: bool, wanted: RatingMeaning
+) -> None:
     assert find_meaning(rating, reason, has_citations=cites) == wanted
 
 

@@ -35,7 +35,9 @@ def update_one(
         (0.0, False, (0.5 * 0.2, 0.5 * 0.3)),
     ],
 )
-def test_one_verdict(target: float, complete: bool, wanted: tuple[float, float]) -> None:
+def test_one_verdict_moves_support_and_sufficiency(
+    target: float, complete: bool, wanted: tuple[float, float]
+) -> None:
     assert update_one(0.2, 0.3, target, 0.5, 0.6, complete) == pytest.approx(wanted)
 
 

@@ -44,7 +44,7 @@ def test_value_already_bound_is_not_bound_again() -> None:
     assert bind(DIRECTOR, "The Salt Road", [said], ["ada  brandt"]) is None
 
 
-def test_of_two_the_nearer_counts() -> None:
+def test_nearer_of_two_values_counts() -> None:
     near = BindingSentence(1, "The Salt Road, director Ada Brandt.", ["Ada Brandt"])
     far = BindingSentence(2, "The Salt Road was directed, as some say, by Kurt Ahrens.", ["Kurt Ahrens"])
     found = bind(DIRECTOR, "The Salt Road", [far, near])

@@ -33,7 +33,7 @@ def test_features_of_an_evidence_pool() -> None:
     ]
 
 
-def test_it_was_not_enough_before_the_round_that_brought_the_rest() -> None:
+def test_pool_was_insufficient_before_its_last_evidence() -> None:
     said = observe_verdict(verdict(*ROUNDS), NAMED, PRIOR, 0.5)
     not_yet, by_then = (observe(np.array(seen), y, PRIOR, 0.5) for seen, y in ((FIRST, 0), (SECOND, 1)))
     assert said is not None

@@ -24,5 +24,5 @@ def build_evidence(passage: int, *, question: int = 1, near: float = 1.0, suppor
         ([build_evidence(passage) for passage in range(7)], {0, 1, 2, 3, 9}, 0.6),
     ],
 )
-def test_what_leads_counts(evidence: list[PastEvidence], leading: set[int], wanted: float) -> None:
+def test_leading_evidence_counts(evidence: list[PastEvidence], leading: set[int], wanted: float) -> None:
     assert compute_remembered_sufficiency(evidence, leading) == pytest.approx(wanted)

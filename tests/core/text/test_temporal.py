@@ -65,7 +65,7 @@ def day(text: str) -> date | None:
         ("AD 1066", "1066", "1066", "1067"),
     ],
 )
-def test_one_expression(text: str, phrase: str, start: str, end: str) -> None:
+def test_single_time_expression_is_read(text: str, phrase: str, start: str, end: str) -> None:
     assert find_time_expressions(text) == (TimeExpression(phrase, day(start), day(end)),)
 
 

@@ -67,9 +67,7 @@ UNUSABLE: dict[str, Callable[[dict[str, Any]], str | Reply]] = {
 
 
 @pytest.mark.parametrize("reason", UNUSABLE)
-def test_of_a_failing_model_what_was_retrieved_is_left(
-    reason: str, modelled: ModelApplications, curie: str
-) -> None:
+def test_failing_model_leaves_the_retrieved_passages(reason: str, modelled: ModelApplications, curie: str) -> None:
     response = modelled(UNUSABLE[reason]).post("/answer", json={"collection": curie, "query": QUESTION})
     assert response.status_code == 200
     answer = response.json()

@@ -84,7 +84,7 @@ def vectors(application: Application, name: str) -> dict[str, np.ndarray[Any, np
     }
 
 
-def test_each_serves_its_own(application: Application, other: Application, held: str) -> None:
+def test_each_encoder_serves_its_own_collections(application: Application, other: Application, held: str) -> None:
     """All cosines are the same in both spaces, so both answer alike, and neither would with the other's vectors."""
     beside = create_twin(other, f"{held}-beside")
     answers = []

@@ -57,7 +57,9 @@ def compute_first_score(application: Application, name: str) -> float:
     return application.serving.query(query).passages[0].score
 
 
-def test_each_serves_collections_of_both(single: Application, eight: Application, collection: str) -> None:
+def test_each_precision_serves_collections_of_both(
+    single: Application, eight: Application, collection: str
+) -> None:
     of_single, of_eight = create_twin(single, f"{collection}-a"), create_twin(eight, f"{collection}-b")
     fingerprints = [single.access.scope(name).collection.encoder_fingerprint for name in (of_single, of_eight)]
     assert fingerprints == [DEFAULT_MODEL_SHA256, eight.embedder.fingerprint]

@@ -73,7 +73,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_it_goes_in_pieces_of_which_each_is_bounded(full: Application, scope: Scope, pieces: list[int]) -> None:
+def test_collection_is_deleted_in_bounded_pieces(full: Application, scope: Scope, pieces: list[int]) -> None:
     """Children go before their parents, so no piece takes rows of other tables along."""
     before = count_rows(full.database, scope.collection.id)
     assert before > 4 * ROWS

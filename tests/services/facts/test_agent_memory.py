@@ -108,7 +108,7 @@ def test_superseded_fact_ends_on_the_day_and_remains_a_bridge() -> None:
     assert "Bonn" in memory.search("Where was a mayor of Cologne born?").text.text
 
 
-def test_it_is_the_same_after_it_was_stored() -> None:
+def test_stored_memory_is_read_back_unchanged() -> None:
     memory = build_memory(
         (triple("A", "place of birth", "B"), "a"), (triple("A", "place of birth", "C", 1900), "b")
     )
@@ -128,7 +128,7 @@ def test_it_is_the_same_after_it_was_stored() -> None:
         "Who lives on the moon?",
     ],
 )
-def test_it_finds_what_the_graphs_of_the_service_find(
+def test_memory_finds_the_facts_that_service_graphs_find(
     application: Application, collection: str, language: Language, question: str
 ) -> None:
     application.ingest.receive(application.access.prepare_opening(collection)).add([], [])

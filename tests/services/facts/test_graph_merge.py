@@ -57,7 +57,7 @@ def test_a_source_that_both_have_counts_once_and_what_cannot_both_hold_competes(
     undo.assert_verified(application, scope.collection.name)
 
 
-def test_it_is_done_once_and_taken_back_as_one(application: Application, scope: Scope) -> None:
+def test_merge_is_done_once_and_revoked_as_one(application: Application, scope: Scope) -> None:
     (fact,) = state(application, scope, "a", triple("Acme", "seat", "Oslo"))
     before = {table: stored.rows(application, scope.collection.name, table) for table in ("fact", "fact_entity")}
     one, other = state(

@@ -80,7 +80,7 @@ def test_each_episode_is_judged_exactly_once(
 
 
 @pytest.mark.parametrize("strategy", ["dense", "lexical", "hybrid"])
-def test_of_a_plain_search_all_that_it_found_is_judged(
+def test_all_passages_of_a_plain_search_are_judged(
     http: TestClient, curie: str, judging: Judging, strategy: str, scoped: Scoped
 ) -> None:
     body = {"collection": curie, "query": QUESTION, "arm": {"strategy": strategy}, "include": ["sentences"]}
@@ -288,7 +288,7 @@ def test_deleted_evidence_is_not_shown_to_the_judge(
     assert event["query_id"] == asked
 
 
-def test_of_a_session_only_its_own_question_is_judged(
+def test_only_a_sessions_own_question_is_judged(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     """Its sub-questions were asked by rules; a caller may ask its own question as a round's."""

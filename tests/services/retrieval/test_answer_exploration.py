@@ -47,14 +47,14 @@ def episode(application: Application, collection: str, answer: Answer) -> dict[s
     return next(row for row in rows if row["id"] == str(answer.query_id))
 
 
-def test_it_is_off_until_it_is_set(application: Application, rivers: str) -> None:
+def test_exploration_is_off_by_default(application: Application, rivers: str) -> None:
     for _ in range(5):
         answer = ask(application, rivers)
         assert list_explored(answer) == []
         assert episode(application, rivers, answer)["explored"] is None
 
 
-def test_it_is_of_no_concern_to_who_asks_below(application: Application, rivers: str) -> None:
+def test_queries_outside_serving_are_not_explored(application: Application, rivers: str) -> None:
     explores(application, rivers)
     assert (
         list_explored(application.ask.query(Query(text=QUESTION, scope=application.access.scope(rivers), top_k=4)))
@@ -92,7 +92,7 @@ def test_the_last_positions_go_to_what_ranks_below(application: Application, riv
     assert [hit["explored"] for hit in stored] == [False, False, True, True]
 
 
-def test_it_never_takes_the_first_position(application: Application, rivers: str) -> None:
+def test_exploration_never_takes_the_first_position(application: Application, rivers: str) -> None:
     first = ask(application, rivers, top_k=1).passages[0].passage_id
     explores(application, rivers, slots=10)
     assert [hit.explored for hit in ask(application, rivers, top_k=1).passages] == [False]
@@ -125,7 +125,7 @@ def test_a_seed_makes_draws_repeatable(application: Application, rivers: str) ->
     assert again["a"] == draws["a"]
 
 
-def test_each_shows_a_sentence_that_a_judge_can_name(application: Application, rivers: str) -> None:
+def test_explored_passage_shows_a_sentence_that_a_judge_can_name(application: Application, rivers: str) -> None:
     explores(application, rivers, slots=3)
     for strategy in ("graph", "dense"):
         for hit in ask(application, rivers, strategy=strategy).passages:

@@ -269,7 +269,7 @@ def test_sufficiency_options_need_a_profile_with_sufficiency(
         application.ask.query(query)
 
 
-def test_it_is_asked_of_no_experiment_with_an_arm_that_does_not_tell(
+def test_min_sufficiency_is_refused_with_an_arm_without_sufficiency(
     application: Application, http: TestClient, curie: str
 ) -> None:
     arms = [{"name": "ours", "percent": 0}, {"name": "theirs", "percent": 100, "profile": "paper"}]

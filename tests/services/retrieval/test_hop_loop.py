@@ -60,7 +60,7 @@ class TestVisitedEntities:
 
 
 @pytest.mark.parametrize(("profile", "leading"), [("default", "Rarington"), ("paper", "Ontaria")])
-def test_of_the_names_of_one_sentence_the_rare_one_leads_by_default(
+def test_rare_name_of_a_sentence_leads_by_default(
     application: Application, ingest: Ingest, collection: str, profile: ProfileName, leading: str
 ) -> None:
     """The names of one sentence share its score; as published, ids decide, here that of the one seen first."""

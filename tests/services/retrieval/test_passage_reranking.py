@@ -90,7 +90,7 @@ def judge(services: Application, name: str, town: str, count: int) -> list[int]:
     return events
 
 
-def test_it_is_off_unless_it_is_set(start: Start, server: ModelServer, towns: str) -> None:
+def test_reranking_is_off_by_default(start: Start, server: ModelServer, towns: str) -> None:
     with start(reranker_url=None) as services:
         answer = ask(services, towns)
     assert order(answer)[0] == "Towna"
@@ -100,7 +100,7 @@ def test_it_is_off_unless_it_is_set(start: Start, server: ModelServer, towns: st
     assert server.requests == []
 
 
-def test_its_log_odds_are_one_more_feature_and_visible(start: Start, server: ModelServer, towns: str) -> None:
+def test_reranker_log_odds_are_a_visible_feature(start: Start, server: ModelServer, towns: str) -> None:
     with start(reranker_url=None) as services:
         plain = scores(ask(services, towns, top_k=12))
     with start() as services:
@@ -198,7 +198,7 @@ def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: s
         undo.assert_verified(services, towns)
 
 
-def test_what_was_learned_without_it_stays_as_it_is_with_it_and_after_it(start: Start, towns: str) -> None:
+def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: str) -> None:
     with start(reranker_url=None) as services:
         for event in judge(services, towns, "Townc", 4):
             services.learn.apply(services.access.scope(towns).collection.id, [event])

@@ -267,7 +267,7 @@ def test_all_methods_that_need_an_endpoint_are_named(plain: ExpansionService, cu
         plain.expand(scoped(curie), QUESTION, ["hyde", "prf", "diver"])
 
 
-def test_it_is_wired_and_leaves_no_episode(
+def test_expansion_service_is_composed_and_leaves_no_episode(
     http: TestClient, application: Application, curie: str, counts: Callable[[], int]
 ) -> None:
     before = counts()

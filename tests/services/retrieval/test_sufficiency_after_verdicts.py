@@ -43,7 +43,7 @@ def gold(application: Application, name: str) -> list[int]:
 
 
 @pytest.mark.parametrize("partial", [True, False])
-def test_it_rises_on_the_tour(application: Application, corpus: str, partial: bool) -> None:
+def test_sufficiency_rises_on_the_tour(application: Application, corpus: str, partial: bool) -> None:
     text = question().text
     before = ask(application, corpus, text)
     state.judge(application, corpus, before.query_id, gold(application, corpus), partial=partial, wait=True)

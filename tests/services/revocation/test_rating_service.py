@@ -14,9 +14,7 @@ QUESTION = "Where was Marie Curie born?"
 
 
 @pytest.mark.parametrize(("seed", "batch"), [(1, 1), (2, 5)])
-def test_it_is_as_if_revoked_ratings_had_never_come(
-    application: Application, curie: str, seed: int, batch: int
-) -> None:
+def test_revoked_ratings_leave_no_trace(application: Application, curie: str, seed: int, batch: int) -> None:
     events = undo.stream(application, curie, 18, seed, ratings=True)
     undo.apply(application, curie, events, batch)
     taken = random.Random(seed).sample(events[::3], 3)

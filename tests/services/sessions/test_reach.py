@@ -28,7 +28,7 @@ def judge_session(application: Application, collection: str) -> tuple[SessionSta
     return session, [one.event.id for one in receipts]
 
 
-def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
+def test_session_verdict_moves_ranking_and_sufficiency_weights(
     application: Application, ingest: Ingest, collection: str
 ) -> None:
     others = [{"id": f"town{n}", "text": f"Town {n} lies on river {n}, which flows into a sea."} for n in range(12)]
@@ -50,7 +50,7 @@ def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
     undo.assert_verified(application, collection)
 
 
-def test_it_says_at_which_round_the_pool_was_complete(application: Application, curie: str) -> None:
+def test_session_verdict_says_at_which_round_the_pool_was_complete(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     session = application.sessions.state(scope, run_session(application, scope))
     born, lies, flows = evidence(application, curie)
@@ -63,7 +63,7 @@ def test_it_says_at_which_round_the_pool_was_complete(application: Application, 
     assert teacher.complete_at(scope, session, verdict(scope, born, lies, flows, partial=True)) is None
 
 
-def test_its_parts_become_keys_and_go_with_it(application: Application, curie: str) -> None:
+def test_parts_of_a_session_verdict_become_keys_and_go_with_it(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     service = application.sessions
     begun = service.start(scope, NewSession(question=CHAIN, planner="caller", asked=SessionRequest(top_k=2)))
@@ -111,7 +111,9 @@ def suffices(session: SessionState) -> list[dict[str, Any]]:
     return [one.said["suffices"] for one in session.rounds]
 
 
-def test_it_teaches_after_which_round_the_pool_was_enough(application: Application, curie: str) -> None:
+def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
+    application: Application, curie: str
+) -> None:
     """The pool lacked the sea after the first round, and had it after the second."""
     scope = application.access.scope(curie)
     session = application.sessions.state(scope, run_session(application, scope))

@@ -48,7 +48,7 @@ def evidence(application: Application, collection: str) -> list[int]:
     return [born, lies, flows]
 
 
-def test_it_reaches_each_query_once(application: Application, curie: str) -> None:
+def test_session_verdict_reaches_each_query_once(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     session = application.sessions.state(scope, run_session(application, scope))
     named = evidence(application, curie)
@@ -117,7 +117,7 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
     assert not any("Ada" in text for text in texts)
 
 
-def test_its_own_conclusion_counts_only_if_asked_for(application: Application, curie: str) -> None:
+def test_session_conclusion_counts_only_on_request(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     run_session(application, scope)
     assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
@@ -149,7 +149,7 @@ def test_binding_without_a_stating_sentence_is_not_learned(
     assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
 
 
-def test_one_whose_queries_are_gone_cannot_be_judged(application: Application, curie: str) -> None:
+def test_session_without_stored_queries_cannot_be_judged(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     session = application.sessions.state(scope, run_session(application, scope))
     with application.database.write() as writer:

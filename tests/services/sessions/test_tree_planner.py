@@ -83,7 +83,7 @@ def thoughts(shown: SessionView) -> list[dict[str, Any]]:
     return [node["state"] for node in shown.stored.plan_state["tree"]["nodes"]]
 
 
-def test_it_finds_what_one_question_misses_and_answers(run: Callable[..., SessionView]) -> None:
+def test_tree_finds_what_one_question_misses(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=6, together=2)
     assert shown.stored.status == "stopped"
     assert shown.stored.stop_reason == "answered"
@@ -112,7 +112,7 @@ def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., SessionVi
     assert all(node.depth <= 5 for node in tree.nodes)
 
 
-def test_it_ends_once_no_vote_could_change_the_answer(run: Callable[..., SessionView]) -> None:
+def test_tree_ends_once_no_vote_can_change_the_answer(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=10, together=2)
     assert shown.stored.stop_reason == "answered"
     # Five votes of ten for one answer are enough, and two come at a time.

@@ -68,9 +68,7 @@ def test_batched_verdicts_read_back_individually(application: Application, curie
         assert read(application, curie, [event]) == {event: verdict}
 
 
-def test_of_several_verdicts_under_one_key_only_the_first_leaves_anything(
-    application: Application, curie: str, query_id: UUID
-) -> None:
+def test_only_the_first_verdict_under_a_key_is_stored(application: Application, curie: str, query_id: UUID) -> None:
     event, *others = accept_verdicts(application, curie, query_id, {"once": [VERDICTS[3], FULL], "again": [FULL]})
     assert others[0] is None
     assert event is not None
@@ -80,9 +78,7 @@ def test_of_several_verdicts_under_one_key_only_the_first_leaves_anything(
     assert len(state.rows(application, curie, "verdict_expansion")) == len(FULL.expansions)
 
 
-def test_of_a_key_that_was_used_before_no_other_query_is_copied(
-    application: Application, curie: str, query_id: UUID
-) -> None:
+def test_used_key_copies_no_other_query(application: Application, curie: str, query_id: UUID) -> None:
     accept_verdicts(application, curie, query_id, {"once": [FULL]})
     other = state.add_episode(application, curie, "Who?", [])
     assert accept_verdicts(application, curie, other, {"once": [FULL]}) == [None]

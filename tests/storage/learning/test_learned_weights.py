@@ -64,7 +64,7 @@ def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, 
         assert (row["prior"], row["observation_noise"], row["surprise"]) == ("one", 0.5, 0.25)
 
 
-def test_each_prior_has_sums_of_its_own(application: Application, curie: str, events: list[int]) -> None:
+def test_each_prior_has_its_own_term_sums(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
     add(application, curie, term(events[1], 1), believed=PriorIdentity("ranking", "other"))
     add(application, curie, term(events[0], 2), believed=PriorIdentity("sufficiency", "one"))
