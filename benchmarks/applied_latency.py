@@ -60,10 +60,10 @@ def worker(addresses: Servers) -> Iterator[None]:
 class Load:
     """Clients that ask, and one that judges what they were answered; ``answers`` are their latest."""
 
-    def __init__(self, base: str, collection: str, asked: list[str], until: float) -> None:
+    def __init__(self, base: str, collection: str, questions: list[str], until: float) -> None:
         self._base = base
         self._collection = collection
-        self._asked = asked
+        self._asked = questions
         self._until = until
         self._lock = threading.Lock()
         self.answers: list[tuple[str, list[int]]] = []

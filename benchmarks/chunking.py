@@ -176,7 +176,7 @@ def documents(name: str, chosen: Mapping[str, list[Row]]) -> list[Document]:
 
 
 def measure_evidence(
-    app: Application, made: Sequence[ImportedPassage], asked: Sequence[tuple[str, list[str]]]
+    app: Application, made: Sequence[ImportedPassage], questions: Sequence[tuple[str, list[str]]]
 ) -> tuple[float, float]:
     """Mean shares of the evidence in the best five passages, and within the budget of characters."""
     with scratch_collection(app) as name:
@@ -187,7 +187,7 @@ def measure_evidence(
         if scope.collection.passage_count != len(made):
             raise SystemExit(f"{len(made)} passages were sent, {scope.collection.passage_count} arrived")
         shares = []
-        for text, sought in asked:
+        for text, sought in questions:
             hits = app.ask.query(Query(text=text, scope=scope, top_k=20, memory="off")).passages
             shown = [hit.text for hit in hits]
             shares.append((share(shown[:DEPTH], sought), share(within(shown), sought)))

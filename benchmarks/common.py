@@ -103,13 +103,13 @@ def scratch_collection(app: Application) -> Iterator[str]:
         app.ingest.delete_collection(app.access.scope(name))
 
 
-def recall(app: Application, collections: Sequence[str], asked: Sequence[str], depth: int = 10) -> float:
+def recall(app: Application, collections: Sequence[str], questions: Sequence[str], depth: int = 10) -> float:
     """Of the ``depth`` passages that are nearest, found exactly, the share that a dense query shows.
 
     Each question is asked of the next of the collections.
     """
     shares: list[float] = []
-    for at, question in enumerate(asked):
+    for at, question in enumerate(questions):
         scope = app.access.scope(collections[at % len(collections)])
         exact = {external_id for external_id, _ in app.dense.search(scope, question, depth)}
         shown = app.ask.query(Query(text=question, scope=scope, top_k=depth, memory="off", strategy="dense"))

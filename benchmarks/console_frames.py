@@ -137,10 +137,10 @@ def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
     return measured
 
 
-def count_frames(page: Any, seconds: float, what: str) -> dict[str, Any]:
+def count_frames(page: Any, seconds: float, activity: str) -> dict[str, Any]:
     """Frames while the page does so, and the processor time of each."""
     before = busy()
-    found: dict[str, Any] = page.evaluate(COUNT, [seconds, what])
+    found: dict[str, Any] = page.evaluate(COUNT, [seconds, activity])
     after, frames = busy(), found.pop("frames")
     for kind, title in (("renderer", "page_ms"), ("gpu-process", "drawing_ms")):
         found[title] = round(1000 * (after[kind] - before[kind]) / frames, 1)

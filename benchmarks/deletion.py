@@ -35,11 +35,11 @@ from tests.support import large
 SMALL_COLLECTION = 300
 
 
-def ask(app: Application, name: str, asked: list[str], until: threading.Event, took: list[float]) -> None:
+def ask(app: Application, name: str, questions: list[str], until: threading.Event, took: list[float]) -> None:
     """Ask one question after the other."""
     scope = app.access.scope(name)
     while not until.is_set():
-        for question in asked:
+        for question in questions:
             if until.is_set():
                 return
             begun = time.perf_counter()

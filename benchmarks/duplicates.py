@@ -84,7 +84,7 @@ def labels(folder: Path) -> dict[str, dict[str, int]]:
 def measure_collection(
     app: Application,
     name: str,
-    asked: Sequence[Mapping[str, Any]],
+    questions: Sequence[Mapping[str, Any]],
     gold: Mapping[str, Mapping[str, int]],
     top_k: int,
     *,
@@ -92,7 +92,7 @@ def measure_collection(
 ) -> Figures:
     """Ask all questions of a collection."""
     figures, run, distinct = Figures(), {}, []
-    for question in asked:
+    for question in questions:
         query = Query(
             text=question["text"],
             scope=app.access.scope(name),

@@ -89,23 +89,23 @@ def generate_graph(app: Application, scope: Scope, facts: int, hub: int) -> int:
     return people
 
 
-def measure_milliseconds(what: Callable[[int], object], times: int) -> np.ndarray:
+def measure_milliseconds(action: Callable[[int], object], times: int) -> np.ndarray:
     """Milliseconds of each."""
     found = []
     for at in range(times):
         began = time.perf_counter()
-        what(at)
+        action(at)
         found.append(1000 * (time.perf_counter() - began))
     return np.array(found)
 
 
-def processor(app: Application, what: Callable[[int], object], times: int) -> tuple[float, float]:
+def processor(app: Application, action: Callable[[int], object], times: int) -> tuple[float, float]:
     """Milliseconds of processor time that one takes here and in Postgres: what a busy machine does not change."""
     with app.database.snapshot() as reader:  # the pool gives the connection that was used last
         server = psutil.Process(reader.scalar("SELECT pg_backend_pid()"))
     here, there = time.process_time(), sum(server.cpu_times()[:2])
     for at in range(times):
-        what(at)
+        action(at)
     ends = time.process_time(), sum(server.cpu_times()[:2])
     return 1000 * (ends[0] - here) / times, 1000 * (ends[1] - there) / times
 

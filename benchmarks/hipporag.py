@@ -185,7 +185,7 @@ def read_corpus(folder: Path) -> list[Passage]:
     return [Passage(row["_id"], row["title"], row["text"]) for row in rows]
 
 
-def compare(found: Mapping[str, set[str]], known: Mapping[str, set[str]], what: str) -> None:
+def compare(found: Mapping[str, set[str]], known: Mapping[str, set[str]], label: str) -> None:
     """Print how far gold passages agree with those that are known, over the questions that both have."""
     both = sorted(found.keys() & known.keys())
     right = sum(len(found[one] & known[one]) for one in both)
@@ -193,11 +193,11 @@ def compare(found: Mapping[str, set[str]], known: Mapping[str, set[str]], what: 
     same = sum(found[one] == known[one] for one in both)
     if both:
         print(
-            f"{what}: {len(both)} questions, {same} with equal gold; "
+            f"{label}: {len(both)} questions, {same} with equal gold; "
             f"precision {right}/{given} = {right / given:.4f}, recall {right}/{wanted} = {right / wanted:.4f}"
         )
     else:
-        print(f"{what}: no question in common")
+        print(f"{label}: no question in common")
 
 
 def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

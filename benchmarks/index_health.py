@@ -92,18 +92,18 @@ def plan(reader: Reader, collection_id: int, vector: Matrix) -> str:
 
 
 def load_vectors(
-    app: Application, texts: Sequence[str], questions: Sequence[str], kept: Path | None
+    app: Application, texts: Sequence[str], questions: Sequence[str], cache_file: Path | None
 ) -> tuple[Matrix, Matrix]:
-    """Vectors of the passages (n, d) and of the questions (q, d), from the file ``kept`` if that has them."""
-    if kept is not None and kept.exists():
-        found = np.load(kept)
+    """Vectors of the passages (n, d) and of the questions (q, d), from the file ``cache_file`` if that has them."""
+    if cache_file is not None and cache_file.exists():
+        found = np.load(cache_file)
         if len(found["passages"]) < len(texts) or len(found["questions"]) < len(questions):
-            raise SystemExit(f"{kept} holds fewer vectors than were asked for")
+            raise SystemExit(f"{cache_file} holds fewer vectors than were asked for")
         kept_vectors: tuple[Matrix, Matrix] = found["passages"][: len(texts)], found["questions"][: len(questions)]
         return kept_vectors
     vectors = [np.asarray(app.embedder.embed(list(part)), dtype=np.float32) for part in (texts, questions)]
-    if kept is not None:
-        np.savez(kept, passages=vectors[0], questions=vectors[1])
+    if cache_file is not None:
+        np.savez(cache_file, passages=vectors[0], questions=vectors[1])
     return vectors[0], vectors[1]
 
 

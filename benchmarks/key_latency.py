@@ -141,7 +141,7 @@ def build_expanding_way(
     return ask
 
 
-def measure(app: Application, addresses: Servers, source: str, asked: list[str], seed: int) -> bool:
+def measure(app: Application, addresses: Servers, source: str, questions: list[str], seed: int) -> bool:
     """Print the table; whether the bar is met."""
     options = f"{'&' if '?' in addresses.database_url else '?'}options={INDEX_ONLY}"
     indexed = Database(addresses.database_url + options, hnsw_ef_search=app.settings.hnsw_ef_search)
@@ -154,8 +154,10 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
             connection.execute("VACUUM (ANALYZE) passage, passage_key, lexical_posting, lexical_term")
             common.index_all(app)
             size = app.access.scope(name).collection.passage_count
-            print(f"{source}: {size} passages, {keys} with an evolved key; {len(asked)} questions")
-            given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
+            print(f"{source}: {size} passages, {keys} with an evolved key; {len(questions)} questions")
+            given = {
+                question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in questions
+            }
             exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {
                 "exact, base keys": build_way(app, exact, name, "off"),
@@ -165,8 +167,8 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
                 "exact, base keys, expansions given": build_expanding_way(app, exact, name, given),
                 "exact, base keys, expansions made": build_expanding_way(app, exact, name, {}),
             }
-            measure_interleaved(ways, asked[:WARM_UP], seed)
-            samples = measure_interleaved(ways, asked, seed)
+            measure_interleaved(ways, questions[:WARM_UP], seed)
+            samples = measure_interleaved(ways, questions, seed)
     finally:
         connection.close()
         indexed.close()

@@ -60,11 +60,11 @@ def judge(app: Application, collection: str, verdicts: list[Verdict]) -> None:
             raise SystemExit("a worker applies verdicts beside")
 
 
-def report(what: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
+def report(label: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
     """Print what grew."""
     grown = {name: (after[name] - before[name]) / count for name in after if after[name] > before[name]}
     rows = sorted(grown.items(), key=lambda row: -row[1])
-    common.table((f"bytes per {what}", ""), [*rows, ("in all", sum(grown.values()))])
+    common.table((f"bytes per {label}", ""), [*rows, ("in all", sum(grown.values()))])
     print()
 
 

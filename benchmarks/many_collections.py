@@ -79,19 +79,21 @@ def ask(app: Application, question: str, collection: str) -> object:
     return app.ask.query(Query(text=question, scope=app.access.scope(collection), top_k=TOP_K))
 
 
-def cost(backends: Backends, asked: Sequence[str], way: Callable[[int, str], object], rounds: int) -> list[float]:
+def cost(
+    backends: Backends, questions: Sequence[str], way: Callable[[int, str], object], rounds: int
+) -> list[float]:
     """Milliseconds of this process and of Postgres a question, of both, and the median by the clock."""
     for shift in range(rounds, 0, -1):
-        for at, question in enumerate(asked if rounds > 1 else asked[:10]):
+        for at, question in enumerate(questions if rounds > 1 else questions[:10]):
             way(at + shift, question)
     took: list[float] = []
     before = time.process_time() * 1000, backends.milliseconds()
-    for at, question in enumerate(asked):
+    for at, question in enumerate(questions):
         began = time.perf_counter()
         way(at, question)
         took.append((time.perf_counter() - began) * 1000)
     process, postgres = time.process_time() * 1000 - before[0], backends.milliseconds() - before[1]
-    each = [process / len(asked), postgres / len(asked)]
+    each = [process / len(questions), postgres / len(questions)]
     return [*each, sum(each), float(np.median(took))]
 
 

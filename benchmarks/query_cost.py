@@ -72,14 +72,14 @@ def read_processor_milliseconds(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
 
-def costs(ways: dict[str, Callable[[str], object]], asked: Sequence[str], backends: Backends) -> None:
+def costs(ways: dict[str, Callable[[str], object]], questions: Sequence[str], backends: Backends) -> None:
     """Print what a question costs in each way, and over the floor."""
     totals: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(3))
     size = 10
-    for start in range(0, len(asked), size):
+    for start in range(0, len(questions), size):
         for name, way in ways.items():  # in turns, so that a warmer processor favours none
             before = np.array([time.process_time() * 1000, backends.milliseconds(), time.perf_counter() * 1000])
-            for question in asked[start : start + size]:
+            for question in questions[start : start + size]:
                 way(question)
             after = np.array([time.process_time() * 1000, backends.milliseconds(), time.perf_counter() * 1000])
             totals[name] += after - before
@@ -89,17 +89,17 @@ def costs(ways: dict[str, Callable[[str], object]], asked: Sequence[str], backen
         (
             [
                 name,
-                *(spent[:2] / len(asked)),
-                spent[:2].sum() / len(asked),
+                *(spent[:2] / len(questions)),
+                spent[:2].sum() / len(questions),
                 spent[:2].sum() / floor,
-                spent[2] / len(asked),
+                spent[2] / len(questions),
             ]
             for name, spent in totals.items()
         ),
     )
 
 
-def statements(way: Callable[[str], object], asked: Sequence[str]) -> dict[str, float]:
+def statements(way: Callable[[str], object], questions: Sequence[str]) -> dict[str, float]:
     """Print which functions send statements, how many, and what Postgres spends on each; the latter by function."""
     sent: Counter[str] = Counter()
     backend: dict[str, float] = defaultdict(float)
@@ -117,13 +117,13 @@ def statements(way: Callable[[str], object], asked: Sequence[str]) -> dict[str, 
         return answer
 
     with patch.object(Reader, "_send", measure_statement):
-        for question in asked:
+        for question in questions:
             way(question)
     dearest = sorted(sent, key=lambda name: -backend[name])
-    rows = [[name, sent[name] / len(asked), backend[name] / len(asked)] for name in dearest]
-    rows.append(["all", sum(sent.values()) / len(asked), sum(backend.values()) / len(asked)])
+    rows = [[name, sent[name] / len(questions), backend[name] / len(questions)] for name in dearest]
+    rows.append(["all", sum(sent.values()) / len(questions), sum(backend.values()) / len(questions)])
     common.table(["statements of", "a query", "Postgres ms a query"], rows)
-    return {name: spent / len(asked) for name, spent in backend.items()}
+    return {name: spent / len(questions) for name, spent in backend.items()}
 
 
 def _sender() -> str:
@@ -173,7 +173,7 @@ class Stages:
         return run
 
 
-def stages(app: Application, way: Callable[[str], object], asked: Sequence[str]) -> None:
+def stages(app: Application, way: Callable[[str], object], questions: Sequence[str]) -> None:
     """Print what this process spends where."""
     clock = Stages()
     with ExitStack() as patches:
@@ -186,14 +186,14 @@ def stages(app: Application, way: Callable[[str], object], asked: Sequence[str])
             (type(app.access), "scope", "scope"),
         ):
             patches.enter_context(patch.object(owner, name, clock.wrap(getattr(owner, name), stage)))
-        for question in asked:
+        for question in questions:
             with clock.enter("else"):
                 way(question)
     rows: list[list[object]] = [
-        [stage, 1000 * seconds / len(asked)]
+        [stage, 1000 * seconds / len(questions)]
         for stage, seconds in sorted(clock.spent.items(), key=lambda row: -row[1])
     ]
-    rows.append(["all", 1000 * sum(clock.spent.values()) / len(asked)])
+    rows.append(["all", 1000 * sum(clock.spent.values()) / len(questions)])
     common.table(["stage", "process ms a query"], rows)
 
 

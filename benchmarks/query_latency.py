@@ -72,12 +72,12 @@ class Floor:
         return next(str(line[0]).strip() for line in lines if "Scan" in str(line[0])).split("  (")[0]
 
 
-def measure_interleaved(ways: dict[str, Way], asked: list[str], seed: int) -> dict[str, list[float]]:
+def measure_interleaved(ways: dict[str, Way], questions: list[str], seed: int) -> dict[str, list[float]]:
     """Milliseconds of each way to ask each question."""
     order = random.Random(seed)
     samples: dict[str, list[float]] = defaultdict(list)
     names = list(ways)
-    for question in asked:
+    for question in questions:
         order.shuffle(names)
         for name in names:
             began = time.perf_counter()

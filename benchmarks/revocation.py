@@ -111,10 +111,12 @@ def corpus(folder: Path | None, limit: int | None) -> tuple[list[dict[str, Any]]
     return bodies[:limit], [question.text for question in sample.questions()]
 
 
-def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[Any]:
+def episodes(app: Application, collection: str, questions: Sequence[str]) -> list[Any]:
     """The answers to these questions, each with its sentences."""
     include: frozenset[Include] = frozenset({"sentences"})
-    return [app.ask.query(Query(text=text, scope=app.access.scope(collection), include=include)) for text in asked]
+    return [
+        app.ask.query(Query(text=text, scope=app.access.scope(collection), include=include)) for text in questions
+    ]
 
 
 def stream(count: int, revoked: int, questions: Sequence[str], draw: random.Random) -> list[dict[str, Any]]:

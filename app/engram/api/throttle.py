@@ -83,11 +83,11 @@ class Throttle:
             if not self._in_hand[who]:
                 del self._in_hand[who]
 
-    async def _limit_rate(self, who: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _limit_rate(self, client_key: str, scope: Scope, receive: Receive, send: Send) -> None:
         if self._rates is None:
             await self._take_slot(scope, receive, send)
             return
-        grant = await _ASKING.do(holder(scope), self._rates.take, who)
+        grant = await _ASKING.do(holder(scope), self._rates.take, client_key)
         rate_headers = _headers(self._rates, grant)
         if not grant.allowed:
             error = TooManyRequestsError(

@@ -209,9 +209,9 @@ def show(table: "RenderableType", width: int | None = None) -> None:
     Console(width=width).print(table)
 
 
-def format_count(number: int, one: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """ "1 hop", "2 hops"; of words whose plural takes an s."""
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:

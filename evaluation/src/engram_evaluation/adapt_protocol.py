@@ -147,7 +147,7 @@ def base(run: Run, retriever: Strategy, questions: Sequence[Question]) -> Rows:
 def _measure_evolved(
     run: Run,
     way: Way,
-    of_split: AdaptationSplit,
+    split: AdaptationSplit,
     fraction: float,
     seed: int,
     questions: Sequence[Question],
@@ -161,7 +161,7 @@ def _measure_evolved(
         questions,
         variation=variation.parameters(),
         episodes=PROFILES[way],
-        adapted=sorted(question.id for question in of_split.adapted),
+        adapted=sorted(question.id for question in split.adapted),
     )
     names = {retriever: adapt_table.arm(retriever, fraction, way) for retriever in run.options.retrievers}
     finished = {retriever: store.get(name, ALL_QUESTIONS, 1, seed) for retriever, name in names.items()}
@@ -174,14 +174,14 @@ def _measure_evolved(
     }
     if not (all(finished.values()) and all(cost.values())):
         label = f"{way}, {100 * fraction:g}%, seed {seed}: verdicts"
-        teach(run, way, variation, of_split.adapted, label, run.dataset.expansions)
+        teach(run, way, variation, split.adapted, label, run.dataset.expansions)
     for retriever, name in names.items():
         if finished[retriever] is None:
             rows = _ask(run, f"{name}, seed {seed}", questions, arm_of(run, retriever, "read"))
             finished[retriever] = phase = Phase(name, ALL_QUESTIONS, 1, seed, rows)
             store.put(phase)
         if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED_ARMS):
-            for keys, seen in _measure_costs(run, retriever, of_split.adapted).items():
+            for keys, seen in _measure_costs(run, retriever, split.adapted).items():
                 paid = adapt_table.arm(retriever, fraction, keys)
                 cost[retriever, keys] = phase = Phase(
                     paid, adapt_table.PRICE, _turn(keys), seed, tuple(score(seen))
@@ -262,8 +262,8 @@ def index_by_id(phase: Phase) -> Rows:
     return {row.id: row for row in phase.rows}
 
 
-def _group_rows(name: str, of_split: AdaptationSplit, turn: int, seed: int, rows: Rows) -> list[Phase]:
+def _group_rows(name: str, split: AdaptationSplit, turn: int, seed: int, rows: Rows) -> list[Phase]:
     return [
         Phase(name, group, turn, seed, tuple(rows[question.id] for question in questions))
-        for group, questions in of_split.groups.items()
+        for group, questions in split.groups.items()
     ]

@@ -94,10 +94,10 @@ def check(dataset: Dataset, options: Options, llm: Llm | None) -> tuple[str, ...
     return methods
 
 
-def _check_methods(methods: Sequence[str], known: Sequence[str], who: str) -> tuple[str, ...]:
+def _check_methods(methods: Sequence[str], known: Sequence[str], name: str) -> tuple[str, ...]:
     for method in methods:
         if method not in known:
-            raise InvalidRequestError(f"--methods are some of what {who}, {', '.join(known)}; {method!r} is none.")
+            raise InvalidRequestError(f"--methods are some of what {name}, {', '.join(known)}; {method!r} is none.")
     return tuple(methods)
 
 

@@ -192,5 +192,5 @@ def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:
     return [line for line in lines if line.turn in turns]
 
 
-def _label(one: ReportExtract, line: TableLine) -> str:
-    return label(line, one.protocol, several=len({other.arm for other in one.lines}) > 1)
+def _label(extract: ReportExtract, line: TableLine) -> str:
+    return label(line, extract.protocol, several=len({other.arm for other in extract.lines}) > 1)

@@ -40,9 +40,12 @@ def headings() -> list[str]:
     return ["", *(f"{HEADINGS[metric]} {what}" for metric in METRICS for what in (*shares, "kept"))]
 
 
-def row(one: Robustness) -> list[str]:
+def row(robustness: Robustness) -> list[str]:
     """A line of the table."""
-    return [f"{one.group}, {one.rule}", *(text for metric in METRICS for text in one.cells(metric))]
+    return [
+        f"{robustness.group}, {robustness.rule}",
+        *(text for metric in METRICS for text in robustness.cells(metric)),
+    ]
 
 
 def rows(lines: Sequence[TableLine]) -> list[Robustness]:

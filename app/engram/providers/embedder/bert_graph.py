@@ -118,18 +118,18 @@ class BertGraph:
             tokens = self.layer(f"encoder.layer.{layer}", tokens, bias)
         self.add_pooling(tokens, pooling)
 
-    def serialize(self, more: Mapping[str, int] = MappingProxyType({})) -> bytes:
+    def serialize(self, extra_results: Mapping[str, int] = MappingProxyType({})) -> bytes:
         """The graph as an ONNX model.
 
         Args:
-            more: results (b, t, n) to give out besides the vectors, by name, and their n.
+            extra_results: results (b, t, n) to give out besides the vectors, by name, and their n.
         """
         return model(
             self.nodes,
             inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
             outputs=[
                 Tensor("embedding", FLOAT, ("batch", self._shape.width)),
-                *(Tensor(name, FLOAT, ("batch", "tokens", width)) for name, width in more.items()),
+                *(Tensor(name, FLOAT, ("batch", "tokens", width)) for name, width in extra_results.items()),
             ],
             initializers=[
                 Tensor(name, _KINDS[array.dtype], array.shape) for name, array in self.initializers.items()

@@ -76,11 +76,11 @@ def synthesise(llm: Llm, question: str, candidates: Sequence[str], sentences: Se
 
 
 def grade_step(
-    llm: Llm, question: str, before: Sequence[str], step: str, kept: Sentences, answer: str
+    llm: Llm, question: str, before: Sequence[str], step: str, evidence_sentences: Sentences, answer: str
 ) -> dict[str, Grade]:
     """Grades of one step, by criterion (State-Aware RAG, Eq. 3)."""
     parts = {
-        "evidence": number_sentences(kept).block,
+        "evidence": number_sentences(evidence_sentences).block,
         "steps_before": lines(before),
         "step_question": cut_quote(step),
         "step_answer": cut_quote(answer),

@@ -120,9 +120,9 @@ def note(
     return conversation(guard_wording(NOTE), parts)
 
 
-def step(question: str, notes: Sequence[str], asked: Sequence[str]) -> list[Message]:
+def step(question: str, notes: Sequence[str], asked_questions: Sequence[str]) -> list[Message]:
     """Ask whether the question can be answered from the notes, and for the next sub-question if not."""
-    parts = {"notes": lines(notes), "asked_already": lines(asked), "question": cut_quote(question)}
+    parts = {"notes": lines(notes), "asked_already": lines(asked_questions), "question": cut_quote(question)}
     return conversation(guard_wording(STEP), parts)
 
 

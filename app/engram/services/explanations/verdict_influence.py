@@ -228,10 +228,10 @@ def _list_moving_events(effects: Effects) -> list[int]:
     )
 
 
-def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut: set[int]) -> HopTrace:
+def _hop(hop: HopTrace, sentence_effects: Mapping[int, Effects], causes: Causes, cut: set[int]) -> HopTrace:
     sentences = []
     for row in hop.sentences:
-        effects = of_sentences[row.sentence_id]
+        effects = sentence_effects[row.sentence_id]
         influences = [
             SentenceInfluence(*astuple(causes[event]), *effects[event]) for event in _select_strongest(effects)
         ]

@@ -278,16 +278,16 @@ def _revise(
     return done
 
 
-def _compute_end_day(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
+def _compute_end_day(revision: Revision, facts: Mapping[int, FactRow]) -> int | None:
     """The day on which what is superseded no longer holds: as it is said, or when what comes after begins."""
-    if one.by is None:
-        return one.until
-    before, after = facts[one.fact_id], facts[one.by]
-    if one.by == one.fact_id or after.graph_id != before.graph_id:
+    if revision.by is None:
+        return revision.until
+    before, after = facts[revision.fact_id], facts[revision.by]
+    if revision.by == revision.fact_id or after.graph_id != before.graph_id:
         raise InvalidRequestError("A fact is superseded by another one of its graph.")
-    if one.until is None and after.valid_from > ALWAYS:
+    if revision.until is None and after.valid_from > ALWAYS:
         return after.valid_from
-    return one.until
+    return revision.until
 
 
 def _find_repeated_events(reader: Reader, target: int, author: Author) -> list[AppliedEvent]:

@@ -17,7 +17,7 @@ class PredicatesService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def declare(self, scope: Scope, predicate: str, one: bool | None, graph: str | None) -> Predicate:
+    def declare(self, scope: Scope, predicate: str, is_single: bool | None, graph: str | None) -> Predicate:
         """Say whether a subject has one object at a time under a predicate; None: let counts say.
 
         Raises:
@@ -27,8 +27,8 @@ class PredicatesService:
             graph_id = find_graph_id(writer, target, graph)
             name = " ".join(predicate.casefold().split())
             known = predicates.find(writer, target, graph_id).get(name, _build_unknown_predicate(name))
-            effective = _is_functional(name, known.subjects, known.single) if one is None else one
-            new = Predicate(name, one, effective, known.subjects, known.single)
+            effective = _is_functional(name, known.subjects, known.single) if is_single is None else is_single
+            new = Predicate(name, is_single, effective, known.subjects, known.single)
             _change(writer, target, graph_id, {name: known}, [new])
         return new
 

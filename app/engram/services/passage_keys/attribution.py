@@ -233,17 +233,26 @@ class Attribution:
         nothing: dict[int, list[int]] = {event: [] for event in depths}
         return nothing | {one.event.id: ids for one, ids in zip(queries, nearest, strict=True)}
 
-    def _credits(self, one: _EventUnits, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
+    def _credits(self, bundle: _EventUnits, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
         if not bases:
             return []
         gain = core.gains(
-            one.event.embedding, np.stack(list(bases.values())), one.vectors, self._learning.rules.strength
+            bundle.event.embedding,
+            np.stack(list(bases.values())),
+            bundle.vectors,
+            self._learning.rules.strength,
         )
         weight = core.attribution(gain)
         return [
-            Credit(one.event.id, passage, ids[unit.text_hash], float(gain[row, column]), float(weight[row, column]))
+            Credit(
+                bundle.event.id,
+                passage,
+                ids[unit.text_hash],
+                float(gain[row, column]),
+                float(weight[row, column]),
+            )
             for row, passage in enumerate(bases)
-            for column, unit in enumerate(one.units)
+            for column, unit in enumerate(bundle.units)
         ]
 
     def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:

@@ -59,12 +59,12 @@ def move_evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) ->
 
 
 def stops(
-    state: SessionState, ordered: OrderedPassages, by_planner: StopReason | None, *, doubtful: bool = False
+    state: SessionState, ordered: OrderedPassages, planner_stop: StopReason | None, *, doubtful: bool = False
 ) -> StopReason | None:
     """Whether the session's rule stops it after this round, and why.
 
     Args:
-        by_planner: what the planner itself would stop by.
+        planner_stop: what the planner itself would stop by.
         doubtful: whether the planner sees no answer in what was read; then it does not stop by ``enough``.
     """
     rule = state.asked.stop
@@ -77,7 +77,7 @@ def stops(
         return "sufficiency" if is_enough else None
     if rule == "covered":
         return "covered" if ordered.covered >= 1.0 else None
-    return "sufficiency" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
+    return "sufficiency" if is_enough and not doubtful and planner_stop in (None, "found") else planner_stop
 
 
 def _read_passages(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:

@@ -154,9 +154,9 @@ class _QueryResults:
             if passage in self._named
         ]
 
-    def line(self, one: PoolSentence) -> SentenceLine:
+    def line(self, sentence: PoolSentence) -> SentenceLine:
         """A sentence of the pool."""
-        return SentenceLine(one.sentence_id, self._named[one.passage_id], one.text)
+        return SentenceLine(sentence.sentence_id, self._named[sentence.passage_id], sentence.text)
 
 
 def _chain(state: SessionState, searched: _QueryResults) -> list[TrajectoryStep]:

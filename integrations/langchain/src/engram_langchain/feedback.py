@@ -92,13 +92,13 @@ class EngramFeedback(BaseCallbackHandler):
         """Reject everything that was found; raises as ``mark_helpful`` does."""
         return self._judge_all(run_id, "nothing", FeedbackIn(none_helped=True))
 
-    def _judge_all(self, run_id: UUID, what: str, said: FeedbackIn) -> list[FeedbackOut]:
-        said |= self._said
+    def _judge_all(self, run_id: UUID, what: str, verdict: FeedbackIn) -> list[FeedbackOut]:
+        verdict |= self._said
         return [
             self._engram.feedback(
                 query_id,
-                idempotency_key=build_repeat_key(str(run_id), query_id, what, said),
-                **(said | FeedbackIn(collection=collection)),
+                idempotency_key=build_repeat_key(str(run_id), query_id, what, verdict),
+                **(verdict | FeedbackIn(collection=collection)),
             )
             for query_id, collection in self.queries(run_id).items()
         ]
