@@ -52,16 +52,16 @@ def owned(keyed: KeyedClient, curie: str) -> Mapping[str, Any]:
     """Something of everything that has an id, of the tenant `local`, by the names of the paths' parameters."""
     owner = keyed("owner")
 
-    def sent(path: str, body: dict[str, Any]) -> Any:
+    def post(path: str, body: dict[str, Any]) -> Any:
         headers = {"idempotency-key": f"{curie}{path}"}
         answer = owner.post(path, json=body | {"collection": curie}, headers=headers)
         assert answer.status_code < 300, answer.text
         return answer.json()
 
-    asked = sent("/query", {"query": QUESTION})
+    asked = post("/query", {"query": QUESTION})
     sentence = asked["passages"][0]["sentences"][0]["sentence_id"]
-    judged = sent("/feedback", {"query_id": asked["query_id"], "supporting": [sentence], "wait": True})
-    said = sent(
+    judged = post("/feedback", {"query_id": asked["query_id"], "supporting": [sentence], "wait": True})
+    said = post(
         "/facts", {"source": "a", "facts": [{"subject": "Curie", "predicate": "spouse", "object": "Pierre"}]}
     )
     jobs = owner.get(f"/collections/{curie}/jobs").json()["jobs"]
@@ -70,7 +70,7 @@ def owned(keyed: KeyedClient, curie: str) -> Mapping[str, Any]:
         "passage_id": asked["passages"][0]["passage_id"],
         "query_id": asked["query_id"],
         "job_id": jobs[0]["job_id"],
-        "session_id": sent("/sessions", {"question": QUESTION, "wait": True})["session_id"],
+        "session_id": post("/sessions", {"question": QUESTION, "wait": True})["session_id"],
         "feedback_id": judged["feedback_id"],
         "sentence_id": sentence,
         "judge": judged["judge"],
@@ -96,7 +96,7 @@ def test_foreign_resource_is_indistinguishable_from_a_missing_one(
     for method, path in ASKED:
         if who == "colleague" and path.startswith("/access"):
             continue  # takes a right on all collections
-        alike(asking, method, path, (owned, curie), ({"name": NOT_THERE}, NOT_THERE))
+        assert_same_refusal(asking, method, path, (owned, curie), ({"name": NOT_THERE}, NOT_THERE))
         compared += 1
     assert compared > 40
 
@@ -105,7 +105,7 @@ def test_foreign_id_without_collection_looks_missing(keyed: KeyedClient, owned: 
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{owned['name']}")
     stranger.get("/access/me")
     for method, path in BY_ID_ALONE:
-        assert alike(stranger, method, path, (owned, None), ({}, None))
+        assert assert_same_refusal(stranger, method, path, (owned, None), ({}, None))
 
 
 Asked = tuple[Mapping[str, Any], str | None]
@@ -125,7 +125,9 @@ def ask(client: TestClient, method: str, path: str, asked: Asked) -> httpx.Respo
     return client.request(method, target, **arguments)
 
 
-def sent(client: TestClient, method: str, path: str, asked: Asked) -> tuple[httpx.Response, list[list[str]]]:
+def ask_recorded(
+    client: TestClient, method: str, path: str, asked: Asked
+) -> tuple[httpx.Response, list[list[str]]]:
     """The answer, and what it took: the less of two times, as a tenant's quotas are looked up now and then."""
     took = []
     for _ in range(2):
@@ -135,9 +137,9 @@ def sent(client: TestClient, method: str, path: str, asked: Asked) -> tuple[http
     return answer, min(took, key=lambda connections: sum(map(len, connections)))
 
 
-def alike(client: TestClient, method: str, path: str, theirs: Asked, nobodys: Asked) -> int:
+def assert_same_refusal(client: TestClient, method: str, path: str, theirs: Asked, nobodys: Asked) -> int:
     """Both are 404 in the same words, and take the same; how many statements."""
-    (answer, took), (unknown, took_too) = (sent(client, method, path, asked) for asked in (theirs, nobodys))
+    (answer, took), (unknown, took_too) = (ask_recorded(client, method, path, asked) for asked in (theirs, nobodys))
     words = []
     for one in (answer, unknown):
         assert one.status_code == 404, (method, path, one.text)

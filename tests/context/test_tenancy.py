@@ -15,7 +15,7 @@ def outside() -> str | None:
 
 
 def test_unset_tenancy_raises() -> None:
-    with pytest.raises(UnsetTenancyError, match=r"tenancy\.restricted_to or tenancy\.unrestricted"):
+    with pytest.raises(UnsetTenancyError, match=r"tenancy\.restrict_to or tenancy\.allow_all_tenants"):
         outside()
 
 

@@ -25,7 +25,7 @@ class UnsetTenancyError(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "No tenancy is set: use the database in a block of tenancy.restricted_to or tenancy.unrestricted."
+            "No tenancy is set: use the database in a block of tenancy.restrict_to or tenancy.allow_all_tenants."
         )
 
 
