@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Rewording:
+class RewordingOutcome:
     """Outcome of rewording questions.
 
     Attributes:
@@ -77,7 +77,7 @@ def to_reword(dataset: Dataset, options: Options) -> list[Question]:
     return questions[: options.limit]
 
 
-def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, Rewording]:
+def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, RewordingOutcome]:
     """Return the run's data set with paraphrases by the model, and what became of them.
 
     Raises:
@@ -104,7 +104,7 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, Rewording]:
     texts = json.dumps([[key, one.text] for key, one in paraphrases.items()])
     fingerprint = f"{dataset.fingerprint}-{hashlib.sha256(texts.encode()).hexdigest()[:8]}"
     reworded = replace(dataset, paraphrases=paraphrases, fingerprint=fingerprint)
-    return reworded, Rewording(llm.model, len(questions), dict(refused), replaced)
+    return reworded, RewordingOutcome(llm.model, len(questions), dict(refused), replaced)
 
 
 def refusal(question: Question, text: str, language: Language) -> Reason | None:

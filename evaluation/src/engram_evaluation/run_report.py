@@ -15,7 +15,7 @@ from engram_evaluation import adapt_table, expand_table, ratings_table, robustne
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
 from engram_evaluation.memory_trajectories import Trajectories
-from engram_evaluation.model_paraphrases import Rewording
+from engram_evaluation.model_paraphrases import RewordingOutcome
 from engram_evaluation.report_table import (
     FITTED_NOTE,
     FURTHER_COLUMNS,
@@ -79,7 +79,7 @@ class RunReport:
     trajectories: Trajectories | None = None
     indexing: Indexing | None = None
     fitted: bool = False
-    rewording: Rewording | None = None
+    rewording: RewordingOutcome | None = None
 
     def lines(self) -> list[TableLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
