@@ -30,7 +30,7 @@ from engram_evaluation.protocols import Run, run_cold
 from engram_evaluation.report_table import FITTED_NOTE
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_progress import progress, steps, ticks
-from engram_evaluation.run_report import Indexing, RunReport
+from engram_evaluation.run_report import IndexingCost, RunReport
 from engram_evaluation.session_protocol import sessions
 from engram_evaluation.stream_protocol import stream
 from engram_evaluation.sweep_protocol import sweep
@@ -142,7 +142,7 @@ def evaluate(
         read, opened = _tokens_read(services), time.perf_counter()
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
         tokens = None if read is None else (_tokens_read(services) or 0) - read
-        indexing = Indexing(time.perf_counter() - opened, tokens)
+        indexing = IndexingCost(time.perf_counter() - opened, tokens)
         run = Run(
             harness=harness,
             dataset=dataset,

@@ -41,7 +41,7 @@ MEMORIES = "-memories.png"
 
 
 @dataclass(frozen=True, slots=True)
-class Indexing:
+class IndexingCost:
     """Cost of bringing the collection up to date with the data set; near zero after an earlier run.
 
     Attributes:
@@ -77,7 +77,7 @@ class RunReport:
     phases: Sequence[Phase]
     seconds: float
     trajectories: Trajectories | None = None
-    indexing: Indexing | None = None
+    indexing: IndexingCost | None = None
     fitted: bool = False
     rewording: RewordingOutcome | None = None
 
