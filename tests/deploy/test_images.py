@@ -51,7 +51,7 @@ def build_digests(salt: str = "") -> dict[str, str]:
 
 
 def test_every_image_but_ours_is_found_and_written_down(root: Path) -> None:
-    found = list(images.named(root))
+    found = list(images.list_references(root))
     assert {one.image for one in found} == NAMED
     assert len(found) == 5  # the base image also stands in the compose file, and Redis in both
     assert all(not one.file.name.startswith("README") for one in found)
@@ -60,10 +60,10 @@ def test_every_image_but_ours_is_found_and_written_down(root: Path) -> None:
         "docker-compose.yml",
         "redis.yaml",
     }
-    assert images.wrong(build_digests(), root) == []
+    assert images.list_mismatches(build_digests(), root) == []
     assert images.pin(build_digests(), root) == []
     assert images.pin(build_digests("later"), root)  # a digest gives way to the next one
-    assert {one.digest for one in images.named(root)} == set(build_digests("later").values())
+    assert {one.digest for one in images.list_references(root)} == set(build_digests("later").values())
     assert (
         f"ARG PYTHON_IMAGE=python:3.12-slim-bookworm@{build_digests('later')['python:3.12-slim-bookworm']}\n"
         in (root / "Dockerfile").read_text(encoding="utf-8")
@@ -71,12 +71,12 @@ def test_every_image_but_ours_is_found_and_written_down(root: Path) -> None:
 
 
 def test_unpinned_and_moved_images_are_reported(root: Path) -> None:
-    lines = images.wrong(build_digests(), root)
+    lines = images.list_mismatches(build_digests(), root)
     assert len(lines) == 5
     assert all("by its tag alone" in line for line in lines)
     images.pin(build_digests(), root)
     assert [
-        "redis" in line and "by now" in line for line in images.wrong(build_digests() | build_moved_digest(), root)
+        "redis" in line and "by now" in line for line in images.list_mismatches(build_digests() | build_moved_digest(), root)
     ] == [True, True]
 
 
@@ -155,7 +155,7 @@ def test_a_registry_is_asked(registry: str, root: Path) -> None:
 
     assert run(root, registry).returncode == 0
 
-    assert {one.image: one.digest for one in images.named(root)} == digests
+    assert {one.image: one.digest for one in images.list_references(root)} == digests
     checked = run(root, registry, "--check")
     assert (checked.returncode, "3 images" in checked.stdout) == (0, True), checked.stderr
     later = push(registry, "redis:7.4.7-alpine", "second")
