@@ -41,8 +41,8 @@ def question(name: str, *relevant: str) -> Question:
     return Question(name, f"{name}?", frozenset(relevant), (), "")
 
 
-ASKED = (question("q1", "a", "b"), question("q2", "b"), question("q3", "b", "c"), question("q4", "d"))
-SMALL = Dataset("small", (), ASKED, {}, "", {"q1": UNITS})
+QUESTIONS = (question("q1", "a", "b"), question("q2", "b"), question("q3", "b", "c"), question("q4", "d"))
+SMALL = Dataset("small", (), QUESTIONS, {}, "", {"q1": UNITS})
 
 
 def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
