@@ -20,7 +20,7 @@ QUESTION = "On which river was Ada born?"
 SENTENCES = [(901, "Ada was born in Lisbon."), (17, "Lisbon lies on the Tagus."), (402, "Bees make honey.")]
 TEXTS = [text for _, text in SENTENCES]
 NOTES = ["Ada was born in Lisbon."]
-SEEN = AgentObservation(QUESTION, "", None, "Ada", "Ada was born in Lisbon.", 1, 1, 1, 4)
+OBSERVATION = AgentObservation(QUESTION, "", None, "Ada", "Ada was born in Lisbon.", 1, 1, 1, 4)
 TURN = "<think>It has the place.</think><memory_insert>Ada was born in Lisbon.</memory_insert>"
 
 
@@ -430,9 +430,9 @@ def test_turns_of_an_agent(server: OpenAiServer, llm: Llm, reply: str, is_turn: 
     server.queue(reply, reply)
     if is_turn is False:
         with pytest.raises(LlmRefusalError):
-            agent_model.ask_turn(llm, SEEN)
+            agent_model.ask_turn(llm, OBSERVATION)
         return
-    turn = agent_model.ask_turn(llm, SEEN)
+    turn = agent_model.ask_turn(llm, OBSERVATION)
     assert len(server.requests) == 1
     if is_turn:
         assert (turn.act, turn.content) == ("insert", "Ada was born in Lisbon.")
