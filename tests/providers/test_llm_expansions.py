@@ -14,7 +14,7 @@ from engram.providers.llm.expansion_prompts import REFINEMENT, WORDINGS
 from tests.support.openai_server import OpenAiServer
 
 QUESTION = "Where was Marie Curie born?"
-LONG = "x" * 11_000
+LONG_TEXT = "x" * 11_000
 
 
 @pytest.fixture
@@ -71,25 +71,25 @@ UNUSABLE: list[tuple[WordedMethod, str]] = [
     ("hyde", '{"passage": ["a"]}'),
     ("hyde", '{"passage": null}'),
     ("hyde", '{"passage": "\\ud800"}'),
-    ("hyde", json.dumps({"passage": LONG})),
+    ("hyde", json.dumps({"passage": LONG_TEXT})),
     ("decomposition", '{"parts": ["Only one?"]}'),
     ("decomposition", '{"parts": ["One?", "one?"]}'),
     ("decomposition", '{"parts": "One?"}'),
-    ("decomposition", json.dumps({"parts": ["One?", LONG]})),
+    ("decomposition", json.dumps({"parts": ["One?", LONG_TEXT]})),
     ("facets", '{"facets": []}'),
     ("facets", '{"facets": [{"name": " ", "terms": ["a"]}, {"name": "b", "terms": [" "]}]}'),
     ("facets", '{"facets": {"life": ["a"]}}'),
-    ("facets", json.dumps({"facets": [{"name": "life", "terms": [LONG]}]})),
+    ("facets", json.dumps({"facets": [{"name": "life", "terms": [LONG_TEXT]}]})),
     ("contrastive", '{"wanted": [], "unwanted": ["a"]}'),
     ("contrastive", '{"wanted": ["A"], "unwanted": ["a"]}'),
     ("contrastive", '{"wanted": [1]}'),
     ("specification", '{"question": ""}'),
-    ("specification", json.dumps({"question": LONG})),
+    ("specification", json.dumps({"question": LONG_TEXT})),
     ("rewriting", '{"rewriting": "x"}'),
     ("rewriting", "[]"),
     ("synonyms", '{"terms": [" "]}'),
     ("synonyms", '{"terms": "birthplace"}'),
-    ("synonyms", json.dumps({"terms": [LONG]})),
+    ("synonyms", json.dumps({"terms": [LONG_TEXT]})),
     ("step-back", '{"question": " "}'),
 ]
 
