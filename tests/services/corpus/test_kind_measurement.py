@@ -25,7 +25,7 @@ PAGES = [
 ]
 
 
-NAMING = [f"What did Christiaan Huygens do in {year}?" for year in range(1650, 1650 + LEAST_QUESTIONS)]
+NAMING_QUESTIONS = [f"What did Christiaan Huygens do in {year}?" for year in range(1650, 1650 + LEAST_QUESTIONS)]
 UNNAMING = [f"Which is the best of all {number} ways to pay?" for number in range(LEAST_QUESTIONS)]
 
 
@@ -132,7 +132,7 @@ def test_questions_that_name_titles_make_an_encyclopedia(
 ) -> None:
     ingest(*PAGES, ARTICLES[1])
     assert read_kind(http, collection)[:2] == ("general", "titles")
-    ask(application, collection, NAMING)
+    ask(application, collection, NAMING_QUESTIONS)
     application.kinds.run()
     assert read_kind(http, collection) == ("encyclopedic", "questions", 1.0, LEAST_QUESTIONS)
 
@@ -151,7 +151,7 @@ def test_questions_are_looked_at_again_when_there_are_twice_as_many(
     ingest: Ingest, http: TestClient, application: Application, collection: str
 ) -> None:
     ingest(*ARTICLES)
-    ask(application, collection, NAMING)
+    ask(application, collection, NAMING_QUESTIONS)
     application.kinds.run()
     ask(application, collection, UNNAMING[1:])
     application.kinds.run()
