@@ -18,7 +18,7 @@ from tests.support import state, threads
 from tests.support.jobs import run_again, runner
 
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
-MANY = [
+MANY_PASSAGES = [
     {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund in {1900 + n}. It is long."}
     for n in range(7)
 ]
@@ -68,7 +68,7 @@ class TestInterruptions:
 
         flaky = DisturbedEncoder(application, fail_once)
         index = indexer(application, flaky)
-        job_id = state.stage_passages(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
 
         assert index.run_ready() == 0
         halfway = application.jobs.job(application.access.scope(collection), job_id)
@@ -82,7 +82,7 @@ class TestInterruptions:
         assert (finished.status, finished.created, finished.unchanged, finished.error) == ("succeeded", 7, 0, None)
 
         straight = f"{collection}-straight"
-        state.stage_passages(application, straight, *MANY)
+        state.stage_passages(application, straight, *MANY_PASSAGES)
         application.runner.run_ready()
         assert content(application, collection) == content(application, straight)
         assert state.counts(application, collection) == state.counts(application, straight)
@@ -96,7 +96,7 @@ class TestInterruptions:
 
         flaky = DisturbedEncoder(application, fail_from_the_second_on)
         index = indexer(application, flaky)
-        job_id = state.stage_passages(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         assert [run_again(application, index) for _ in range(MAX_ATTEMPTS)] == [0] * (MAX_ATTEMPTS - 1) + [1]
 
         failed = application.jobs.job(application.access.scope(collection), job_id)
@@ -113,23 +113,23 @@ class TestInterruptions:
                 application.jobs.cancel(application.access.scope(collection), job_id)
 
         slow = DisturbedEncoder(application, cancel)
-        job_id = state.stage_passages(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         assert indexer(application, slow, batch_size=1).run_ready() == 1
 
         cancelled = application.jobs.job(application.access.scope(collection), job_id)
         assert (cancelled.status, cancelled.error) == ("cancelled", None)
-        assert 0 < cancelled.created < len(MANY)
+        assert 0 < cancelled.created < len(MANY_PASSAGES)
         assert state.counts(application, collection)[0] == cancelled.created
         assert state.rows(application, collection, "ingest_line") == []
         assert state.counts(application, collection) == state.true_counts(application, collection)
-        state.stage_passages(application, collection, *MANY)
+        state.stage_passages(application, collection, *MANY_PASSAGES)
         assert application.runner.run_ready() == 1
-        assert state.counts(application, collection)[0] == len(MANY)
+        assert state.counts(application, collection)[0] == len(MANY_PASSAGES)
 
     def test_one_that_waits_is_cancelled_with_its_lines(self, application: Application, collection: str) -> None:
-        job_id = state.stage_passages(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         shown = application.jobs.cancel(application.access.scope(collection), job_id)
-        assert (shown.job.status, shown.job.waiting) == ("cancelled", len(MANY))
+        assert (shown.job.status, shown.job.waiting) == ("cancelled", len(MANY_PASSAGES))
         assert state.rows(application, collection, "ingest_line") == []
         assert application.runner.run_ready() == 0
 
@@ -145,7 +145,7 @@ class TestInterruptions:
 
     def test_stopped_ingest_resumes_later(self, application: Application, collection: str) -> None:
         index = indexer(application, application.embedder)
-        job_id = state.stage_passages(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         answers = iter([False, *[True] * 9])
 
         index.run_ready(lambda: next(answers))
@@ -196,7 +196,7 @@ class TestTwoWorkers:
             assert go_on.wait(30)
 
         busy = indexer(application, DisturbedEncoder(application, wait), batch_size=100)
-        job_id = state.stage_passages(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         worked: list[int] = []
         first = threads.make_thread(lambda: worked.append(busy.run_ready()))
         first.start()
@@ -214,8 +214,8 @@ class TestTwoWorkers:
         names = [f"{collection}-{n}" for n in range(3)]
         ids = {
             name: [
-                state.stage_passages(application, name, *MANY[:4]),
-                state.stage_passages(application, name, *MANY[2:]),
+                state.stage_passages(application, name, *MANY_PASSAGES[:4]),
+                state.stage_passages(application, name, *MANY_PASSAGES[2:]),
             ]
             for name in names
         }
@@ -257,7 +257,7 @@ class TestTwoWorkers:
         racing = DisturbedEncoder(
             application, lambda _: application.ingest.delete_collection(application.access.scope(collection))
         )
-        state.stage_passages(application, collection, *MANY)
+        state.stage_passages(application, collection, *MANY_PASSAGES)
 
         assert indexer(application, racing).run_ready() == 0
         with pytest.raises(NotFoundError):
