@@ -16,7 +16,7 @@ PASSAGES = (
     {"id": "mill", "title": "Old Mill", "text": "The Old Mill was built by Ada Lund. It grinds rye."},
     {"id": "bridge", "title": "Muhammad Bridge", "text": "Muhammad Bridge crosses the Elbe at Torgau."},
 )
-WAITING = "SELECT name FROM entity WHERE collection_id = %(id)s AND embedding IS NULL ORDER BY name"
+WAITING_NAMES = "SELECT name FROM entity WHERE collection_id = %(id)s AND embedding IS NULL ORDER BY name"
 
 
 class Heard:
@@ -39,7 +39,7 @@ class Heard:
 def list_waiting(application: Application, collection: str) -> list[str]:
     scope = application.access.scope(collection)
     with application.database.read() as reader:
-        return [row.name for row in reader.rows(WAITING, {"id": scope.collection.id})]
+        return [row.name for row in reader.rows(WAITING_NAMES, {"id": scope.collection.id})]
 
 
 def ingest_without_names(application: Application, collection: str) -> int:
