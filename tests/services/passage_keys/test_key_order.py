@@ -124,7 +124,7 @@ class TestOrder:
         assert len(rows(application, curie, "key_evidence")) == len(events)
 
 
-TOLD = st.lists(
+VERDICT_LISTS = st.lists(
     st.tuples(
         st.integers(0, 2),
         st.lists(st.sampled_from(PASSAGES), min_size=1, max_size=3, unique=True),
@@ -150,7 +150,7 @@ SOME = settings(
 
 class TestAnyVerdicts:
     @SOME
-    @given(told=TOLD, order=st.randoms(use_true_random=False), size=st.integers(1, 6))
+    @given(told=VERDICT_LISTS, order=st.randoms(use_true_random=False), size=st.integers(1, 6))
     def test_order_and_batches_do_not_matter_evolving_again_changes_nothing_and_bounds_hold(
         self, application: Application, curie: str, told: list[Any], order: random.Random, size: int
     ) -> None:
