@@ -143,13 +143,13 @@ UNITS = (
     Expansion("facet", "capital, Japan, Tokyo"),
     Expansion("facet", "Poland"),
 )
-SOME = settings(
+FEW_EXAMPLES = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 
 
 class TestAnyVerdicts:
-    @SOME
+    @FEW_EXAMPLES
     @given(told=VERDICT_LISTS, order=st.randoms(use_true_random=False), size=st.integers(1, 6))
     def test_order_and_batches_do_not_matter_evolving_again_changes_nothing_and_bounds_hold(
         self, application: Application, curie: str, told: list[Any], order: random.Random, size: int
