@@ -19,7 +19,7 @@ from engram.services.passage_keys.key_view import EVENTS, TERMS, KeyView
 from tests.support import state
 from tests.support.evolving import QUESTION, RIVER, services, verdict
 
-OTHER = "What do ships sail on to reach the capital?"
+OTHER_QUESTION = "What do ships sail on to reach the capital?"
 WATER = Expansion("facets", "longest rivers, waterways, ships, sailing to the capital")
 UNRELATED = Expansion("facets", "stock exchange, quarterly earnings, tax law")
 
@@ -71,7 +71,7 @@ def test_pending_units_are_shown_and_not_served(application: Application, curie:
 
 def test_an_evolved_key_beside_its_base(application: Application, curie: str) -> None:
     teach(application, curie)
-    teach(application, curie, [WATER], OTHER, judge="reader")
+    teach(application, curie, [WATER], OTHER_QUESTION, judge="reader")
     application.evolve.evolve(application.access.scope(curie))
     view = view_key(application, curie)
     (row,) = state.rows(application, curie, "passage_key")
@@ -90,7 +90,7 @@ def test_an_evolved_key_beside_its_base(application: Application, curie: str) ->
 def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application, curie: str) -> None:
     teach(application, curie)
     application.evolve.evolve(application.access.scope(curie))
-    teach(application, curie, [WATER, UNRELATED], OTHER)
+    teach(application, curie, [WATER, UNRELATED], OTHER_QUESTION)
     view = view_key(application, curie)
     scores = [unit.score for unit in view.units]
     assert scores == sorted(scores, key=lambda score: -(score or 0))
@@ -99,7 +99,7 @@ def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application
     water = next(unit for unit in view.units if unit.text == WATER.text)
     assert [source.status for source in water.events] == ["waiting", "taken in"]
     assert [source.generation for source in water.events] == [None, 1]
-    assert [source.question for source in water.events] == [OTHER, QUESTION]
+    assert [source.question for source in water.events] == [OTHER_QUESTION, QUESTION]
 
 
 def test_the_units_terms_add_up_to_those_of_the_key(application: Application, curie: str) -> None:
@@ -124,7 +124,7 @@ def test_the_units_terms_add_up_to_those_of_the_key(application: Application, cu
 def test_rolled_back_units_are_marked(application: Application, curie: str) -> None:
     teach(application, curie)
     application.evolve.evolve(application.access.scope(curie))
-    teach(application, curie, [WATER], OTHER)
+    teach(application, curie, [WATER], OTHER_QUESTION)
     application.evolve.evolve(application.access.scope(curie))
     application.evolve.roll_back(application.access.scope(curie), 1)
     view = view_key(application, curie)
