@@ -25,7 +25,7 @@ from tests.support import state
 from tests.support.keys import evolve, statements
 
 QUESTION = "Where was Marie Curie born?"
-PLAIN: list[Strategy] = ["dense", "lexical", "hybrid"]
+PLAIN_STRATEGIES: list[Strategy] = ["dense", "lexical", "hybrid"]
 UNITS = [Expansion("hyde", "The capital of Japan lies on a bay."), Expansion("prf", "radioactive, polonium")]
 
 
@@ -101,7 +101,7 @@ class TestStrategies:
 
         assert map_scores(ask(application, curie, "hybrid", top_k=1)) == pytest.approx({"curie": 1 / 62 + 1 / 62})
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_no_hop_is_made_and_nothing_recalled(
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:
@@ -121,7 +121,7 @@ class TestStrategies:
         for table in ("question", "sentence", "entity", "sentence_memory", "ranking_belief"):
             assert not [statement for statement in sent if f" {table} " in statement], table
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_a_filter_top_k_and_sentences_are_respected(
         self, application: Application, ingest: Ingest, collection: str, strategy: Strategy
     ) -> None:
@@ -148,7 +148,7 @@ class TestStrategies:
             assert all(sentence.score is None and sentence.hops == [] for sentence in passage.sentences)
 
     @pytest.mark.parametrize("profile", ["paper", "default"])
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_the_profile_makes_no_difference(
         self, application: Application, curie: str, strategy: Strategy, profile: Any
     ) -> None:
@@ -157,7 +157,7 @@ class TestStrategies:
         assert episode_row(application, curie, answer)["profile"] == profile
 
     @pytest.mark.parametrize("bound", [{"max_hops": 1}, {"stop_rule": "none"}, {"stop_rule": "llm"}])
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_hops_that_are_not_made_cannot_be_bounded(
         self, application: Application, curie: str, strategy: Strategy, bound: dict[str, Any]
     ) -> None:
@@ -165,7 +165,7 @@ class TestStrategies:
             ask(application, curie, strategy, **bound)
         assert state.rows(application, curie, "episode") == []
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_verdicts_teach_what_they_name(self, application: Application, curie: str, strategy: Strategy) -> None:
         answer = ask(application, curie, strategy, time_constraint="in 1867")
         row = episode_row(application, curie, answer)
@@ -195,7 +195,7 @@ class TestEvolvedKeys:
         evolve(application, curie, {"tokyo": question}, {"tokyo": words})
         return curie
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_they_serve_where_memory_is_read(
         self, application: Application, evolved: str, strategy: Strategy
     ) -> None:
@@ -223,7 +223,7 @@ class TestEvolvedKeys:
             assert (words > 0) == (memory == "read")
 
     def test_a_collection_without_any_is_asked_the_same(self, application: Application, curie: str) -> None:
-        for strategy in (*PLAIN, "graph"):
+        for strategy in (*PLAIN_STRATEGIES, "graph"):
             sent = {}
             for memory in ("off", "read"):
                 with statements() as sent[memory]:
@@ -297,7 +297,7 @@ class TestExpansions:
         expected = rank_by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
         assert dict(zip(names, features[:, 0], strict=True)) == pytest.approx(expected, abs=1e-4)
 
-    @pytest.mark.parametrize("strategy", [*PLAIN, "graph"])
+    @pytest.mark.parametrize("strategy", [*PLAIN_STRATEGIES, "graph"])
     def test_the_episode_keeps_them_and_the_questions_own_vector(
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:
