@@ -14,7 +14,7 @@ from tests.conftest import Ingest
 from tests.support import state
 
 QUESTION = "Which river flows past Warsaw, where Marie Curie was born?"
-MORE = [
+MORE_PASSAGES = [
     {"id": f"river-{number}", "text": f"River {number} flows past Warsaw. Boats go there in summer."}
     for number in range(12)
 ]
@@ -23,7 +23,7 @@ MORE = [
 @pytest.fixture
 def rivers(ingest: Ingest, curie: str) -> str:
     """The collection of five with a dozen passages more, so that there is something below the cut."""
-    assert ingest(*MORE)["created"] == len(MORE)
+    assert ingest(*MORE_PASSAGES)["created"] == len(MORE_PASSAGES)
     return curie
 
 
