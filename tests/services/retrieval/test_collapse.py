@@ -17,7 +17,7 @@ from tests.support.undo import assert_verified
 
 QUESTION = "Where was Marie Curie born?"
 FOOTER = "\n\nRetrieved from https://mirror.example.org"
-CHANGED = {
+CHANGED_COPIES = {
     "curie": lambda text: text.replace(". ", ".\n\n"),
     "warsaw": str.upper,
     "tokyo": lambda text: text + FOOTER,
@@ -25,7 +25,7 @@ CHANGED = {
 
 
 def copy(passage: Mapping[str, Any]) -> dict[str, Any]:
-    change = CHANGED.get(passage["id"], str)
+    change = CHANGED_COPIES.get(passage["id"], str)
     return {**passage, "id": f"{passage['id']}-copy", "text": change(passage["text"]), "metadata": {"copy": True}}
 
 
