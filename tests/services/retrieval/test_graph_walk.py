@@ -16,7 +16,7 @@ from engram.storage.database import Reader
 from tests.support.state import add_episode, judge, sentences
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
-FAR = "Tokyo lies on Tokyo Bay."
+FAR_SENTENCE = "Tokyo lies on Tokyo Bay."
 
 Planned = Callable[..., QueryPlan]
 
@@ -49,7 +49,7 @@ def taught(application: Application, curie: str) -> str:
     """A verdict on the very question, in favour of what its first hop does not reach."""
     ids = sentences(application, curie, "tokyo") | sentences(application, curie, "vistula")
     query_id = add_episode(application, curie, CHAIN, list(ids.values()))
-    judge(application, curie, query_id, [ids[FAR]], wait=True)
+    judge(application, curie, query_id, [ids[FAR_SENTENCE]], wait=True)
     return curie
 
 
@@ -106,22 +106,22 @@ def test_a_walk_goes_on_from_entities_that_it_is_given(
     other = replace(planned(max_hops=1).query, text="What is Tokyo the capital of?")
     entities = application.retrieve.find(application.retrieve.plan(other)).entities
     start = Frontier({entities[0].entity_id: 0.5}, {entities[0].entity_id: entities[0].name})
-    assert FAR not in through(application, planned(max_hops=2)).texts
+    assert FAR_SENTENCE not in through(application, planned(max_hops=2)).texts
     walk = hop_loop.resume(reader, planned(max_hops=2), first, start)
     assert walk.hops[1].start.activation[entities[0].entity_id] == 0.5
-    assert FAR in walk.texts
+    assert FAR_SENTENCE in walk.texts
     assert walk.hops[0] is first.hops[0]
 
 
 def test_a_walk_takes_in_sentences_that_nothing_leads_to(
     application: Application, planned: Planned, reader: Reader, curie: str
 ) -> None:
-    far = sentences(application, curie, "tokyo")[FAR]
+    far = sentences(application, curie, "tokyo")[FAR_SENTENCE]
     first = through(application, planned(max_hops=1))
     walk = hop_loop.resume(reader, planned(max_hops=2), first, sentences=[far])
     assert far in walk.hops[1].selected
     assert walk.hops[1].score(far) == 0.0
-    assert walk.evidence[far].text == FAR
+    assert walk.evidence[far].text == FAR_SENTENCE
 
 
 def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
@@ -131,7 +131,7 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
     assert ended.stop_reason == "no_entities"
     again = hop_loop.resume(reader, planned(max_hops=10), ended)
     assert (again.hops, again.stop_reason) == (ended.hops, "no_entities")
-    far = sentences(application, curie, "tokyo")[FAR]
+    far = sentences(application, curie, "tokyo")[FAR_SENTENCE]
     walk = hop_loop.resume(reader, planned(max_hops=10), ended, sentences=[far])
     assert walk.hops[len(ended.hops)].selected == [far]
 
