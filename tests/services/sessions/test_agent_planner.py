@@ -153,7 +153,7 @@ def test_the_last_turn_of_a_budget_leaves_only_an_answer(asking: Asking) -> None
 
 
 PARIS = "Marie Curie was born in Paris."
-OTHER = {"id": "other", "title": "Marie Curie", "text": PARIS}
+OTHER_PASSAGE = {"id": "other", "title": "Marie Curie", "text": PARIS}
 
 
 def build_correcting_agent(act: str) -> Agent:
@@ -166,7 +166,7 @@ def build_correcting_agent(act: str) -> Agent:
 
 @pytest.mark.parametrize("insert_only", [False, True])
 def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, insert_only: bool) -> None:
-    ingest(OTHER)
+    ingest(OTHER_PASSAGE)
     given = {"documents": ["other", "curie"], "insert_only": insert_only}
     session = asking(build_correcting_agent("insert" if insert_only else "update"), **given)
 
@@ -188,7 +188,7 @@ def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, inser
 def test_the_graph_can_be_kept_as_one_of_the_collection(
     asking: Asking, application: Application, ingest: Any, curie: str
 ) -> None:
-    ingest(OTHER)
+    ingest(OTHER_PASSAGE)
     session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
 
     scope = application.access.scope(curie)
@@ -210,7 +210,7 @@ def test_the_graph_can_be_kept_as_one_of_the_collection(
 def test_a_deleted_passage_takes_along_what_was_published_from_it(
     asking: Asking, application: Application, ingest: Any, curie: str
 ) -> None:
-    ingest(OTHER)
+    ingest(OTHER_PASSAGE)
     session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
     scope = application.access.scope(curie)
     application.adopt.merge(scope, "births", judge="editor", key="k")
@@ -267,7 +267,7 @@ def test_fact_without_a_document_sentence_is_dropped(asking: Asking) -> None:
 
 
 def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: Any) -> None:
-    ingest(OTHER)
+    ingest(OTHER_PASSAGE)
 
     class CorrectingAgent(Agent):
         def __call__(self, request: dict[str, Any]) -> str | Reply:
