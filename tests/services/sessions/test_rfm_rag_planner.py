@@ -14,7 +14,7 @@ TRIPLES = {
         {"subject": "?2", "relation": "flows into", "object": "?", "question": "Into which sea does ?2 flow?"},
     ]
 }
-KNOWN = (("?1", "Warsaw", "born in Warsaw"), ("?2", "Vistula", "lies on the Vistula"))
+KNOWN_VALUES = (("?1", "Warsaw", "born in Warsaw"), ("?2", "Vistula", "lies on the Vistula"))
 NEVER = {"threshold": 1.0, "top_k": 1}
 
 
@@ -22,7 +22,7 @@ def gaps(user: str) -> Any:
     """Settle what the pool states, and ask for the first thing that it does not."""
     settled = [
         {"mark": mark, "value": value, "cited": some}
-        for mark, value, text in KNOWN
+        for mark, value, text in KNOWN_VALUES
         if (some := numbers(user, text))
     ]
     query = ("Marie Curie born", "Warsaw lies on river", "Vistula flows into")[len(settled)]
