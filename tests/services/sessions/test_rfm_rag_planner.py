@@ -15,7 +15,7 @@ TRIPLES = {
     ]
 }
 KNOWN_VALUES = (("?1", "Warsaw", "born in Warsaw"), ("?2", "Vistula", "lies on the Vistula"))
-NEVER = {"threshold": 1.0, "top_k": 1}
+NEVER_ENOUGH = {"threshold": 1.0, "top_k": 1}
 
 
 def gaps(user: str) -> Any:
@@ -31,7 +31,7 @@ def gaps(user: str) -> Any:
 
 def test_rounds_filter_and_go_after_the_gap_until_all_is_covered(asking: Asking) -> None:
     model = Model(triples=TRIPLES, kept=reply_kept, settled=gaps)
-    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER)
+    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER_ENOUGH)
     queries = [query for one in session.rounds for query in one.said["queries"]]
     assert queries == [CHAIN, "Warsaw lies on river", "Vistula flows into"]
     assert session.stored.stop_reason == "covered"
@@ -57,7 +57,7 @@ def test_r_feedback_ends_it_before_the_gap_is_looked_for(asking: Asking) -> None
 def test_a_query_that_was_asked_is_not_asked_again(asking: Asking) -> None:
     same = {"settled": [], "sufficient": False, "query": CHAIN}
     model = Model(triples=TRIPLES, kept=reply_kept, settled=same)
-    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER)
+    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER_ENOUGH)
     assert [one.said["queries"] for one in session.rounds] == [[CHAIN], ["Marie Curie place of birth"]]
     assert session.stored.stop_reason == "no_gap"
 
