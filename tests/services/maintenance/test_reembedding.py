@@ -29,7 +29,7 @@ QUESTION = "Where was Marie Curie born?"
 TEXTS = {"sentence": "text", "entity": "surface", "time_expression": "text", "question": "text",
          "expansion_unit": "text", "judged_query": "question"}  # fmt: skip
 UNMOVED = ("question_support", "ranking_audit", "ranking_belief", "key_evidence")
-NEW = {"id": "radium", "title": "Radium", "text": "Radium was discovered by Marie Curie in 1898. It glows."}
+NEW_PASSAGE = {"id": "radium", "title": "Radium", "text": "Radium was discovered by Marie Curie in 1898. It glows."}
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +232,7 @@ def test_changes_during_reembedding_are_reembedded(both: Application, taught: st
     def arrive(_: Sequence[str]) -> None:
         get_counting_encoder(both).before = lambda _: None
         state.stage_passages(
-            both, taught, NEW, {**CURIE[0], "text": "Marie Curie was born in Warsaw. She taught in Paris."}
+            both, taught, NEW_PASSAGE, {**CURIE[0], "text": "Marie Curie was born in Warsaw. She taught in Paris."}
         )
         while job := both.runner.claim(_claimant(), ["corpus"]):
             assert both.runner.carry_out(job, lambda: False)
@@ -269,7 +269,7 @@ def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Ap
 
     first.before = cut_over
     use_for_its_fingerprint(both.encoder, first)
-    state.stage_passages(both, taught, NEW)
+    state.stage_passages(both, taught, NEW_PASSAGE)
     assert both.runner.run_ready() == 1
     assert_of(get_counting_encoder(both), both, taught)
     undo.assert_verified(both, taught)
@@ -291,7 +291,7 @@ def test_back_again_embeds_only_what_came_since(both: Application, taught: str) 
     first = CountingEncoder(both.embedder)
     use_for_its_fingerprint(both.encoder, first)
     reembed_collection(both, taught)
-    state.stage_passages(both, taught, NEW)
+    state.stage_passages(both, taught, NEW_PASSAGE)
     both.runner.run_ready()
     said = len({row["question"] for row in state.rows(both, taught, "judged_query")})
 
