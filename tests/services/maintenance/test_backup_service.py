@@ -27,7 +27,7 @@ from tests.support.forks import ROOT
 from tests.support.processes import eventually
 
 QUESTION = "Where was Marie Curie born?"
-OURS = (
+OWN_OPTIONS = (
     "attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') "
     "AND attnum > 0 AND NOT attisdropped"
 )
@@ -79,7 +79,7 @@ def column_options(services: Application) -> list[tuple[str, str, list[str]]]:
     with services.database.read() as reader:
         rows = reader.rows(
             "SELECT attrelid::regclass::text AS of, attname AS name, coalesce(attoptions, '{}') AS options "
-            f"FROM pg_attribute WHERE {OURS} ORDER BY 1, 2"
+            f"FROM pg_attribute WHERE {OWN_OPTIONS} ORDER BY 1, 2"
         )
     return [(row.of, row.name, row.options) for row in rows]
 
@@ -145,7 +145,7 @@ def test_backup_omits_column_options_of_newer_servers(
     """Postgres 17.12 and its like keep ``pg_attver`` among a column's options, which no ``ALTER TABLE`` takes."""
     said = column_options(taught)
     with taught.database.write() as writer:
-        writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OURS}")
+        writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OWN_OPTIONS}")
     assert {NOTED in options for *_, options in column_options(taught)} == {True}
     try:
         taught.maintenance.backup.backup(tmp_path / "one")
@@ -153,7 +153,7 @@ def test_backup_omits_column_options_of_newer_servers(
         with taught.database.write() as writer:
             writer.execute(
                 f"UPDATE pg_attribute SET attoptions = nullif(array_remove(attoptions, '{NOTED}'), '{{}}') "
-                f"WHERE {OURS}"
+                f"WHERE {OWN_OPTIONS}"
             )
     other.database.close()
     other.maintenance.backup.restore(tmp_path / "one", replace=True)
