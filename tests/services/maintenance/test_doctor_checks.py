@@ -19,7 +19,7 @@ from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.model_server import ModelServer
 from tests.support.openai_server import OpenAiServer
 
-THINGS = [
+CHECKED_THINGS = [
     "version",
     "settings",
     "files",
@@ -70,7 +70,7 @@ def execute(services: Application, *statements: str) -> None:
 
 def test_healthy_service_passes_all_checks(alone: Application) -> None:
     found = findings(alone)
-    assert list(found) == THINGS
+    assert list(found) == CHECKED_THINGS
     assert {finding.verdict for finding in found.values()} == {"ok"}, found
     assert not any(finding.remedy for finding in found.values())
 
@@ -237,7 +237,7 @@ def test_the_command_says_a_line_each_and_ends_with_what_is_wrong(
     application.stream.beat()
     done = cli("doctor", **env)
     assert done.returncode == (1 if "WRONG" in done.stdout else 0)
-    assert len(done.stdout.splitlines()) >= len(THINGS)
+    assert len(done.stdout.splitlines()) >= len(CHECKED_THINGS)
     application.stream.leave()
     said = cli("doctor", "--json", **env | {"REDIS_URL": "redis://127.0.0.1:1/0"})
     assert said.returncode == 1
