@@ -21,7 +21,7 @@ from tests.support.logs import bits
 
 JUDGES = ("careful", "careless", "strict")
 DAYS = ("2026-05-01", "2026-05-02")
-EVERY = 1_000
+WHOLE_PAGE = 1_000
 """More than there are of anything."""
 SOME = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
@@ -122,18 +122,20 @@ def assert_replayed(application: Application, collection: str) -> None:
     """Hold every learned row against a replay of the log that knows none of them."""
     target = state.collection_id(application, collection)
     with application.database.snapshot() as reader:
-        sentences = stored_outcomes.list_judged_sentences(reader, target, 0, EVERY)
+        sentences = stored_outcomes.list_judged_sentences(reader, target, 0, WHOLE_PAGE)
         steps = drop_recorded_moves(log_replay.memory_steps(reader, target, sentences))
         memories = list(core.memories(replay_history.bases(reader, target, sentences), steps))
         stored = stored_outcomes.load_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
 
-        questions = stored_outcomes.question_ids(reader, target, 0, EVERY)
+        questions = stored_outcomes.question_ids(reader, target, 0, WHOLE_PAGE)
         supports = list(core.supports(drop_recorded_moves(log_replay.support_steps(reader, target, questions))))
         known = question_supports.load_supports(reader, target, questions)
         assert [bits(done.state) for done in supports] == [bits(support) for support in known]
 
-        audit = {bits(row) for event in stored_outcomes.events(reader, target, 0, EVERY) for row in event.audit}
+        audit = {
+            bits(row) for event in stored_outcomes.events(reader, target, 0, WHOLE_PAGE) for row in event.audit
+        }
         assert audit == list_corrections(memories) | list_corrections(supports)
         _assert_weights(reader, target, application, log_replay.find_opposing_events(reader, target, questions))
 
@@ -142,7 +144,7 @@ def _assert_weights(reader: Reader, target: int, application: Application, conte
     for believed in application.priors.priors:
         learned = learned_weights.find(reader, target, believed)
         assert bits(learned) == bits(log_replay.belief(reader, target, believed))
-        terms = replay_history.terms(reader, target, believed, 0, EVERY)
+        terms = replay_history.terms(reader, target, believed, 0, WHOLE_PAGE)
         assert {term.event_id for term in terms if term.contested} == contested & {term.event_id for term in terms}
         assert (0 if learned is None else learned.events) == sum(term.counted for term in terms)
 
