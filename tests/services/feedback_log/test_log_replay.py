@@ -23,7 +23,7 @@ JUDGES = ("careful", "careless", "strict")
 DAYS = ("2026-05-01", "2026-05-02")
 WHOLE_PAGE = 1_000
 """More than there are of anything."""
-SOME = settings(
+FEW_EXAMPLES = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 
@@ -149,7 +149,7 @@ def _assert_weights(reader: Reader, target: int, application: Application, conte
         assert (0 if learned is None else learned.events) == sum(term.counted for term in terms)
 
 
-@SOME
+@FEW_EXAMPLES
 @given(
     log=st.lists(draw_opinion(), min_size=1, max_size=10),
     batch=st.sampled_from([1, 3, 10]),
