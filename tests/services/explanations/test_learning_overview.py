@@ -11,7 +11,7 @@ from engram.services.revocation.revocation_service import RevocationService
 from tests.support.state import add_episode, judge, sentences
 
 BORN = "Marie Curie was born in Warsaw in 1867."
-FOUND = "Marie Curie discovered polonium in 1898."
+DISCOVERY = "Marie Curie discovered polonium in 1898."
 FIRST, SECOND = "Where was Marie Curie born?", "What did Marie Curie discover?"
 
 
@@ -19,7 +19,7 @@ def teach(application: Application, name: str) -> tuple[dict[str, int], list[int
     """Two judges on one question, and one of them on another."""
     ids = sentences(application, name, "curie")
     events = []
-    for question, who, supports in ((FIRST, "ada", BORN), (FIRST, "grace", BORN), (SECOND, "ada", FOUND)):
+    for question, who, supports in ((FIRST, "ada", BORN), (FIRST, "grace", BORN), (SECOND, "ada", DISCOVERY)):
         query_id = add_episode(application, name, question, list(ids.values()))
         receipt = judge(application, name, query_id, [ids[supports]], judge=who, wait=True)
         events.append(receipt.event.id)
