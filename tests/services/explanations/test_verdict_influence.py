@@ -17,7 +17,7 @@ from tests.support import state, undo
 from tests.support.keys import statements
 
 BORN = "Marie Curie was born in Warsaw in 1867."
-FOUND = "Marie Curie discovered polonium in 1898."
+DISCOVERY = "Marie Curie discovered polonium in 1898."
 QUESTION = "Where was Marie Curie born?"
 CAPITAL = "What is the capital of Poland?"
 # Postgres adds up cosines in single precision.
@@ -84,9 +84,9 @@ def teach(application: Application, name: str) -> dict[str, int]:
     ]
     verdicts = (
         ("alice", [ids[BORN]]),
-        ("bob", [ids[FOUND]]),
+        ("bob", [ids[DISCOVERY]]),
         ("alice", [ids["Warsaw is the capital of Poland."]]),
-        ("bob", [ids[BORN], ids[FOUND]]),
+        ("bob", [ids[BORN], ids[DISCOVERY]]),
     )
     for query_id, (judge, supporting) in zip(asked_first, verdicts, strict=True):
         state.judge(application, name, query_id, supporting, judge=judge, wait=True)
