@@ -15,14 +15,14 @@ from engram_evaluation.learning_variations import Variation
 from tests.support.state import add_episode, judge, sentences
 
 BORN = "Marie Curie was born in Warsaw in 1867."
-FOUND = "Marie Curie discovered polonium in 1898."
+DISCOVERY = "Marie Curie discovered polonium in 1898."
 QUESTION = "Where was Marie Curie born?"
 
 
 def teach(application: Application, name: str, time_constraint: str | None = None) -> dict[str, int]:
     """One verdict: born supported, discovered rejected."""
     ids = sentences(application, name, "curie")
-    query_id = add_episode(application, name, QUESTION, [ids[BORN], ids[FOUND]], time_constraint)
+    query_id = add_episode(application, name, QUESTION, [ids[BORN], ids[DISCOVERY]], time_constraint)
     judge(application, name, query_id, [ids[BORN]], wait=True)
     return ids
 
@@ -58,13 +58,13 @@ def test_a_verdict_moves_memories_and_leaves_their_bases(application: Applicatio
     teach(application, curie)
     after = application.explain.memories(application.access.scope(curie), list(ids.values()))
     towards = application.embedder.embed([QUESTION])[0]
-    moved = {text: after[ids[text]]["task"] for text in (BORN, FOUND)}
+    moved = {text: after[ids[text]]["task"] for text in (BORN, DISCOVERY)}
     for text, state in moved.items():
         np.testing.assert_array_equal(state.base, before[ids[text]]["task"].base)
         assert state.perplexity < 1
         assert state.update_count == 1
     assert towards @ moved[BORN].vector > towards @ moved[BORN].base
-    assert towards @ moved[FOUND].vector < towards @ moved[FOUND].base
+    assert towards @ moved[DISCOVERY].vector < towards @ moved[DISCOVERY].base
     untimed = after[ids[BORN]]["time"]  # the question names no time
     assert (untimed.perplexity, untimed.update_count) == (1.0, 0)
 
@@ -78,7 +78,7 @@ def test_ungated_memories_count_in_full(application: Application, curie: str, te
     # π / (π + R) of it is gone after one verdict: R / (1 + R) + Q is left.
     assert gated[BORN] == pytest.approx(0.5 / 1.5 + 0.001)
     assert ungated[BORN] == 0
-    others = {text: value for text, value in ungated.items() if text not in {BORN, FOUND}}
+    others = {text: value for text, value in ungated.items() if text not in {BORN, DISCOVERY}}
     assert others
     assert set(others.values()) == {1.0}
 
