@@ -23,7 +23,7 @@ QUESTIONS = (
     "What happened in 1898?",
     "Where is Tokyo?",
 )
-GONE = range(2**40, 2**40 + 8)
+GONE_IDS = range(2**40, 2**40 + 8)
 """Passages that an episode ranked and that were deleted since."""
 
 
@@ -31,7 +31,7 @@ def accept_events(application: Application, collection: str, count: int, seed: i
     """Events on few questions and few sentences, so that most of them overlap."""
     draw = random.Random(seed)
     everything = state.list_sentence_ids(application, collection)
-    ranked = [*state.passages(application, collection).values(), *GONE]
+    ranked = [*state.passages(application, collection).values(), *GONE_IDS]
     asked = [
         state.add_episode(
             application,
