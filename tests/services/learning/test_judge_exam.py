@@ -19,7 +19,7 @@ from tests.support.openai_server import Handler, OpenAiServer, Reply, keyword_ha
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-ASKED = {control.question: control for control in CONTROL_QUESTIONS}
+CONTROLS = {control.question: control for control in CONTROL_QUESTIONS}
 
 
 def read_tag(request: dict[str, Any], tag: str) -> str:
@@ -28,7 +28,7 @@ def read_tag(request: dict[str, Any], tag: str) -> str:
 
 def answer_controls(request: dict[str, Any]) -> str:
     """A model that gets the control questions right, and other questions by their words."""
-    control = ASKED.get(read_tag(request, "question"))
+    control = CONTROLS.get(read_tag(request, "question"))
     if control is None:
         return keyword_handler(request)
     return json.dumps({"supporting": sorted(number + 1 for number in control.supporting)})
