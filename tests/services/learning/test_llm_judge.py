@@ -20,7 +20,7 @@ from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-OTHER = "Which sea does the Vistula flow into?"
+OTHER_QUESTION = "Which sea does the Vistula flow into?"
 Judging = Callable[..., JudgeService]
 
 
@@ -60,7 +60,7 @@ def verdict(http: TestClient, collection: str, event: dict[str, Any]) -> dict[st
 def test_each_episode_is_judged_exactly_once(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
-    asked = ask(http, curie, QUESTION, OTHER)
+    asked = ask(http, curie, QUESTION, OTHER_QUESTION)
     with OpenAiServer(keyword_handler) as server:
         assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 2
         assert len(server.requests) == 2
@@ -112,7 +112,7 @@ def test_explored_passages_are_judged(http: TestClient, curie: str, judging: Jud
 def test_judged_queries_are_skipped(
     http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
-    first, second = ask(http, curie, QUESTION, OTHER)
+    first, second = ask(http, curie, QUESTION, OTHER_QUESTION)
     body = {"collection": curie, "query_id": first, "partial": True}
     assert http.post("/feedback", json=body, headers={"idempotency-key": "mine"}).status_code == 202
 
@@ -198,7 +198,7 @@ def test_a_failing_episode_does_not_hold_up_the_others(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     """It waits behind them, is tried again, and the judge goes on until it is stopped."""
-    failing, fine = ask(http, curie, QUESTION, OTHER)
+    failing, fine = ask(http, curie, QUESTION, OTHER_QUESTION)
     mended = threading.Event()
 
     def fail_until_mended(request: dict[str, Any]) -> str | Reply:
@@ -223,7 +223,7 @@ def test_once_goes_on_behind_an_episode_that_fails(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     """Each run is a new process as far as the judge knows: what failed is read from the database."""
-    refused, fine = ask(http, curie, QUESTION, OTHER)
+    refused, fine = ask(http, curie, QUESTION, OTHER_QUESTION)
 
     def refuse_question(request: dict[str, Any]) -> str | Reply:
         if QUESTION in request["messages"][1]["content"]:
@@ -234,7 +234,7 @@ def test_once_goes_on_behind_an_episode_that_fails(
         with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be.*The prompt was filtered"):
             judging(server.base_url).run(lambda: scoped(curie), once=True)
         assert [event["query_id"] for event in events(http, curie)] == [fine]
-        (later,) = ask(http, curie, OTHER)
+        (later,) = ask(http, curie, OTHER_QUESTION)
         before = len(server.requests)
         with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be"):
             judging(server.base_url).run(lambda: scoped(curie), once=True)
@@ -292,10 +292,10 @@ def test_only_a_sessions_own_question_is_judged(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     """Its sub-questions were asked by rules; a caller may ask its own question as a round's."""
-    body = {"collection": curie, "question": OTHER, "planner": "caller", "wait": True}
+    body = {"collection": curie, "question": OTHER_QUESTION, "planner": "caller", "wait": True}
     session = http.post("/sessions", json=body).json()
     rounds = f"/sessions/{session['session_id']}/rounds"
-    for question in (OTHER, "the capital of Poland"):
+    for question in (OTHER_QUESTION, "the capital of Poland"):
         asked = http.post(rounds, json={"collection": curie, "wait": True, "question": question})
         assert asked.status_code == 200, asked.text
     own, _ = (one["query_ids"][0] for one in asked.json()["rounds"])
