@@ -29,7 +29,7 @@ PODS = {
     for manifest in MANIFESTS
     if "template" in manifest.get("spec", {})
 }
-OURS = {"engram-migrate", "engram-api", "engram-worker"}
+OWN_WORKLOADS = {"engram-migrate", "engram-api", "engram-worker"}
 VERSIONS = ("1.29", "1.37")
 
 
@@ -62,7 +62,7 @@ def test_the_schemas_notice_a_mistake() -> None:
 def test_every_file_is_applied_and_nothing_twice() -> None:
     assert {*KUSTOMIZATION["resources"], "kustomization.yaml"} == {path.name for path in FOLDER.iterdir()}
     assert len(set(NAMES)) == len(NAMES)
-    assert PODS.keys() == OURS | {"engram-redis"}
+    assert PODS.keys() == OWN_WORKLOADS | {"engram-redis"}
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
@@ -92,7 +92,7 @@ def test_pods_have_no_privileges(pod: str) -> None:
 def test_our_pods_are_the_images_user_and_commands_that_there_are() -> None:
     (user,) = re.findall(r"^USER (\d+):\d+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
     known = {command.name or command.callback.__name__ for command in cli.registered_commands if command.callback}
-    for pod in OURS:
+    for pod in OWN_WORKLOADS:
         assert PODS[pod]["securityContext"]["runAsUser"] == int(user)
         assert container(pod)["args"][0] in known
         assert "command" not in container(pod)
@@ -105,7 +105,7 @@ def test_settings_are_settings_and_no_secret_is_in_any_file() -> None:
     assert settings["data"]["ENGRAM_ACCESS"] == "keys"
     assert settings["data"]["ENGRAM_WORKER_HEARTBEAT_FILE"].startswith("/tmp/")
     assert not select_kind("Secret")
-    for pod in OURS:
+    for pod in OWN_WORKLOADS:
         assert container(pod)["envFrom"] == [
             {"configMapRef": {"name": "engram-settings"}},
             {"secretRef": {"name": "engram-servers"}},
