@@ -17,7 +17,7 @@ import pytest
 from tests.support.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMED = {"python:3.12-slim-bookworm", "pgvector/pgvector:0.8.6-pg18-trixie", "redis:7.4.7-alpine"}
+NAMED_IMAGES = {"python:3.12-slim-bookworm", "pgvector/pgvector:0.8.6-pg18-trixie", "redis:7.4.7-alpine"}
 PLACES = ("Dockerfile", "docker-compose.yml", "deploy/kubernetes", "deploy/images.py")
 LACKING = [tool for tool in ("skopeo", "docker-registry") if shutil.which(tool) is None]
 
@@ -47,12 +47,12 @@ def root(tmp_path: Path) -> Path:
 
 
 def build_digests(salt: str = "") -> dict[str, str]:
-    return {image: f"sha256:{hashlib.sha256((image + salt).encode()).hexdigest()}" for image in NAMED}
+    return {image: f"sha256:{hashlib.sha256((image + salt).encode()).hexdigest()}" for image in NAMED_IMAGES}
 
 
 def test_every_image_but_ours_is_found_and_written_down(root: Path) -> None:
     found = list(images.list_references(root))
-    assert {one.image for one in found} == NAMED
+    assert {one.image for one in found} == NAMED_IMAGES
     assert len(found) == 5  # the base image also stands in the compose file, and Redis in both
     assert all(not one.file.name.startswith("README") for one in found)
     assert {file.name for file in images.pin(build_digests(), root)} == {
@@ -76,7 +76,8 @@ def test_unpinned_and_moved_images_are_reported(root: Path) -> None:
     assert all("by its tag alone" in line for line in lines)
     images.pin(build_digests(), root)
     assert [
-        "redis" in line and "by now" in line for line in images.list_mismatches(build_digests() | build_moved_digest(), root)
+        "redis" in line and "by now" in line
+        for line in images.list_mismatches(build_digests() | build_moved_digest(), root)
     ] == [True, True]
 
 
@@ -150,7 +151,7 @@ def test_a_registry_is_asked(registry: str, root: Path) -> None:
     missing = run(root, registry)
     assert missing.returncode == 1
     assert "pgvector/pgvector:0.8.6-pg18-trixie" in missing.stderr  # the first that is not there
-    digests = {image: push(registry, image, "first") for image in NAMED}
+    digests = {image: push(registry, image, "first") for image in NAMED_IMAGES}
     assert run(root, registry, "--check").returncode == 1
 
     assert run(root, registry).returncode == 0
