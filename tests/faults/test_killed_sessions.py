@@ -20,7 +20,7 @@ from tests.support.decomposed import MOTHER, write_decomposed
 from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
-WRITTEN = ("engram.storage.sessions.sessions:write_round", "after", "2")
+AFTER_WRITE = ("engram.storage.sessions.sessions:write_round", "after", "2")
 BETWEEN = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
 
 
@@ -45,7 +45,9 @@ def scope(application: Application) -> Scope:
     return open_harness(application, write_decomposed("killed-sessions"), lambda done, total: None).scope
 
 
-@pytest.mark.parametrize(("planner", "where"), [("socratic", WRITTEN), ("tree", WRITTEN), ("auto", BETWEEN)])
+@pytest.mark.parametrize(
+    ("planner", "where"), [("socratic", AFTER_WRITE), ("tree", AFTER_WRITE), ("auto", BETWEEN)]
+)
 def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     reasoning: Application,
     start: Start,
@@ -65,7 +67,7 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     dying = start("worker", *where, **settings)
     assert dying.wait_for_end() == -signal.SIGKILL, dying.output
     left = sessions.read(scope, session)
-    assert len(left.rounds) == (1 if where == WRITTEN else 2)
+    assert len(left.rounds) == (1 if where == AFTER_WRITE else 2)
 
     with working(job_lease_seconds=1.0, llm_base_url=model, llm_max_attempts=1):
         eventually(lambda: sessions.read(scope, session).stored.status == "stopped")
