@@ -21,7 +21,7 @@ from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
 AFTER_WRITE = ("engram.storage.sessions.sessions:write_round", "after", "2")
-BETWEEN = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
+BETWEEN_ROUNDS = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def scope(application: Application) -> Scope:
 
 
 @pytest.mark.parametrize(
-    ("planner", "where"), [("socratic", AFTER_WRITE), ("tree", AFTER_WRITE), ("auto", BETWEEN)]
+    ("planner", "where"), [("socratic", AFTER_WRITE), ("tree", AFTER_WRITE), ("auto", BETWEEN_ROUNDS)]
 )
 def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     reasoning: Application,
