@@ -24,7 +24,7 @@ LIBRARY = Path(libfaketime.__file__).parent / "vendor/libfaketime/src/libfaketim
 DAY = 86_400.0
 SECONDS = (2.0, 90.0, 3_600.0, DAY, 10.0 * DAY)
 """Sizes of jumps, about: within a lease, beyond it, into another hour, day and week."""
-AHEAD = 400.0 * DAY
+AHEAD_SECONDS = 400.0 * DAY
 """Clock of a worker that starts: all that is ever deleted for its age would be old enough."""
 JUMPS = 5
 CLIENTS = 2
@@ -95,7 +95,7 @@ class Clocks:
     def _worker_ahead(self) -> Process:
         """A worker that started with a clock far ahead, and still has it."""
         file = self.site.folder / "clock-ahead"
-        file.write_text(f"{AHEAD:+.3f}", encoding="ascii")
+        file.write_text(f"{AHEAD_SECONDS:+.3f}", encoding="ascii")
         return self._start("worker", file).ready()
 
     def jump(self, tally: Tally) -> None:
