@@ -15,7 +15,7 @@ from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-MOST = 3
+MOST_TRIES = 3
 REASON = "division by zero, and that is nobody's fault but the verdict's"
 Poison = Callable[[str], None]
 
@@ -66,7 +66,7 @@ def test_poisoned_verdict_blocks_no_others_and_is_applied_after_repair(
     poison("careless")
     events = add_verdicts(application, curie, ["careful", "careless", "careful", "careless", "careful"])
     sound, poisoned = events[::2], events[1::2]
-    with working(feedback_max_attempts=MOST), structlog.testing.capture_logs() as said:
+    with working(feedback_max_attempts=MOST_TRIES), structlog.testing.capture_logs() as said:
         eventually(lambda: "pending" not in state.event_statuses(application, curie).values())
         assert state.event_statuses(application, curie) == dict.fromkeys(sound, "applied") | dict.fromkeys(
             poisoned, "parked"
@@ -88,7 +88,7 @@ def test_poisoned_verdict_blocks_no_others_and_is_applied_after_repair(
         assert (again.status_code, again.json()["status"]) == (202, "pending")
         eventually(lambda: state.event_statuses(application, curie)[poisoned[0]] == "parked")
         (row,) = [row for row in state.rows(application, curie, "feedback_event") if row["id"] == poisoned[0]]
-        assert row["attempts"] == MOST
+        assert row["attempts"] == MOST_TRIES
 
         drop_trigger(bystander)
         answer = client.post("/feedback/retry", json={"collection": curie})
