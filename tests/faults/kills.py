@@ -26,7 +26,7 @@ PASSAGES = 40
 QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2", "ENGRAM_EMBEDDING_BATCH_SIZE": "2"}
 OPEN = ("queued", "running")
 SOONER, LATER = 0.7, 1.1
-KEPT = (*state.GRAPH, *state.LEXICAL)
+KEPT_TABLES = (*state.GRAPH, *state.LEXICAL)
 UNSTABLE = ("created_at", "updated_at", "keys_version", "space")
 """Columns that say when a row was written, or how often a collection changed its encoder."""
 
@@ -79,7 +79,7 @@ class Kills:
     def _rows(self, name: str) -> dict[str, Any]:
         """Return what passages and verdicts left, with terms in place of their ids, which sequences draw."""
         application = self.site.application
-        found = state.snapshot(application, name, KEPT, UNSTABLE) | undo.list_learned(application, name)
+        found = state.snapshot(application, name, KEPT_TABLES, UNSTABLE) | undo.list_learned(application, name)
         terms = {row.pop("id"): row["term"] for row in found["lexical_term"]}
         for row in found["lexical_posting"]:
             row["term_id"] = terms[row["term_id"]]
