@@ -20,7 +20,7 @@ from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 KeyedClient = Callable[..., TestClient]
-OWN = {"/access/me", "/access/quotas"}
+OWN_PATHS = {"/access/me", "/access/quotas"}
 NEEDED: dict[tuple[str, str], RequiredScope] = {
     (method, route.path_format): need for route, need in list_required_scopes() for method in route.methods or ()
 }
@@ -60,7 +60,7 @@ def assert_ends(client: TestClient) -> None:
 
 def test_every_route_says_what_it_takes_and_so_does_the_document() -> None:
     assert set(OPERATIONS) - NEEDED.keys() == {
-        (method, path) for method, path in OPERATIONS if is_public(path) or path in OWN
+        (method, path) for method, path in OPERATIONS if is_public(path) or path in OWN_PATHS
     }
     assert {need.scope for need in NEEDED.values()} == set(SCOPES) - {"vouch", "llm"}
     for (method, path), need in NEEDED.items():
