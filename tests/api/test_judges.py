@@ -10,7 +10,7 @@ from engram.composition.container import Application
 from tests.api.operations import assert_problem, assert_refused
 from tests.support.strict_client import TestClient
 
-OWN = {
+OWN_SETTINGS = {
     "observation_noise_positive": 2.0,
     "observation_noise_negative": 4.0,
     "daily_share": 0.5,
@@ -25,7 +25,7 @@ def path(collection: str, judge: str) -> str:
 
 @pytest.mark.parametrize("name", ["careful", "crowd/user 7", "key"])
 def test_judge_settings_are_shown(name: str, http: TestClient, curie: str) -> None:
-    put = http.put(path(curie, name), json=OWN)
+    put = http.put(path(curie, name), json=OWN_SETTINGS)
     assert put.status_code == 200, put.text
     assert put.json() == {
         "judge": name,
@@ -33,18 +33,18 @@ def test_judge_settings_are_shown(name: str, http: TestClient, curie: str) -> No
         "applied": 0,
         "parked": 0,
         "revoked": 0,
-        "set": list(OWN),
-        "constants": OWN,
+        "set": list(OWN_SETTINGS),
+        "constants": OWN_SETTINGS,
         "standing": put.json()["standing"],
     }
     assert http.get(f"/collections/{curie}/judges").json()["judges"] == [put.json()]
-    assert http.put(path(curie, name), json=OWN).json() == put.json()
+    assert http.put(path(curie, name), json=OWN_SETTINGS).json() == put.json()
 
 
 def test_absent_judge_settings_fall_back_to_defaults(
     http: TestClient, application: Application, curie: str
 ) -> None:
-    http.put(path(curie, "careful"), json=OWN)
+    http.put(path(curie, "careful"), json=OWN_SETTINGS)
     less = http.put(path(curie, "careful"), json={"daily_share": 0.25, "contested_share": None}).json()
     assert less["set"] == ["daily_share"]
     assert less["constants"]["contested_share"] == application.settings.judge_contested_share
@@ -112,13 +112,13 @@ def test_invalid_judge_settings_are_refused(body: Any, http: TestClient, curie: 
 
 @pytest.mark.parametrize("judge", ["", "%00", "x" * 201])
 def test_invalid_judge_name_is_refused(judge: str, http: TestClient, curie: str) -> None:
-    assert_refused(http.put(f"/collections/{curie}/judges/{judge}", json=OWN))
+    assert_refused(http.put(f"/collections/{curie}/judges/{judge}", json=OWN_SETTINGS))
 
 
 def test_a_collection_that_is_not_there(http: TestClient) -> None:
     for response in (
         http.get("/collections/no-such-collection/judges"),
-        http.put(path("no-such-collection", "careful"), json=OWN),
+        http.put(path("no-such-collection", "careful"), json=OWN_SETTINGS),
     ):
         assert response.status_code == 404
         assert_problem(response)
