@@ -20,7 +20,7 @@ from tests.support.strict_client import TestClient
 __all__ = ["keyed"]
 QUESTION = "Where was Marie Curie born?"
 NOT_THERE = "not-there"
-OWN = {
+OWN_PATHS = {
     "/collections",
     "/documents",
     "/passages",
@@ -35,7 +35,7 @@ ASKED = sorted(
     {
         (method, path)
         for method, path in NEEDED
-        if path not in OWN and (not path.startswith("/access") or "{" in path)
+        if path not in OWN_PATHS and (not path.startswith("/access") or "{" in path)
     }
 )
 BY_ID_ALONE = [(method, path) for method, path in ASKED if re.search(r"\{(query|job|feedback)_id\}", path)]
