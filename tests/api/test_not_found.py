@@ -31,14 +31,14 @@ OWN_PATHS = {
     "/v1/vector_stores",
 }
 """Routes that are of whoever asks, whatever there is elsewhere; an answer takes an endpoint first."""
-ASKED = sorted(
+TARGETS = sorted(
     {
         (method, path)
         for method, path in NEEDED
         if path not in OWN_PATHS and (not path.startswith("/access") or "{" in path)
     }
 )
-BY_ID_ALONE = [(method, path) for method, path in ASKED if re.search(r"\{(query|job|feedback)_id\}", path)]
+BY_ID_ALONE = [(method, path) for method, path in TARGETS if re.search(r"\{(query|job|feedback)_id\}", path)]
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_foreign_resource_is_indistinguishable_from_a_missing_one(
     )
     asking.get("/access/me")
     compared = 0
-    for method, path in ASKED:
+    for method, path in TARGETS:
         if who == "colleague" and path.startswith("/access"):
             continue  # takes a right on all collections
         assert_same_refusal(asking, method, path, (owned, curie), ({"name": NOT_THERE}, NOT_THERE))
