@@ -38,7 +38,7 @@ TARGETS = sorted(
         if path not in OWN_PATHS and (not path.startswith("/access") or "{" in path)
     }
 )
-BY_ID_ALONE = [(method, path) for method, path in TARGETS if re.search(r"\{(query|job|feedback)_id\}", path)]
+TARGETS_BY_ID = [(method, path) for method, path in TARGETS if re.search(r"\{(query|job|feedback)_id\}", path)]
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_foreign_resource_is_indistinguishable_from_a_missing_one(
 def test_foreign_id_without_collection_looks_missing(keyed: KeyedClient, owned: Mapping[str, Any]) -> None:
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{owned['name']}")
     stranger.get("/access/me")
-    for method, path in BY_ID_ALONE:
+    for method, path in TARGETS_BY_ID:
         assert assert_same_refusal(stranger, method, path, (owned, None), ({}, None))
 
 
