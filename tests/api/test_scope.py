@@ -44,7 +44,7 @@ def names_a_collection(operation: Operation) -> bool:
 
 BATCH = ("POST", "/queries:batch")
 """Each of its questions names one."""
-NAMING = [operation for operation in OPERATIONS if names_a_collection(operation) and operation != BATCH]
+NAMING_OPERATIONS = [operation for operation in OPERATIONS if names_a_collection(operation) and operation != BATCH]
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
         yield noted
 
 
-@pytest.mark.parametrize("operation", NAMING, ids=" ".join)
+@pytest.mark.parametrize("operation", NAMING_OPERATIONS, ids=" ".join)
 def test_each_request_resolves_its_collection_once(
     application: Application, http: TestClient, curie: str, operation: Operation
 ) -> None:
@@ -74,7 +74,9 @@ def test_each_request_resolves_its_collection_once(
 
 
 @pytest.mark.parametrize(
-    "operation", [one for one in NAMING if one not in (("POST", "/documents"), ("POST", "/passages"))], ids=" ".join
+    "operation",
+    [one for one in NAMING_OPERATIONS if one not in (("POST", "/documents"), ("POST", "/passages"))],
+    ids=" ".join,
 )
 def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
     application: Application, http: TestClient, operation: Operation
