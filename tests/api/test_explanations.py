@@ -16,7 +16,7 @@ from tests.support.strict_client import TestClient
 QUESTION = "Where was Marie Curie born?"
 OTHER_QUESTION = "Which element did Marie Curie discover in 1898?"
 BORN = "Marie Curie was born in Warsaw in 1867."
-FOUND = "Marie Curie discovered polonium in 1898."
+DISCOVERY = "Marie Curie discovered polonium in 1898."
 
 
 def ask(http: TestClient, name: str, text: str = QUESTION, **more: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def taught(http: TestClient, application: Application, curie: str) -> tuple[dict
     """Sentences of the passage curie by text, and three verdicts on it, the second of another question."""
     ids = state.sentences(application, curie, "curie")
     asked = [ask(http, curie, text)["query_id"] for text in (QUESTION, OTHER_QUESTION, QUESTION)]
-    verdicts = ((ids[BORN], "alice"), (ids[FOUND], "bob"), (ids[BORN], "carol"))
+    verdicts = ((ids[BORN], "alice"), (ids[DISCOVERY], "bob"), (ids[BORN], "carol"))
     pairs = zip(asked, verdicts, strict=True)
     return ids, [judge(http, curie, query_id, [sentence], who) for query_id, (sentence, who) in pairs]
 
