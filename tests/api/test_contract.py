@@ -47,8 +47,8 @@ from tests.support import state
 from tests.support.databases import application_on, open_migrated
 from tests.support.live_server import LiveServer
 
-GIVEN = os.environ.get("CONTRACT_EXAMPLES")
-EXAMPLES = int(GIVEN or 4)
+GIVEN_EXAMPLES = os.environ.get("CONTRACT_EXAMPLES")
+EXAMPLES = int(GIVEN_EXAMPLES or 4)
 COLLECTION = "contract"
 SPARE = {"name": "spare", "passage_id": "tokyo"}
 """What requests may delete."""
@@ -63,7 +63,7 @@ schema = schemathesis.pytest.from_fixture("document")
 bounded = hypothesis_settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize=GIVEN is None,
+    derandomize=GIVEN_EXAMPLES is None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -81,7 +81,7 @@ class Live:
 @pytest.fixture(scope="module")
 def document() -> BaseSchema:
     """What answers are held against."""
-    config = CONFIG if GIVEN else CONFIG + WITHOUT_BOUNDARIES
+    config = CONFIG if GIVEN_EXAMPLES else CONFIG + WITHOUT_BOUNDARIES
     return schemathesis.openapi.from_dict(keyless(), config=SchemathesisConfig.from_str(config))
 
 
@@ -208,7 +208,7 @@ def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
     for number in range(EXAMPLES):
         # The service remembers earlier rows, so that Hypothesis sees the same row go on in another way, and ends.
         with contextlib.suppress(Flaky):
-            seed(number if GIVEN is None else uuid4().int)(Rows)
+            seed(number if GIVEN_EXAMPLES is None else uuid4().int)(Rows)
             run_state_machine_as_test(Rows, settings=rows)
         if failures:
             raise failures[0]
@@ -218,7 +218,7 @@ def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
 def test_bodies_that_were_right_once(live: Live) -> None:
     """A few of those that ``python -m tests.fuzz`` sends by the thousand."""
     ledger = Ledger(slow_seconds=math.inf)
-    seed_ = 0 if GIVEN is None else uuid4().int
+    seed_ = 0 if GIVEN_EXAMPLES is None else uuid4().int
     assert campaign.bodies(live.url, live.known, seed_, campaign.Bounds(60, 20 * EXAMPLES, 0), ledger) > 0
     campaign.account(live.url, ledger)
     assert not ledger.findings
