@@ -14,7 +14,7 @@ from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-EVERYBODY = {"arms": [{"name": "everybody", "percent": 100, "memory": "off", "profile": "paper"}]}
+ONE_ARM = {"arms": [{"name": "everybody", "percent": 100, "memory": "off", "profile": "paper"}]}
 
 
 def patch_collection(http: TestClient, collection: str, **patch: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def ask(http: TestClient, collection: str, **more: Any) -> dict[str, Any]:
 def test_settings_are_shown_wherever_the_collection_is(http: TestClient, curie: str) -> None:
     fresh = http.get(f"/collections/{curie}").json()
     assert (fresh["serving"], fresh["experiment"], fresh["exploration"]) == ("live", None, None)
-    changed = patch_collection(http, curie, serving="shadow", experiment=EVERYBODY, exploration={"share": 0.1})
+    changed = patch_collection(http, curie, serving="shadow", experiment=ONE_ARM, exploration={"share": 0.1})
     arm = {"name": "everybody", "percent": 100.0, "memory": "off", "profile": "paper", "strategy": "graph"}
     assert changed == fresh | {
         "serving": "shadow",
@@ -87,7 +87,7 @@ def test_percentages_may_add_up_to_all(http: TestClient, curie: str) -> None:
 
 
 def test_only_a_query_that_says_no_arm_is_given_one(http: TestClient, curie: str) -> None:
-    patch_collection(http, curie, experiment=EVERYBODY)
+    patch_collection(http, curie, experiment=ONE_ARM)
     given = ask(http, curie)
     assert (given["arm"], given["memory"], given["profile"]) == ("everybody", "off", "paper")
     for said in ({}, {"memory": "read"}, {"strategy": "dense"}):
@@ -107,7 +107,7 @@ def test_shadow_says_why_memory_is_off(http: TestClient, curie: str) -> None:
 
 
 def test_worded_answers_follow_the_experiment(http: TestClient, variant: Variant, curie: str) -> None:
-    patch_collection(http, curie, experiment=EVERYBODY)
+    patch_collection(http, curie, experiment=ONE_ARM)
     body = {"collection": curie, "query": QUESTION}
     with OpenAiServer(keyword_handler) as server:
         worded = TestClient(create_app(variant(llm_base_url=server.base_url)), raise_server_exceptions=False)
@@ -172,7 +172,7 @@ def test_a_report_that_makes_no_sense_is_refused(http: TestClient, curie: str, p
 
 def test_retrieval_itself_sees_memory_in_shadow(http: TestClient, application: Application, curie: str) -> None:
     """The rule stands before retrieval, not in it: who measures memory asks below."""
-    patch_collection(http, curie, serving="shadow", experiment=EVERYBODY, exploration={"share": 1.0})
+    patch_collection(http, curie, serving="shadow", experiment=ONE_ARM, exploration={"share": 1.0})
     answer = application.ask.query(
         Query(text=QUESTION, scope=application.access.scope(curie), top_k=2, caller_chose_arm=False)
     )
