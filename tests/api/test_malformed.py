@@ -77,12 +77,18 @@ EXPAND_CASES = cases(
     passages=[None, 21, *NOT_INTEGERS],
     unknown=[1, None],
 )
-SAYS = {"passage_id": "p", "text": "t"}
+NAMED_SENTENCE = {"passage_id": "p", "text": "t"}
 FEEDBACK_CASES = cases(
     query_id=["", "x", "\x00", SURROGATE, 1, None, [], "0" * 31, float("nan"), str(UNKNOWN_ID) + "0"],
     collection=NOT_NAMES,
     supporting=[None, 1, "1", {}, [1] * 1_001],
-    supporting__0=[*NOT_IDS, SAYS | {"sentence_id": 1}, {"passage_id": "p"}, {"text": "t"}, SAYS | {"x": 1}],
+    supporting__0=[
+        *NOT_IDS,
+        NAMED_SENTENCE | {"sentence_id": 1},
+        {"passage_id": "p"},
+        {"text": "t"},
+        NAMED_SENTENCE | {"x": 1},
+    ],
     supporting__0__text=[*TEXTS, 1, None],
     supporting__0__passage_id=[*TEXTS, 1, None, "x" * 513],
     rejected__0=NOT_IDS,
@@ -104,7 +110,7 @@ FEEDBACK_CASES = cases(
 )
 FULL_QUERY = BODIES["/query"] | {"arm": {}, "expansions": [{"method": "m", "text": "t"}]}
 FULL_VERDICT = VERDICT | {
-    "supporting": [SAYS],
+    "supporting": [NAMED_SENTENCE],
     "rejected": [1],
     "missed": [2],
     "expansions": [{"method": "m", "text": "t"}],
