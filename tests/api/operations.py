@@ -32,7 +32,7 @@ PROBLEMS: list[tuple[str, str, int]] = [
     if int(status) >= 400 and int(status) not in BY_KEYS and (method, path, int(status)) not in RACES
 ]
 UNKNOWN_ID = UUID(int=0)
-ABSENT = {
+ABSENT_IDS = {
     "{collection}": "no-such-collection",
     "{name}": "no-such-collection",
     "{passage_id}": "no-such-passage",
@@ -135,7 +135,7 @@ KEY = {"idempotency-key": "operations"}
 
 def url(path: str) -> str:
     """The path with ids that nothing has."""
-    for name, value in ABSENT.items():
+    for name, value in ABSENT_IDS.items():
         path = path.replace(name, value)
     return path
 
@@ -200,7 +200,7 @@ def _build_provoking_document(status: int) -> Arguments:
 
 def build_refused_path(path: str) -> str:
     """The path with ids that are none; a path without any stays as it is."""
-    for name in ABSENT:
+    for name in ABSENT_IDS:
         path = path.replace(name, "-" if name == "{name}" else "x")
     return path
 

@@ -12,7 +12,7 @@ import pytest
 
 from engram.composition.container import Application
 from tests.api.conftest import Variant
-from tests.api.operations import ABSENT, well_formed
+from tests.api.operations import ABSENT_IDS, well_formed
 from tests.api.test_access import NEEDED, KeyedClient, keyed
 from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
@@ -120,7 +120,7 @@ def ask(client: TestClient, method: str, path: str, asked: Asked) -> httpx.Respo
     if collection is None:
         arguments.pop("params", None)
     target = path
-    for name, absent in ABSENT.items():
+    for name, absent in ABSENT_IDS.items():
         target = target.replace(name, str(ids.get(name.strip("{}"), absent)))
     return client.request(method, target, **arguments)
 

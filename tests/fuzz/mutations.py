@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.api.operations import ABSENT, BODIES, DOCUMENT, OPERATIONS, WITH_BODIES
+from tests.api.operations import ABSENT_IDS, BODIES, DOCUMENT, OPERATIONS, WITH_BODIES
 
 HUGE = "\ue000huge\ue000"
 """Stands for a number that Python's writer of JSON would not write."""
@@ -109,7 +109,7 @@ def mutate(seed: int, number: int, right: Sequence[tuple[str, str, Any]], known:
 
 def _target(path: str, known: Mapping[str, Any], dice: random.Random) -> str:
     target = path
-    for name, absent in ABSENT.items():
+    for name, absent in ABSENT_IDS.items():
         if name in target:
             here = known.get(name.strip("{}"), absent)
             odd = dice.choice(("%00", "%ff", "x" * 600, "9" * 400, "..%2f", absent))
