@@ -124,7 +124,7 @@ EMBEDDING: dict[str, Arguments] = {
 }
 """Path -> what a request there has besides, so that text is embedded for its collection."""
 WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
-NAMED = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
+NAME_FIELDS = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
 """Path -> the field that names the collection, where it is another one."""
 METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
 """Path -> the method that takes a body there."""
@@ -148,7 +148,7 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
         where = {"collection": collection, "name": "curie.json"}
         return {"content": json.dumps(BODIES[path]).encode(), "params": where, "headers": KEY | BINARY}
     elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
-    named = NAMED.get(path, "collection")
+    named = NAME_FIELDS.get(path, "collection")
     body = BODIES[path] if elsewhere else BODIES[path] | {named: collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}
