@@ -23,7 +23,7 @@ from engram.services.auth.scope import Principal
 from engram.storage.rate_buckets import Buckets
 from tests.conftest import NOWHERE
 
-FREELY = Bounds(0, 0, 0, 1.0)
+NO_BOUNDS = Bounds(0, 0, 0, 1.0)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def build_headers() -> dict[str, str]:
 
 
 async def _send(rates: Rates, headers: Mapping[str, str], times: int) -> list[httpx.Response]:
-    served = SlowApplication(FREELY, rates)
+    served = SlowApplication(NO_BOUNDS, rates)
     served.go.set()
     return [await served.http.get("/work", headers=dict(headers)) for _ in range(times)]
 
