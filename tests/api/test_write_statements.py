@@ -36,7 +36,7 @@ CREDITED = [
     *["INSERT", "INSERT", "WITH", "UPDATE"],  # evidence, credits, memories, progress
 ]
 # Of a model: its weights, locked; the judges' days; the sum; its terms.
-TAUGHT = ["SELECT", "SELECT", "INSERT", "INSERT"]
+TEACHING_STATEMENTS = ["SELECT", "SELECT", "INSERT", "INSERT"]
 MARKED = ["UPDATE"]
 
 
@@ -128,7 +128,7 @@ class TestABatchOfVerdicts:
         application.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
         expected = {
             "memories": [*APPLIED, *MARKED],
-            "weights": [*APPLIED, *TAUGHT, *TAUGHT, *MARKED],
+            "weights": [*APPLIED, *TEACHING_STATEMENTS, *TEACHING_STATEMENTS, *MARKED],
             "keys": [*APPLIED, *CREDITED, *MARKED],
         }[teaches]
         totals = []
