@@ -143,7 +143,7 @@ class TestABatchOfVerdicts:
 
 PLANNED = 1 + 3 + 2 + 1
 """A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
-WRITTEN = 23
+INGEST_STATEMENTS = 23
 MEASURED = 5
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
 ENDED = 2
@@ -174,8 +174,8 @@ class TestIngest:
     def test_new_passages_take_as_many_statements_as_one(self, application: Application, collection: str) -> None:
         for count in (1, 9):
             sent = record_ingest(application, f"{collection}-{count}", lines(count))
-            assert sum(len(words) == WRITTEN for words in sent.written) == 1, count
-            assert sent.statements == PLANNED + WRITTEN + MEASURED + ENDED + NAMED
+            assert sum(len(words) == INGEST_STATEMENTS for words in sent.written) == 1, count
+            assert sent.statements == PLANNED + INGEST_STATEMENTS + MEASURED + ENDED + NAMED
 
     @pytest.mark.parametrize(
         "change",
@@ -226,4 +226,4 @@ class TestIngest:
         state.stage_passages(application, collection, *lines(8))
         with record_statements() as sent:
             by_four.runner.run_ready()
-        assert [len(words) for words in sent.written if "DELETE" in words] == [WRITTEN, WRITTEN]
+        assert [len(words) for words in sent.written if "DELETE" in words] == [INGEST_STATEMENTS, INGEST_STATEMENTS]
