@@ -147,7 +147,7 @@ INGEST_STATEMENTS = 23
 MEASURED = 5
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
 END_STATEMENTS = 2
-NAMED = 1 + 2 + 1
+NAMING_STATEMENTS = 1 + 2 + 1
 """Where names wait, the first of them and their embeddings, the next: there are none."""
 
 
@@ -175,7 +175,7 @@ class TestIngest:
         for count in (1, 9):
             sent = record_ingest(application, f"{collection}-{count}", lines(count))
             assert sum(len(words) == INGEST_STATEMENTS for words in sent.written) == 1, count
-            assert sent.statements == PLANNED + INGEST_STATEMENTS + MEASURED + END_STATEMENTS + NAMED
+            assert sent.statements == PLANNED + INGEST_STATEMENTS + MEASURED + END_STATEMENTS + NAMING_STATEMENTS
 
     @pytest.mark.parametrize(
         "change",
