@@ -13,7 +13,7 @@ from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.strict_client import TestClient
 
-NEW = {"id": "new", "text": "It is new."}
+NEW_PASSAGE = {"id": "new", "text": "It is new."}
 
 
 def list_jobs(http: TestClient, collection: str, **page: int) -> Any:
@@ -31,7 +31,7 @@ def test_jobs_of_all_kinds_are_listed_the_latest_first(
     http.post(f"/collections/{curie}/rekey", json={"key_building": "title"})
     http.post("/feedback/revoke", json={"collection": curie, "judge": "careless"})
     http.post(f"/collections/{curie}/replay", json={"until": until, "into": f"{curie}-past"})
-    state.stage_passages(application, curie, NEW)
+    state.stage_passages(application, curie, NEW_PASSAGE)
 
     found = list_jobs(http, curie)
     assert (found["collection"], found["next_before"]) == (curie, None)
@@ -57,8 +57,8 @@ def test_jobs_of_all_kinds_are_listed_the_latest_first(
 
 
 def test_pages_follow_each_other(http: TestClient, application: Application, collection: str) -> None:
-    ids = [str(state.stage_passages(application, collection, NEW)) for _ in range(5)]
-    state.stage_passages(application, f"{collection}-other", NEW)
+    ids = [str(state.stage_passages(application, collection, NEW_PASSAGE)) for _ in range(5)]
+    state.stage_passages(application, f"{collection}-other", NEW_PASSAGE)
     first = list_jobs(http, collection, limit=2)
     second = list_jobs(http, collection, limit=2, before=first["next_before"])
     third = list_jobs(http, collection, limit=2, before=second["next_before"])
@@ -67,7 +67,7 @@ def test_pages_follow_each_other(http: TestClient, application: Application, col
 
 
 def test_waiting_job_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
-    job = state.stage_passages(application, curie, NEW)
+    job = state.stage_passages(application, curie, NEW_PASSAGE)
     done = cancel(http, curie, job)
     assert (done.status_code, done.json()["status"], done.json()["waiting"]) == (200, "cancelled", 1)
     assert done.json()["cancel_requested_at"] == done.json()["finished_at"]
@@ -78,7 +78,7 @@ def test_waiting_job_is_cancelled_at_once(http: TestClient, application: Applica
 
 
 def test_running_job_is_asked_to_end(http: TestClient, application: Application, curie: str) -> None:
-    job = state.stage_passages(application, curie, NEW)
+    job = state.stage_passages(application, curie, NEW_PASSAGE)
     runner = application.runner
     running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))
     assert running is not None
