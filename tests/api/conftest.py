@@ -17,7 +17,7 @@ from tests.support.encoder import RotatedEncoder
 from tests.support.openai_server import OpenAiServer
 from tests.support.strict_client import TestClient
 
-NOWHERE = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 Variant = Callable[..., Application]
 
 
@@ -57,14 +57,14 @@ def _variants(application: Application, addresses: Servers, settings: Settings) 
 @pytest.fixture(scope="module")
 def without_postgres(lasting: Variant) -> TestClient:
     """A client of an application whose Postgres is out of reach."""
-    dead = lasting(database_url=f"postgresql://{NOWHERE}/engram")
+    dead = lasting(database_url=f"postgresql://{UNREACHABLE}/engram")
     return TestClient(create_app(dead), raise_server_exceptions=False)
 
 
 @pytest.fixture
 def without_redis(variant: Variant) -> TestClient:
     """A client of an application whose Redis is out of reach."""
-    return TestClient(create_app(variant(redis_url=f"redis://{NOWHERE}/0")), raise_server_exceptions=False)
+    return TestClient(create_app(variant(redis_url=f"redis://{UNREACHABLE}/0")), raise_server_exceptions=False)
 
 
 @pytest.fixture
