@@ -9,11 +9,11 @@ from typing import Any
 
 from tests.api.operations import ABSENT_IDS, BODIES, DOCUMENT, OPERATIONS, WITH_BODIES
 
-HUGE = "\ue000huge\ue000"
+HUGE_MARK = "\ue000huge\ue000"
 """Stands for a number that Python's writer of JSON would not write."""
 ODD: Sequence[Any] = (
     None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, 5e-324, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 10**40, float("nan"),
-    float("inf"), HUGE, "", " ", "\x00", "\ud800", "\u202e", "ﬀ", "İ", "'s" * 2_000, "The " * 2_000, "x" * 10_001,
+    float("inf"), HUGE_MARK, "", " ", "\x00", "\ud800", "\u202e", "ﬀ", "İ", "'s" * 2_000, "The " * 2_000, "x" * 10_001,
     "A" * 200_000, "a\u0301" * 500, "🙂" * 300, "⟦1⟧", "%s%n{}", "' OR 1=1 --", "../../etc/passwd",
     "2026-05-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "1700000000", [], {}, [None], [[]],
     {"": None}, [1] * 2_000, {"a": {"$ne": 1}},
@@ -94,7 +94,9 @@ def mutate(seed: int, number: int, right: Sequence[tuple[str, str, Any]], known:
     for _ in range(dice.choice((0, 1, 1, 1, 2, 3))):
         body = _change(body, dice)
     content = json.dumps(body, ensure_ascii=dice.random() < 0.7).encode("utf-8", "surrogatepass")
-    content = content.replace(json.dumps(HUGE).encode(), b"9" * 5_000).replace(HUGE.encode(), b"9" * 5_000)
+    content = content.replace(json.dumps(HUGE_MARK).encode(), b"9" * 5_000).replace(
+        HUGE_MARK.encode(), b"9" * 5_000
+    )
     if dice.randrange(4) == 0:
         content = dice.choice(BYTES)(content, dice)
     content = content[:MOST_BYTES]
