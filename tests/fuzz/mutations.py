@@ -11,7 +11,7 @@ from tests.api.operations import ABSENT_IDS, BODIES, DOCUMENT, OPERATIONS, WITH_
 
 HUGE_MARK = "\ue000huge\ue000"
 """Stands for a number that Python's writer of JSON would not write."""
-ODD: Sequence[Any] = (
+ODD_VALUES: Sequence[Any] = (
     None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, 5e-324, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 10**40, float("nan"),
     float("inf"), HUGE_MARK, "", " ", "\x00", "\ud800", "\u202e", "ﬀ", "İ", "'s" * 2_000, "The " * 2_000, "x" * 10_001,
     "A" * 200_000, "a\u0301" * 500, "🙂" * 300, "⟦1⟧", "%s%n{}", "' OR 1=1 --", "../../etc/passwd",
@@ -127,7 +127,7 @@ def _change(body: Any, dice: random.Random) -> Any:
     places = list(_places(body))
     holder, key = dice.choice(places) if places else (None, None)
     if holder is None or dice.randrange(12) == 0:
-        return dice.choice((deepcopy(dice.choice(ODD)), [body], {"": body}, _draw_nested(dice)))
+        return dice.choice((deepcopy(dice.choice(ODD_VALUES)), [body], {"": body}, _draw_nested(dice)))
     what = dice.randrange(8)
     if what == 0:
         del holder[key]
@@ -142,10 +142,10 @@ def _change(body: Any, dice: random.Random) -> Any:
     elif what == 5 and isinstance(holder[key], str):
         at = dice.randint(0, len(holder[key]))
         holder[key] = (
-            f"{holder[key][:at]}{dice.choice([odd for odd in ODD if isinstance(odd, str)])}{holder[key][at:]}"
+            f"{holder[key][:at]}{dice.choice([odd for odd in ODD_VALUES if isinstance(odd, str)])}{holder[key][at:]}"
         )
     else:
-        holder[key] = deepcopy(dice.choice(ODD))
+        holder[key] = deepcopy(dice.choice(ODD_VALUES))
     return body
 
 
