@@ -100,15 +100,15 @@ def test_ledger_reports_unauthorized_access_and_leaks() -> None:
         (judge, "GET /collections/{name}/passages", 403, b""),
         (present.owner, "DELETE /collections/{name}", 204, b""),
         (stranger, "POST /query", 404, b""),
-        (guests.NOBODY, "POST /query", 401, b""),
-        (guests.NOBODY, "POST /query", 415, b""),
+        (guests.NOBODYS_GUEST, "POST /query", 401, b""),
+        (guests.NOBODYS_GUEST, "POST /query", 415, b""),
     ):
         present.check(guest, where, status, body, "", ledger)
     assert not ledger.findings
     assert present.refused == 3
     for guest, where, status, body in (
         (judge, "GET /collections/{name}/passages", 200, b""),
-        (guests.NOBODY, "POST /query", 422, b""),
+        (guests.NOBODYS_GUEST, "POST /query", 422, b""),
         (stranger, "POST /query", 404, guests.MARK.encode()),
     ):
         present.check(guest, where, status, body, "", ledger)
