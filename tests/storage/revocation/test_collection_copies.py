@@ -14,7 +14,7 @@ from tests.storage.conftest import TaughtCollection
 from tests.support import past, state
 
 LATER_PASSAGE = {"id": "oslo", "title": "Oslo", "text": "Oslo is the capital of Norway."}
-CHANGED = {"id": "tokyo", "title": "Tokyo", "text": "Tokyo is the capital of Japan."}
+CHANGED_PASSAGE = {"id": "tokyo", "title": "Tokyo", "text": "Tokyo is the capital of Japan."}
 
 
 def test_a_census_tells_what_was_there_from_what_came_and_changed_since(
@@ -26,7 +26,7 @@ def test_a_census_tells_what_was_there_from_what_came_and_changed_since(
     state.judge(application, curie, query_id, ids[:1], wait=True)
     state.judge(application, curie, query_id, ids[:1])  # waits, and so counts in no past
     until = past.now(application)
-    ingest(LATER_PASSAGE, CHANGED, into=curie)
+    ingest(LATER_PASSAGE, CHANGED_PASSAGE, into=curie)
     state.judge(application, curie, query_id, ids[:1], wait=True)
     entities, terms = (len(state.rows(application, curie, table)) for table in ("entity", "lexical_term"))
     with application.database.read() as reader:
