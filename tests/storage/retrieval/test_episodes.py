@@ -12,7 +12,7 @@ from tests.support.statements import hook_statements
 
 COMMIT = "SELECT current_setting('synchronous_commit')"
 # Not what the tests' server has, which waits for no disk at all.
-OURS = "SELECT set_config('synchronous_commit', 'local', true)"
+OWN_STATEMENT = "SELECT set_config('synchronous_commit', 'local', true)"
 
 
 @pytest.mark.parametrize(("durable", "commit"), [(True, "local"), (False, "off")])
@@ -22,7 +22,7 @@ def test_an_episode_says_whether_its_own_transaction_waits_for_the_disk(
     state.add_episode(application, curie, "Who?", [])  # makes the week's partition
     row = state.episode(application, "Where?", [])
     with application.database.write() as writer:
-        writer.scalar(OURS)
+        writer.scalar(OWN_STATEMENT)
         episodes.insert(writer, state.collection_id(application, curie), row, durable=durable)
         assert writer.scalar(COMMIT) == commit
 
