@@ -21,7 +21,7 @@ from engram.storage.database import Database, Reader
 from engram.storage.tables import metadata
 from tests.support.strict_client import TestClient
 
-KEPT = {"tenant", "access_key", "quota_usage", "audit_log", "encoder"}
+SHARED_TABLES = {"tenant", "access_key", "quota_usage", "audit_log", "encoder"}
 """Tables that no tenant's connection sees at all."""
 
 
@@ -52,7 +52,9 @@ def open_keyed_client(secured: Application, tenant: str) -> TestClient:
 def visible(database: Database, tenant: str | None) -> dict[str, int]:
     with tenancy.allow_all_tenants() if tenant is None else tenancy.restrict_to(tenant), database.read() as reader:
         return {
-            table: reader.scalar(f"SELECT count(*) FROM {table}") for table in metadata.tables if table not in KEPT
+            table: reader.scalar(f"SELECT count(*) FROM {table}")
+            for table in metadata.tables
+            if table not in SHARED_TABLES
         }
 
 
@@ -67,7 +69,7 @@ def test_every_table_of_collections_is_under_it(database: Database) -> None:
                 """
             )
         }
-    assert bare == {*KEPT, "alembic_version"}
+    assert bare == {*SHARED_TABLES, "alembic_version"}
 
 
 def test_no_statement_sees_or_changes_rows_of_others(
@@ -84,7 +86,7 @@ def test_no_statement_sees_or_changes_rows_of_others(
         insert = "INSERT INTO lexical_posting VALUES (%(c)s, 1, 1, 1, 1)"
         with pytest.raises(ProgrammingError, match="row-level security"), database.write_once() as writer:
             writer.execute(insert, {"c": target})
-        for table in KEPT:
+        for table in SHARED_TABLES:
             with pytest.raises(ConfigurationError, match="permission denied"), database.read() as reader:
                 reader.rows(f"SELECT * FROM {table}")
     assert application.access.scope(curie).collection.passage_count == 5
