@@ -16,7 +16,7 @@ from tests.support import state
 from tests.support.threads import ThreadPoolExecutor
 
 SIZE = 3
-ONE = PriorIdentity("ranking", "one")
+FIRST_PRIOR = PriorIdentity("ranking", "one")
 
 
 def term(event: int, seed: int) -> WeightTerm:
@@ -33,7 +33,7 @@ def events(application: Application, curie: str) -> list[int]:
     return [state.judge(application, curie, query_id).event.id for _ in range(4)]
 
 
-def add(application: Application, name: str, *terms: WeightTerm, believed: PriorIdentity = ONE) -> None:
+def add(application: Application, name: str, *terms: WeightTerm, believed: PriorIdentity = FIRST_PRIOR) -> None:
     target = state.collection_id(application, name)
     with application.database.write() as writer:
         learned_weights.add(writer, target, believed, terms)
@@ -101,7 +101,7 @@ def test_failed_transaction_stores_no_terms(application: Application, curie: str
 
     def add_and_fail() -> None:
         with application.database.write() as writer:
-            learned_weights.add(writer, target, ONE, [term(events[0], 0)])
+            learned_weights.add(writer, target, FIRST_PRIOR, [term(events[0], 0)])
             raise KeyError("dead")
 
     with pytest.raises(KeyError):
@@ -122,7 +122,7 @@ def test_a_second_writer_waits_for_the_first(
     )
     with ThreadPoolExecutor(1) as pool:
         with application.database.write() as writer:
-            learned_weights.add(writer, target, ONE, [term(events[0], 0)])
+            learned_weights.add(writer, target, FIRST_PRIOR, [term(events[0], 0)])
             second = pool.submit(add, application, curie, term(events[1], 1))
             while not bystander.execute(waiting).fetchone()[0]:  # type: ignore[index]
                 assert not second.done()
