@@ -25,13 +25,13 @@ from tests.support import state
 from tests.support.threads import ThreadPoolExecutor
 
 Ingest = Callable[..., Mapping[str, Any]]
-NEVER = Thresholds(dead_share=0.999, dead_rows=10**9)
+NEVER_REBUILD = Thresholds(dead_share=0.999, dead_rows=10**9)
 LIMITS = GraphLimits(hub_limit=1000, candidate_limit=2000)
 PATIENCE_SECONDS = 120.0
 RANDOM = "l2_normalize((SELECT array_agg(random() - 0.5 + 0 * (i + {row})) FROM generate_series(1, 384) i)::vector)"
 
 
-def service(application: Application, thresholds: Thresholds = NEVER) -> IndexMaintenanceService:
+def service(application: Application, thresholds: Thresholds = NEVER_REBUILD) -> IndexMaintenanceService:
     return IndexMaintenanceService(application.database, thresholds, memory_mb=64, exact_search_limit=0)
 
 
@@ -368,7 +368,7 @@ class TestIndexesBySize:
     """Which collections have vector indexes."""
 
     def build_service(self, application: Application, limit: int) -> IndexMaintenanceService:
-        return IndexMaintenanceService(application.database, NEVER, memory_mb=64, exact_search_limit=limit)
+        return IndexMaintenanceService(application.database, NEVER_REBUILD, memory_mb=64, exact_search_limit=limit)
 
     def list_indexed(self, application: Application, name: str) -> list[str]:
         with application.database.read() as reader:
