@@ -22,7 +22,7 @@ from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import state
 
 ROWS = 1500
-NEVER = Thresholds(dead_share=0.999, dead_rows=10**9)
+NEVER_REBUILD = Thresholds(dead_share=0.999, dead_rows=10**9)
 PLAIN = GraphLimits(hub_limit=1000, candidate_limit=2000)
 POOR = "WITH (m = 4, ef_construction = 8)"
 
@@ -36,7 +36,7 @@ def draw(count: int, seed: int) -> NDArray[np.float32]:
 def maintain(application: Application, least: float, *, force: bool = False) -> Mapping[str, IndexHealth]:
     """Index -> what a run of maintenance found."""
     service = IndexMaintenanceService(
-        application.database, NEVER, memory_mb=64, exact_search_limit=ROWS - 1, least_recall=least
+        application.database, NEVER_REBUILD, memory_mb=64, exact_search_limit=ROWS - 1, least_recall=least
     )
     reports = service.run(force=force)
     assert reports is not None
