@@ -23,7 +23,7 @@ from tests.support import state
 
 ROWS = 1500
 NEVER_REBUILD = Thresholds(dead_share=0.999, dead_rows=10**9)
-PLAIN = GraphLimits(hub_limit=1000, candidate_limit=2000)
+PLAIN_LIMITS = GraphLimits(hub_limit=1000, candidate_limit=2000)
 POOR = "WITH (m = 4, ef_construction = 8)"
 
 
@@ -81,7 +81,7 @@ def measure_recall(reader: Reader, target: Collection) -> float:
     for vector in draw(40, seed=77):
         focus = Focus(target, vector)
         exact = set(passages_by_key.find_nearest_passages(reader, focus, 10, EXACT))
-        found += len(exact & set(passages_by_key.find_nearest_passages(reader, focus, 10, PLAIN)))
+        found += len(exact & set(passages_by_key.find_nearest_passages(reader, focus, 10, PLAIN_LIMITS)))
     return found / 400
 
 
