@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz import campaign, guests, model, mutations
 from tests.fuzz.ledger import Ledger
 
-KNOWN: dict[str, Any] = {"collection": campaign.COLLECTION, "query_id": "q", "sentences": [1]}
+KNOWN_NAMES: dict[str, Any] = {"collection": campaign.COLLECTION, "query_id": "q", "sentences": [1]}
 
 
 class ForgetfulHandler(BaseHTTPRequestHandler):
@@ -58,7 +58,7 @@ def broken() -> Iterator[str]:
 
 def test_failures_and_lost_verdicts_are_found(broken: str) -> None:
     ledger = Ledger()
-    assert campaign.bodies(broken, KNOWN, 1, campaign.Bounds(60, 60, 0), ledger) == 60
+    assert campaign.bodies(broken, KNOWN_NAMES, 1, campaign.Bounds(60, 60, 0), ledger) == 60
     campaign.account(broken, ledger)
     kinds = {found.kind for found in ledger.findings.values()}
     assert {"500", "verdict lost"} <= kinds
@@ -83,9 +83,9 @@ def test_hangs_slow_answers_and_what_is_right() -> None:
 
 def test_a_number_is_the_same_request_again() -> None:
     numbers = range(300)
-    first = [str(mutations.mutate(7, number, mutations.seeds(KNOWN), KNOWN)) for number in numbers]
-    right = mutations.seeds(KNOWN)
-    again = [str(mutations.mutate(7, number, right, KNOWN)) for number in reversed(numbers)]
+    first = [str(mutations.mutate(7, number, mutations.seeds(KNOWN_NAMES), KNOWN_NAMES)) for number in numbers]
+    right = mutations.seeds(KNOWN_NAMES)
+    again = [str(mutations.mutate(7, number, right, KNOWN_NAMES)) for number in reversed(numbers)]
     assert first == again[::-1]
     assert len(set(first)) > 250
 
