@@ -16,7 +16,7 @@ from engram_evaluation.decomposition import fill_references, hops
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_server import ChatServer
-from tests.support.decomposed import FILM, LATE, MAKER, MOTHER, OTHER, write_decomposed
+from tests.support.decomposed import FILM, LATE, MAKER, MOTHER, OTHER_QUESTION, write_decomposed
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_a_hop_is_known_only_with_those_that_it_starts_from(dataset: Dataset) ->
     assert case is not None
     assert case.check_hops([MAKER]) == [False, False]
     assert case.check_hops([FILM]) == [True, False]
-    assert case.check_hops([MAKER, OTHER, FILM]) == [True, True]
+    assert case.check_hops([MAKER, OTHER_QUESTION, FILM]) == [True, True]
     assert (
         case.find_next_hop([False, False]),
         case.find_next_hop([True, False]),
@@ -102,11 +102,11 @@ def test_a_hop_is_known_only_with_those_that_it_starts_from(dataset: Dataset) ->
 
 def test_oracle_tells_only_what_sentences_state(endpoint: Callable[..., Llm]) -> None:
     with endpoint() as llm:
-        assert not llm.is_sufficient(MOTHER, [FILM, OTHER])
-        assert llm.is_sufficient(MOTHER, [FILM, OTHER, MAKER])
+        assert not llm.is_sufficient(MOTHER, [FILM, OTHER_QUESTION])
+        assert llm.is_sufficient(MOTHER, [FILM, OTHER_QUESTION, MAKER])
         assert llm.is_sufficient(MOTHER.upper(), [MAKER, FILM])
-        assert llm.judge_support(MOTHER, {7: OTHER, 8: FILM, 9: MAKER}).supporting == (8, 9)
-        whole = llm.answer(MOTHER, [(7, OTHER), (8, FILM), (9, MAKER)])
+        assert llm.judge_support(MOTHER, {7: OTHER_QUESTION, 8: FILM, 9: MAKER}).supporting == (8, 9)
+        whole = llm.answer(MOTHER, [(7, OTHER_QUESTION), (8, FILM), (9, MAKER)])
         assert (whole.text, whole.cited, whole.sufficient) == ("Ida Ferrero", (8, 9), True)
         half = llm.answer(MOTHER, [(8, FILM)])
         assert (half.text, half.cited, half.sufficient) == ("", (), False)

@@ -5,7 +5,7 @@ from engram_evaluation.dataset import Dataset, build
 MOTHER = "Who is the mother of the director of The Quiet Weir?"
 FILM = "The Quiet Weir is a film directed by Ana Bellotti."
 MAKER = "Ana Bellotti is the daughter of the painter Ida Ferrero."
-OTHER = "Weirs raise the level of a river <slightly>."
+OTHER_QUESTION = "Weirs raise the level of a river <slightly>."
 LATE = "When did the country that Tove Lind comes from join?"
 
 
@@ -21,7 +21,7 @@ def write_decomposed(name: str = "tiny") -> Dataset:
             [
                 {"_id": "film", "title": "The Quiet Weir", "text": FILM},
                 {"_id": "maker", "title": "Ana Bellotti", "text": MAKER},
-                {"_id": "weir", "title": "Weir", "text": OTHER},
+                {"_id": "weir", "title": "Weir", "text": OTHER_QUESTION},
                 {"_id": "lind", "title": "Tove Lind", "text": "Tove Lind was born in Oslo, Norway. She paints."},
                 {"_id": "norway", "title": "Norway", "text": "Norway joined in 1949. It is cold."},
             ]
