@@ -16,7 +16,7 @@ from engram_evaluation.decomposition import fill_references, hops
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_server import ChatServer
-from tests.support.decomposed import FILM, LATE, MAKER, MOTHER, OTHER_QUESTION, write_decomposed
+from tests.support.decomposed import FILM, LATE_QUESTION, MAKER, MOTHER, OTHER_QUESTION, write_decomposed
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_decomposition_of_another_form_is_refused(wrong: dict[str, object]) ->
 
 def test_each_hop_has_the_sentence_that_states_it(dataset: Dataset) -> None:
     knowledge = Knowledge(dataset)
-    case, late = knowledge.case(MOTHER), knowledge.case(LATE)
+    case, late = knowledge.case(MOTHER), knowledge.case(LATE_QUESTION)
     assert case is not None
     assert late is not None
     assert [set(gold) for gold in case.gold] == [{FILM}, {MAKER}]

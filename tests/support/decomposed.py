@@ -6,7 +6,7 @@ MOTHER = "Who is the mother of the director of The Quiet Weir?"
 FILM = "The Quiet Weir is a film directed by Ana Bellotti."
 MAKER = "Ana Bellotti is the daughter of the painter Ida Ferrero."
 OTHER_QUESTION = "Weirs raise the level of a river <slightly>."
-LATE = "When did the country that Tove Lind comes from join?"
+LATE_QUESTION = "When did the country that Tove Lind comes from join?"
 
 
 def lines(rows: list[dict[str, object]]) -> list[tuple[str, dict[str, object]]]:
@@ -14,7 +14,7 @@ def lines(rows: list[dict[str, object]]) -> list[tuple[str, dict[str, object]]]:
 
 
 def write_decomposed(name: str = "tiny") -> Dataset:
-    """The questions ``MOTHER`` (triples, marked sentences) and ``LATE`` (steps, nothing marked), and one more."""
+    """The questions ``MOTHER`` (triples, marked sentences) and ``LATE_QUESTION`` (steps, nothing marked), and one more."""
     return build(
         name,
         lines(
@@ -42,7 +42,7 @@ def write_decomposed(name: str = "tiny") -> Dataset:
                 },
                 {
                     "_id": "q2",
-                    "text": LATE,
+                    "text": LATE_QUESTION,
                     "metadata": {
                         "answers": ["1949"],
                         "steps": [
