@@ -30,7 +30,7 @@ JUDGES = ("careful", "careless")
 INCIDENTAL = ("created_at", "updated_at", "keys_version")
 PASSAGES_ONLY = ("sentence_memory", "memory_audit", "ranking_belief", "ranking_audit", "key_evidence")
 KEYED = ("key_credit", "expansion_memory", "passage_key", "evolved_posting", "key_generation", "key_evolution")
-GONE = range(2**40, 2**40 + 6)
+GONE_IDS = range(2**40, 2**40 + 6)
 """Passages that an episode ranked and that were deleted since."""
 
 
@@ -52,7 +52,7 @@ def stream(
     draw = random.Random(seed)
     everything = state.list_sentence_ids(application, collection)
     passages = state.passages(application, collection)
-    ranked = [*passages.values(), *GONE]
+    ranked = [*passages.values(), *GONE_IDS]
     asked = [
         state.add_episode(
             application,
