@@ -19,7 +19,7 @@ from tests.faults.conftest import QUESTION
 from tests.support import state, undo
 from tests.support.forks import ROOT, ForkedProcess
 from tests.support.orphans import orphans
-from tests.support.processes import PATIENCE_SECONDS, PLAIN, eventually, free_port
+from tests.support.processes import PATIENCE_SECONDS, PLAIN_CLIENT, eventually, free_port
 
 CLIENTS = 8
 VERDICTS = 6
@@ -49,7 +49,7 @@ class Up:
     def queries(self, number: int) -> float | None:
         """How many queries the API process of this number has answered; None if it does not tell."""
         try:
-            page = PLAIN.get(f"http://127.0.0.1:{self.metered + number}/metrics", timeout=60).text
+            page = PLAIN_CLIENT.get(f"http://127.0.0.1:{self.metered + number}/metrics", timeout=60).text
         except httpx.HTTPError:
             return None
         return sum(map(float, re.findall(r"^engram_queries_total\{.*\} (\S+)$", page, re.MULTILINE)))

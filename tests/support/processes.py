@@ -18,7 +18,7 @@ from tests.support.forks import ROOT, ForkedProcess
 PATIENCE_SECONDS = 120.0
 _FIRST_PORT = 10_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _ports = cycle(_FIRST_PORT + (os.getpid() + step) % 1_000 for step in range(1_000))
-PLAIN = httpx.Client(trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
+PLAIN_CLIENT = httpx.Client(trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
 """For requests by themselves: to make a client, which reads the certificates of this machine, takes 25 ms."""
 KILLED = Path(__file__).with_name("killed.py")
 
@@ -111,7 +111,7 @@ class Process:
 
     def _serves(self) -> bool:
         try:
-            return PLAIN.get(f"{self.url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200
+            return PLAIN_CLIENT.get(f"{self.url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200
         except httpx.HTTPError:
             return False
 
