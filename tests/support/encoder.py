@@ -15,7 +15,7 @@ from engram.providers.embedder import Embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.storage.corpus.collections import EncoderId
 
-SOME = EncoderId("some", "5" * 64, 384)
+SOME_ENCODER = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 
 

@@ -8,14 +8,14 @@ from engram.composition.container import Application
 from engram.storage.corpus import collections, staged_lines
 from engram.storage.database import Writer
 from engram.storage.jobs import jobs
-from tests.support.encoder import SOME
+from tests.support.encoder import SOME_ENCODER
 
 JOB = UUID(int=1)
 
 
 def stage_lines(writer: Writer, name: str, *lengths: int) -> int:
     """Lines of a job, numbered from 1, each so many characters of JSON: ``{"id": "xx"}`` has 10 and the id's."""
-    collection = collections.open_for_writing(writer, name, SOME).collection.id
+    collection = collections.open_for_writing(writer, name, SOME_ENCODER).collection.id
     assert jobs.add(writer, collection, JOB, kind="any", lane=name, payload={})
     lines = [(line, {"id": "x" * (length - 10)}) for line, length in enumerate(lengths, start=1)]
     staged_lines.add(writer, collection, JOB, lines, [])

@@ -12,7 +12,7 @@ from engram.storage.database import Database
 from engram.storage.jobs import job_claims, jobs
 from engram.storage.jobs.jobs import Job
 from tests.support import state, threads
-from tests.support.encoder import SOME
+from tests.support.encoder import SOME_ENCODER
 
 LEASE_SECONDS = 60.0
 LANE = "test"
@@ -35,7 +35,7 @@ def open_job(database: Database, name: str, lane: str, **more: Any) -> UUID:
     """A job of the collection, which is made if it does not exist."""
     job = uuid4()
     with database.write() as writer:
-        target = collections.open_for_writing(writer, name, SOME).collection.id
+        target = collections.open_for_writing(writer, name, SOME_ENCODER).collection.id
         assert jobs.add(writer, target, job, **({"kind": "any", "lane": lane, "payload": {"a": 1}} | more))
     return job
 
@@ -162,7 +162,7 @@ class TestLaneOrder:
         """An earlier job becomes visible while a later one is being claimed."""
         early, got = uuid4(), []
         with database.write() as opening:
-            target = collections.open_for_writing(opening, collection, SOME).collection.id
+            target = collections.open_for_writing(opening, collection, SOME_ENCODER).collection.id
         with database.write() as claiming:
             with database.write() as opening:
                 jobs.add(opening, target, early, kind="any", lane=lane, payload={})
