@@ -36,7 +36,7 @@ OF_WHAT_WAITS = {
     "job_running_idx",
     "key_evidence_waiting_idx",
 }
-FEW = {"job_open_idx"}
+FEW_ROWS_INDEXES = {"job_open_idx"}
 """Of these those that may be read again for each row of something: open jobs are compared with one another."""
 
 
@@ -155,7 +155,7 @@ def _find_bare_scan(plan: Plan, indexes: Mapping[str, list[str]], again: bool, l
         return f"all of {table}"
     columns = indexes.get(index, [])
     condition = plan.get("Index Cond", "")
-    if index in OF_WHAT_WAITS - FEW and again and f"{columns[0]} =" not in condition:
+    if index in OF_WHAT_WAITS - FEW_ROWS_INDEXES and again and f"{columns[0]} =" not in condition:
         return f"{index} {condition or 'without condition'}"
     if len(columns) < 2 or columns[0] != "collection_id" or index in OF_WHAT_WAITS:
         return None
