@@ -9,7 +9,7 @@ import pytest
 from engram.cli.http_client import Client, ClientError
 from engram.composition.container import Application
 from tests.support import threads
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.processes import eventually
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
@@ -44,7 +44,7 @@ def test_rounds_are_shown_as_they_come(cli: Cli, application: Application, curie
 @pytest.mark.parametrize(("there", "reason"), [(True, "There is no session"), (False, "broke off")])
 def test_rounds_that_cannot_be_had_are_an_error(service: str, curie: str, there: bool, reason: str) -> None:
     path = f"/sessions/{UUID(int=0)}/events?collection={curie}"
-    with Client(service if there else NOWHERE) as client, pytest.raises(ClientError, match=reason):
+    with Client(service if there else UNREACHABLE_URL) as client, pytest.raises(ClientError, match=reason):
         list(client.events(path))
 
 

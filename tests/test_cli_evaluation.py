@@ -12,13 +12,13 @@ from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.core.ranking.passage_scores import FEATURES
 from engram.providers.ranking_prior import load_priors
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture
 def cli(tmp_path: Path, settings: Settings, application: Application) -> Cli:
     """The command, on the servers of these tests."""
-    return Cli(tmp_path, NOWHERE, settings.data_dir)
+    return Cli(tmp_path, UNREACHABLE_URL, settings.data_dir)
 
 
 FITTED_TO = 15
@@ -43,7 +43,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, settings: Settings, applica
     """A prior fitted to the sample corpus, though the one configured is of no use."""
     folder = tmp_path_factory.mktemp("fit")
     few_questions(folder)
-    done = Cli(folder, NOWHERE, settings.data_dir)(
+    done = Cli(folder, UNREACHABLE_URL, settings.data_dir)(
         "fit", "sample", "--out", "new/prior.json", ENGRAM_RANKING_PRIOR=str(folder / "absent.json")
     )
     assert done.returncode == 0, done.stderr

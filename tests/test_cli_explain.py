@@ -8,7 +8,7 @@ import pytest
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 QUESTION = "Where was Marie Curie born?"
 BORN = "Marie Curie was born in Warsaw in 1867."
@@ -122,4 +122,4 @@ def test_refusals_are_one_line(cli: Cli, curie: str) -> None:
     assert "Invalid request" in cli.fails("compare", " ", "-c", curie)
     assert cli("memory", "x").returncode == 2
     for command in (["memory", "1"], ["compare", QUESTION]):
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()

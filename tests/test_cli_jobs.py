@@ -11,7 +11,7 @@ import pytest
 
 from engram.composition.container import Application
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture
@@ -80,4 +80,4 @@ def test_job_command_errors_are_one_line(cli: Cli, application: Application, cur
     assert "Invalid request" in cli.fails("job", "cancel", "x", "-c", curie)
     for command in (["job", "list"], ["job", "cancel", str(uuid4())]):
         assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()

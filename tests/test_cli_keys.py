@@ -7,7 +7,7 @@ from typing import Any
 
 from engram.composition.container import Application
 from tests.conftest import Ingest
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 QUESTION = "Which river is the longest of its country?"
 RIVER = {"method": "hyde", "text": "The longest river of the country\nflows past the capital into the sea."}
@@ -106,7 +106,7 @@ def test_refusals_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
         ["passage-key", "rollback", "0", "-c", "nowhere"],
     ):
         assert "no collection 'nowhere'" in cli.fails(*command)
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()
         assert "Invalid request" in cli.fails(*command[:-1], "no name")
     assert "no key generation 7" in cli.fails("passage-key", "rollback", "7", "-c", curie)
     assert "no passage 'nowhere'" in cli.fails("passage-key", "show", "nowhere", "-c", curie)

@@ -18,7 +18,7 @@ from engram.cli.http_client import ClientError
 from engram.cli.metadata_filters import as_filter
 from engram.cli.terminal import HEADINGS
 from tests.conftest import Ingest
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
@@ -40,7 +40,7 @@ class TestStart:
     def test_a_client_s_command_reads_no_settings(self) -> None:
         program = f"""
 import sys
-sys.argv = ["engram", "query", "?", "--url", {NOWHERE!r}]
+sys.argv = ["engram", "query", "?", "--url", {UNREACHABLE_URL!r}]
 import engram.cli
 try:
     engram.cli.main()

@@ -6,7 +6,7 @@ import pytest
 
 from engram.composition.container import Application
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture
@@ -54,4 +54,4 @@ def test_parked_retry_errors_are_one_line(cli: Cli, curie: str, parked: list[int
     assert "is pending" in cli.fails("parked", "retry", str(parked[0]), "-c", curie)
     for command in (["parked", "retry", "--all"], ["parked", "list"]):
         assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()

@@ -11,7 +11,7 @@ import pytest
 from engram.composition.container import Application
 from tests.conftest import CURIE, Ingest
 from tests.support import state, threads, undo
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture
@@ -99,5 +99,5 @@ def test_replay_reports_an_error_in_one_line(cli: Cli, curie: str) -> None:
     assert "no collection 'nowhere'" in cli.fails("replay", "-c", "nowhere", *past)
     assert "Invalid request" in cli.fails("replay", "-c", curie, *past, "--into", "a/b")
     assert "already" in cli.fails("replay", "-c", curie, *past, "--into", curie)
-    assert "is `engram up` running?" in cli.fails("replay", "-c", curie, *past, "--url", NOWHERE).lower()
+    assert "is `engram up` running?" in cli.fails("replay", "-c", curie, *past, "--url", UNREACHABLE_URL).lower()
     assert cli("replay", "-c", curie).returncode == 2

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 QUESTION = "Where was Marie Curie born?"
 ARMS = {"arms": [{"name": "off", "percent": 50, "memory": "off"}, {"name": "read", "percent": 50}]}
@@ -66,7 +66,7 @@ def test_mistakes_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
     )
     assert "less than or equal to 1" in cli.fails("collection", "set", "-c", curie, "--explore", "1.5")
     assert "share" in cli.fails("collection", "set", "-c", curie, "--slots", "2")
-    assert "out of reach" in cli.fails("collection", "show", "-c", curie, ENGRAM_URL=NOWHERE)
+    assert "out of reach" in cli.fails("collection", "show", "-c", curie, ENGRAM_URL=UNREACHABLE_URL)
     assert "no arm 'nobody'" in cli.fails("lift", "-c", curie, "--baseline", "nobody")
     assert "from" in cli.fails("lift", "-c", curie, "--from", "yesterday")
 

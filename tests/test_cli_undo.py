@@ -14,7 +14,7 @@ from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from tests.support import databases, state, threads, undo
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_revoke_needs_explicit_criteria(cli: Cli, curie: str) -> None:
     assert "Invalid request" in cli.fails("revoke", "--all", "--judge", "x", "-c", curie)
     assert "Invalid request" in cli.fails("revoke", "--from", "yesterday", "-c", curie)
     assert "no collection 'nowhere'" in cli.fails("revoke", "--all", "-c", "nowhere")
-    assert "is `engram up` running?" in cli.fails("revoke", "--all", "--url", NOWHERE).lower()
+    assert "is `engram up` running?" in cli.fails("revoke", "--all", "--url", UNREACHABLE_URL).lower()
     assert cli("revoke", "x", "-c", curie).returncode == 2
 
 

@@ -30,7 +30,7 @@ from engram_client import (
 )
 from engram_client.requests import PulledScoreIn
 from tests.conftest import CURIE
-from tests.support.command import NOWHERE
+from tests.support.command import UNREACHABLE_URL
 from tests.support.forks import ROOT
 
 FRONTENDS = {
@@ -273,7 +273,7 @@ class TestService:
             assert {made.key_id, again.key_id} <= {key.key_id for key in engram.access_keys()}
 
     def test_unreachable_service_raises_unreachable_error(self) -> None:
-        with pytest.raises(UnreachableError, match="out of reach"), Engram(NOWHERE, retries=0) as engram:
+        with pytest.raises(UnreachableError, match="out of reach"), Engram(UNREACHABLE_URL, retries=0) as engram:
             engram.health()
 
 

@@ -17,7 +17,7 @@ from engram_evaluation.protocols import QUESTIONS_PER_FILE
 from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from tests.evaluation.conftest import Evaluate
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.openai_server import OpenAiServer, Reply
 
 
@@ -146,7 +146,7 @@ def test_no_endpoint_no_answers(run_protocol: Evaluate, few: Dataset) -> None:
 
 
 def test_the_command_without_an_endpoint_fails_in_one_line(tmp_path: Path, application: Application) -> None:
-    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    cli = Cli(tmp_path, UNREACHABLE_URL, application.settings.data_dir)
     assert "needs ENGRAM_LLM_BASE_URL" in cli.fails("evaluate", "sample", "--protocol", "answers")
     assert not (tmp_path / "reports").exists()
 
@@ -154,7 +154,7 @@ def test_the_command_without_an_endpoint_fails_in_one_line(tmp_path: Path, appli
 def test_the_command_answers_through_an_endpoint(
     tmp_path: Path, application: Application, server: OpenAiServer
 ) -> None:
-    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    cli = Cli(tmp_path, UNREACHABLE_URL, application.settings.data_dir)
     done = cli(
         *("evaluate", "sample", "--protocol", "answers", "--limit", "2"), ENGRAM_LLM_BASE_URL=server.base_url
     )

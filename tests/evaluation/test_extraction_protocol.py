@@ -22,7 +22,7 @@ from engram_evaluation.extraction_protocol import (
     recall,
 )
 from engram_evaluation.run_options import Options
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 PASSAGES = {
     "p1": ("Blue Harbour", "Blue Harbour is a 1951 Danish drama film directed by Nils Holm."),
@@ -125,7 +125,7 @@ def test_evidences_that_cannot_be_used(tmp_path: Path, evidences: Any) -> None:
 
 
 def test_the_command_measures_without_a_server(folder: Path, application: Application) -> None:
-    cli = Cli(folder.parent, NOWHERE, application.settings.data_dir)
+    cli = Cli(folder.parent, UNREACHABLE_URL, application.settings.data_dir)
 
     done = cli("evaluate", "films", "--protocol", "extraction", "--limit", "1")
 

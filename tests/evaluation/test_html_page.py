@@ -18,7 +18,7 @@ from engram_evaluation.report_sections import sections
 from engram_evaluation.section_charts import charts
 from engram_evaluation.svg import COLOURS, Bars, Lines, figure, ticks
 from tests.evaluation.test_report_page import cold, noise_rows, row, write
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 SVG = re.compile(r"<svg.*?</svg>", re.DOTALL)
 VOID = {"meta"}
@@ -193,7 +193,7 @@ def test_ticks_enclose_what_is_drawn(ends: tuple[float, float]) -> None:
 
 
 def test_the_command_writes_the_file(tmp_path: Path) -> None:
-    cli = Cli(tmp_path, NOWHERE, tmp_path / "data")
+    cli = Cli(tmp_path, UNREACHABLE_URL, tmp_path / "data")
     write(tmp_path / "one", "2wiki", "cold", cold(0.5))
     done = cli("report", "one", "--html", "site/measured.html", "--out", "measured.md")
     assert done.stdout == "site/measured.html\nmeasured.md\n"

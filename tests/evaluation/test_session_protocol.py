@@ -21,7 +21,7 @@ from engram_evaluation.run_report import RunReport
 from engram_evaluation.session_protocol import arms
 from engram_evaluation.trajectory_export import ExportCounts, build_judge_reward, export, is_right, reward_by_gold
 from tests.evaluation.conftest import Evaluate
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.decomposed import FILM, MAKER, MOTHER, write_decomposed
 
 NAME = "session-tests"
@@ -257,7 +257,7 @@ def test_the_command_writes_a_file(
         (data / name).write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
     labels = [f"{q.id}\t{passage}\t1" for q in dataset.questions for passage in q.relevant]
     (data / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *labels]) + "\n", encoding="utf-8")
-    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    cli = Cli(tmp_path, UNREACHABLE_URL, application.settings.data_dir)
     out = tmp_path / "train.jsonl"
     done = cli("trajectories", "export", str(data), "--out", str(out), "--shape", "sft", **env)
     assert done.returncode == 0, done.stderr

@@ -10,14 +10,14 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.storage.corpus import collections
 from engram.storage.maintenance import vector_indexes
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.databases import index_all
 from tests.support.processes import Process, eventually
 
 
 @pytest.fixture
 def cli(tmp_path: Path, settings: Settings) -> Cli:
-    return Cli(tmp_path, NOWHERE, settings.data_dir)
+    return Cli(tmp_path, UNREACHABLE_URL, settings.data_dir)
 
 
 @pytest.fixture

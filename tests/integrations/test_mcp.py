@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 from engram_client import AsyncEngram
 from engram_mcp import server
 from tests.conftest import CURIE
-from tests.support.command import NOWHERE
+from tests.support.command import UNREACHABLE_URL
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
 Story = Callable[[Client], Awaitable[Any]]
@@ -169,7 +169,7 @@ def test_agent_sees_an_unreachable_service(collection: str) -> None:
     async def run_story(agent: Client) -> Any:
         return await agent.call_tool("ask", {"question": "Who?"})
 
-    assert "out of reach" in run_stories(NOWHERE, collection, run_story)[0].content[0].text
+    assert "out of reach" in run_stories(UNREACHABLE_URL, collection, run_story)[0].content[0].text
 
 
 def test_on_standard_input_and_output(service: str, collection: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.pulls.conftest import Ask, RatingRecorder
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.product_servers import DifyServer, dify_feedback
 
 Pull = Callable[..., "CompletedProcess[str]"]
@@ -113,7 +113,7 @@ def test_a_feedback_that_a_shifting_page_hides_is_not_revoked(
     [
         ({"DIFY_API_KEY": "wrong"}, "refuses the credentials (401)"),
         ({"DIFY_API_KEY": ""}, "DIFY_API_KEY is not set"),
-        ({"DIFY_API_URL": NOWHERE}, "out of reach"),
+        ({"DIFY_API_URL": UNREACHABLE_URL}, "out of reach"),
     ],
 )
 def test_a_slip_is_one_line_and_a_failure(

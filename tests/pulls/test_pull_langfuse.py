@@ -21,7 +21,7 @@ from engram.pulls.product_http import ProductError, ProductHttp, UnavailableProd
 from engram.pulls.pull_run import PullRun
 from tests.pulls.conftest import Ask, RatingRecorder
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.product_servers import LangfuseServer, langfuse_score
 
@@ -255,7 +255,7 @@ def test_429_and_500_are_tried_again(
         (("--scale", "5:1"), {}, "--scale '5:1' is not LOW:HIGH"),
         (("--name", "Two Words"), {}, "--name"),
         (("--judge", "!"), {}, "--judge"),
-        ((), {"ENGRAM_URL": NOWHERE}, "out of reach"),
+        ((), {"ENGRAM_URL": UNREACHABLE_URL}, "out of reach"),
         (("-c", "nowhere"), {}, "no collection"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_slip_is_one_line_and_a_failure(
 
 
 def test_a_server_that_is_not_there_is_one_line(pull: Pull) -> None:
-    done = pull(LANGFUSE_HOST=NOWHERE)
+    done = pull(LANGFUSE_HOST=UNREACHABLE_URL)
     assert done.returncode == 1
     assert "out of reach" in done.stderr
     assert done.stderr.count("\n") == 1

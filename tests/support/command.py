@@ -9,7 +9,7 @@ from typing import IO
 from tests.support import forks
 from tests.support.forks import ROOT
 
-NOWHERE = "http://127.0.0.1:1"
+UNREACHABLE_URL = "http://127.0.0.1:1"
 
 
 @dataclass(frozen=True)
