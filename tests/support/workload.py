@@ -19,7 +19,7 @@ from tests.support import past, state, undo
 QUESTIONS = ("Where was Marie Curie born?", "What happened in 1898?", "what flows into the sea?")
 """One that names something, one that names a time, one that names nothing."""
 UNITS = (Expansion("facet", "river, capital, Poland"),)
-EVERYTHING = frozenset({"trace", "entities", "sentences"})
+ALL_PARTS = frozenset({"trace", "entities", "sentences"})
 FILTER = {"part": 1}
 EVENTS = 12
 
@@ -59,7 +59,7 @@ def _ask(application: Application, scope: Scope) -> None:
                 for metadata in (None, FILTER):
                     application.ask.query(replace(one, profile=profile, memory=memory, metadata=metadata))
         for strategy in ("graph", "dense", "lexical", "hybrid"):
-            wide = replace(one, strategy=strategy, expansions=UNITS, include=EVERYTHING)
+            wide = replace(one, strategy=strategy, expansions=UNITS, include=ALL_PARTS)
             application.ask.query(wide)
             application.ask.query(replace(wide, metadata=FILTER))
         application.ask.query(one, replace(as_asked(one), exploring=ExplorationSettings(2, 7)))
