@@ -52,7 +52,7 @@ gc.set_threshold(20_000, 50, 1_000)
 hypothesis.settings.register_profile("quarter", parent=hypothesis.settings(), max_examples=25)
 hypothesis.settings.load_profile("quarter")
 
-NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
+UNREACHABLE_SERVERS = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 Heavy = tuple[Embedder, Language]
 PAGES_MB = 128
 """What a Postgres of tests keeps in memory: to start, to empty a table and to end take longer the more it is."""
@@ -126,7 +126,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="session")
 def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy:
     """What takes long to load and holds no connection."""
-    loading = Application(settings, NOWHERE)
+    loading = Application(settings, UNREACHABLE_SERVERS)
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # which all processes have

@@ -21,7 +21,7 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import Principal
 from engram.storage.rate_buckets import Buckets
-from tests.conftest import NOWHERE
+from tests.conftest import UNREACHABLE_SERVERS
 
 NO_BOUNDS = Bounds(0, 0, 0, 1.0)
 
@@ -246,7 +246,7 @@ def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> 
 
 def test_rate_limit_defaults_apply_off_loopback_only(application: Application, settings: Settings) -> None:
     def build_rates(**changed: Any) -> Rates | None:
-        with closing(Application(settings.model_copy(update=changed), NOWHERE)) as apart:
+        with closing(Application(settings.model_copy(update=changed), UNREACHABLE_SERVERS)) as apart:
             return apart.rates
 
     assert build_rates() is None
