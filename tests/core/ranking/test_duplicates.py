@@ -13,7 +13,7 @@ TEXT = (
     "set of drawings from private collections, and visitors can borrow an audio guide at the entrance."
 )
 FOOTER = " © 2021 Museum Press Ltd. All rights reserved."
-SAME = {
+SAME_TEXTS = {
     "whitespace": TEXT.replace(" ", "\n  "),
     "case": TEXT.upper(),
     "punctuation": TEXT.replace(".", " !").replace(",", ";"),
@@ -64,10 +64,10 @@ APART = [
 ]
 
 
-@pytest.mark.parametrize("kind", SAME)
+@pytest.mark.parametrize("kind", SAME_TEXTS)
 def test_a_copy_is_a_duplicate(kind: str) -> None:
-    assert is_duplicate(TEXT, SAME[kind])
-    assert is_duplicate(SAME[kind], TEXT)
+    assert is_duplicate(TEXT, SAME_TEXTS[kind])
+    assert is_duplicate(SAME_TEXTS[kind], TEXT)
 
 
 @pytest.mark.parametrize("kind", OTHER)
