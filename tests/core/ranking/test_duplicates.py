@@ -25,7 +25,7 @@ SAME_TEXTS = {
     "one misspelt word": TEXT.replace("entrance", "entrence"),
     "one word more": TEXT.replace("audio guide", "audio tour guide"),
 }
-OTHER = {
+OTHER_TEXTS = {
     "year": TEXT.replace("1905", "1906"),
     "number": TEXT.replace("240", "2400"),
     "name of a person": TEXT.replace("Maria", "Marta"),
@@ -70,10 +70,10 @@ def test_a_copy_is_a_duplicate(kind: str) -> None:
     assert is_duplicate(SAME_TEXTS[kind], TEXT)
 
 
-@pytest.mark.parametrize("kind", OTHER)
+@pytest.mark.parametrize("kind", OTHER_TEXTS)
 def test_another_statement_is_not(kind: str) -> None:
-    assert not is_duplicate(TEXT, OTHER[kind])
-    assert not is_duplicate(OTHER[kind], TEXT)
+    assert not is_duplicate(TEXT, OTHER_TEXTS[kind])
+    assert not is_duplicate(OTHER_TEXTS[kind], TEXT)
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
@@ -114,7 +114,7 @@ def test_passages_without_terms_are_no_duplicates() -> None:
 
 
 def test_the_better_passage_stands_for_its_copies() -> None:
-    texts = {1: TEXT + FOOTER, 2: TEXT, 3: OTHER["year"], 4: TEXT.upper()}
+    texts = {1: TEXT + FOOTER, 2: TEXT, 3: OTHER_TEXTS["year"], 4: TEXT.upper()}
     pairs = [(one, other) for one in texts for other in texts if one < other]
     assert stand_ins([4, 3, 2, 1], pairs, texts) == {2: 4, 1: 4}
     assert stand_ins([3, 1, 2, 4], pairs, texts) == {2: 1, 4: 1}
