@@ -41,7 +41,7 @@ OTHER_TEXTS = {
     "another sentence in the middle": TEXT.replace("It shows", "It burned down in 1922. It shows"),
     "a part of it": TEXT[:100],
 }
-APART = [
+DIFFERENT_TEXTS = [
     ("revenue in 2019 was 5m", "revenue in 2020 was 6m"),
     ("It costs $5 to enter.", "It costs €5 to enter."),
     ("The sensor reads -5 degrees.", "The sensor reads 5 degrees."),
@@ -76,7 +76,7 @@ def test_another_statement_is_not(kind: str) -> None:
     assert not is_duplicate(OTHER_TEXTS[kind], TEXT)
 
 
-@pytest.mark.parametrize(("one", "other"), APART)
+@pytest.mark.parametrize(("one", "other"), DIFFERENT_TEXTS)
 def test_texts_that_differ_in_a_fact_stay_apart(one: str, other: str) -> None:
     assert not is_duplicate(one, other)
 
