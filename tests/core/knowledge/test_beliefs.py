@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engram.core.knowledge.beliefs import LEAST_BELIEF, FactStatement, Group, Kind, replay
 from engram.core.knowledge.claims import ALWAYS, NEVER, Claim, Days
 
-BEGUN = datetime(2026, 5, 1, tzinfo=UTC)
+FIRST_DAY = datetime(2026, 5, 1, tzinfo=UTC)
 Q = 0.001
 
 
@@ -20,7 +20,7 @@ def day(year: int) -> int:
 
 
 def word(sequence: int, fact: int, kind: Kind = "source", who: str = "", **more: Any) -> FactStatement:
-    at = BEGUN + timedelta(seconds=sequence)
+    at = FIRST_DAY + timedelta(seconds=sequence)
     return FactStatement(
         sequence=sequence,
         fact_id=fact,
@@ -89,8 +89,8 @@ def test_later_fact_ends_its_predecessor() -> None:
     facts, _ = replay([Group(claims, [word(3, 1), word(1, 2), word(2, 3)], True)])
     assert [facts[n].held_until for n in (1, 2, 3)] == [day(2009), day(2013), NEVER]
     assert [facts[n].superseded_by for n in (1, 2, 3)] == [2, 3, None]
-    assert facts[1].closed_at == BEGUN + timedelta(seconds=3)  # it was over when it came
-    assert facts[2].closed_at == BEGUN + timedelta(seconds=2)
+    assert facts[1].closed_at == FIRST_DAY + timedelta(seconds=3)  # it was over when it came
+    assert facts[2].closed_at == FIRST_DAY + timedelta(seconds=2)
     assert min(state.belief for state in facts.values()) > 0.8
 
 
@@ -107,7 +107,7 @@ def test_undated_fact_ends_when_its_dated_twin_ended() -> None:
     claims = [Claim(1, 7, day(2005)), Claim(2, 8, day(2009)), Claim(3, 7), Claim(4, 9)]
     facts, _ = replay([Group(claims, [word(n, n) for n in (1, 2, 3, 4)], True)])
     assert (facts[3].held_until, facts[3].superseded_by) == (day(2009), 2)
-    assert facts[3].closed_at == BEGUN + timedelta(seconds=3)
+    assert facts[3].closed_at == FIRST_DAY + timedelta(seconds=3)
     assert facts[4].closed_at is None
 
 
