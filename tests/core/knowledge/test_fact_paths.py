@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from engram.core.knowledge import fact_paths
 from engram.core.knowledge.fact_paths import CROWD, STEP, UNASKED_FACTOR, Link, Path, Web, begin, interleave_paths
 
-NOTHING: frozenset[int] = frozenset()
+NO_WORDS: frozenset[int] = frozenset()
 
 
 def link(id: int, subject: int, object_: int, *asked: int, belief: float = 1.0, closed: bool = False) -> Link:
@@ -52,4 +52,4 @@ def test_arriving_at_what_was_also_asked_about_counts_and_starts_take_turns() ->
     found = extend(begin([1, 3]), links, starts, 9)
     assert [path.edges for path in found if path.start == 1] == [(2,), (1,)]
     assert [path.start for path in interleave_paths(found)][:2] in ([1, 3], [3, 1])
-    assert extend(begin([1]), links, NOTHING, 1)[0].edges == (1,)
+    assert extend(begin([1]), links, NO_WORDS, 1)[0].edges == (1,)
