@@ -14,7 +14,7 @@ from tests.console.console_page import BORN, QUESTION, ask, place, violations
 
 pytestmark = pytest.mark.browser
 
-OTHER = "Into which sea does the Vistula flow?"
+OTHER_QUESTION = "Into which sea does the Vistula flow?"
 PHONE = {"width": 390, "height": 844}
 PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
          "sessions", "facts", "collections", "health", "keys")  # fmt: skip
@@ -49,7 +49,7 @@ def test_an_answer_is_reached_by_its_address(opened: Opened, service: str, curie
     page = opened(service, place("ask", curie))
     ask(page)
     first, order = answer_id(page), titles(page)
-    ask(page, OTHER)
+    ask(page, OTHER_QUESTION)
     page.wait_for_function("id => !location.hash.includes(id)", arg=first)
     assert answer_id(page) != first
     page.go_back()
@@ -139,7 +139,7 @@ def test_after_an_error_the_old_answer_is_gone_and_can_be_tried_again(
     page = opened(service, place("ask", curie))
     ask(page)
     page.route("**/query", lambda route: route.abort())
-    page.get_by_label("Question", exact=True).fill(OTHER)
+    page.get_by_label("Question", exact=True).fill(OTHER_QUESTION)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("alert").get_by_text("The service cannot be reached.").wait_for()
     assert page.locator(".passage").count() == 0
@@ -147,7 +147,7 @@ def test_after_an_error_the_old_answer_is_gone_and_can_be_tried_again(
     page.get_by_role("button", name="Try again").click()
     page.wait_for_selector(".passage")
     assert page.get_by_role("alert").count() == 0
-    assert page.get_by_label("Question", exact=True).input_value() == OTHER
+    assert page.get_by_label("Question", exact=True).input_value() == OTHER_QUESTION
     assert answer_id(page)
 
 
