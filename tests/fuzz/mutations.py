@@ -13,7 +13,8 @@ HUGE_MARK = "\ue000huge\ue000"
 """Stands for a number that Python's writer of JSON would not write."""
 ODD_VALUES: Sequence[Any] = (
     None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, 5e-324, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 10**40, float("nan"),
-    float("inf"), HUGE_MARK, "", " ", "\x00", "\ud800", "\u202e", "ﬀ", "İ", "'s" * 2_000, "The " * 2_000, "x" * 10_001,
+    float("inf"), HUGE_MARK,
+    "", " ", "\x00", "\ud800", "\u202e", "ﬀ", "İ", "'s" * 2_000, "The " * 2_000, "x" * 10_001,
     "A" * 200_000, "a\u0301" * 500, "🙂" * 300, "⟦1⟧", "%s%n{}", "' OR 1=1 --", "../../etc/passwd",
     "2026-05-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "1700000000", [], {}, [None], [[]],
     {"": None}, [1] * 2_000, {"a": {"$ne": 1}},
@@ -141,9 +142,8 @@ def _change(body: Any, dice: random.Random) -> Any:
         holder[key] = _draw_nested(dice)
     elif what == 5 and isinstance(holder[key], str):
         at = dice.randint(0, len(holder[key]))
-        holder[key] = (
-            f"{holder[key][:at]}{dice.choice([odd for odd in ODD_VALUES if isinstance(odd, str)])}{holder[key][at:]}"
-        )
+        odd_texts = [odd for odd in ODD_VALUES if isinstance(odd, str)]
+        holder[key] = f"{holder[key][:at]}{dice.choice(odd_texts)}{holder[key][at:]}"
     else:
         holder[key] = deepcopy(dice.choice(ODD_VALUES))
     return body

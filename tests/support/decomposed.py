@@ -14,7 +14,7 @@ def lines(rows: list[dict[str, object]]) -> list[tuple[str, dict[str, object]]]:
 
 
 def write_decomposed(name: str = "tiny") -> Dataset:
-    """The questions ``MOTHER`` (triples, marked sentences) and ``LATE_QUESTION`` (steps, nothing marked), and one more."""
+    """Build a data set of ``MOTHER`` (triples, marked sentences), ``LATE_QUESTION`` (only steps) and another."""
     return build(
         name,
         lines(

@@ -13,7 +13,8 @@ ROUNDS = 6
 def growth(work: Callable[[str], object], piece: str, size: int) -> float:
     """How many times the processor time of ``size`` characters of a repeated piece four times as many take.
 
-    The best of a few rounds, because what else the machine does adds to some; the first below ``MOST_GROWTH`` ends them.
+    The best of a few rounds, because what else the machine does adds to some; the first below
+    ``MOST_GROWTH`` ends them.
     """
     texts = [(piece * (length // len(piece) + 1))[:length] for length in (size, TIMES_LONGER * size)]
     best = [math.inf, math.inf]
