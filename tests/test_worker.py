@@ -20,6 +20,7 @@ from engram.storage.wake_stream import GROUP, STREAM, WakeStream
 from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from tests.conftest import CURIE
 from tests.support import state
+from tests.support.workers import run_in_thread
 
 PATIENCE_SECONDS = 30.0
 NEVER_SECONDS = 3600.0
@@ -41,16 +42,8 @@ def run_worker(
     settings: Settings = application.settings.model_copy(update={"feedback_sweep_seconds": feedback_sweep_seconds})
     app = Application(settings, replace(addresses, redis_url=redis_url), consumer="worker")
     app.models.embedder, app.models.language = application.embedder, application.language
-    worker = Worker(app)
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
+    with run_in_thread(app):
         yield app
-    finally:
-        worker.stop()
-        thread.join(PATIENCE_SECONDS)
-        app.close()
-        assert not thread.is_alive()
 
 
 def eventually(condition: Callable[[], bool]) -> None:

@@ -1,6 +1,5 @@
 """Servers that a test may kill: a Postgres and a Redis for each module, with Engram's own processes on them."""
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
@@ -15,11 +14,11 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.runtime.api_process import create_app
-from engram.runtime.worker import Worker
 from engram.storage.schema_revision import migrate
 from tests.conftest import PAGES_MB, Heavy
-from tests.support.processes import PATIENCE_SECONDS, Process
+from tests.support.processes import Process
 from tests.support.strict_client import TestClient
+from tests.support.workers import run_in_thread
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -132,16 +131,8 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
     def run(**changed: object) -> Iterator[Application]:
         changed = {"feedback_sweep_seconds": 0.1, "maintenance_interval_seconds": 0, **changed}
         app = _application(settings.model_copy(update=changed), places, heavy)
-        worker = Worker(app)
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-        try:
+        with run_in_thread(app):
             yield app
-        finally:
-            worker.stop()
-            thread.join(PATIENCE_SECONDS)
-            app.close()
-            assert not thread.is_alive()
 
     return run  # type: ignore[return-value]
 

@@ -10,6 +10,12 @@ from tests.support import state, undo
 CORPUS = (*state.GRAPH, *state.LEXICAL)
 LEARNED = (*undo.PASSAGES_ONLY, *undo.KEYED, "expansion_unit", "question", "question_support")
 Rows = list[dict[str, Any]]
+BERLIN = {
+    "id": "berlin",
+    "title": "Berlin",
+    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
+}
+"""A passage that shares a name with the collection of the tests."""
 
 
 def now(application: Application) -> datetime:

@@ -201,7 +201,7 @@ def test_lists_are_cut_and_say_so(application: Application, curie: str, monkeypa
     assert map_passages(cut)["curie"].influences[0] == best
 
 
-@pytest.mark.parametrize("bound", ["verdict_influence.LEFT_OUT", "counterfactual_states.LOADED"])
+@pytest.mark.parametrize("bound", ["verdict_influence.LEFT_OUT", "counterfactual_states.MOST_STEPS"])
 def test_influences_are_cut_when_the_log_is_too_long(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:

@@ -25,6 +25,7 @@ from tests.support import state, undo
 from tests.support.databases import application_on
 from tests.support.jobs import run_again
 from tests.support.past import (
+    BERLIN,
     assert_nothing_left,
     corpus,
     list_learned,
@@ -33,22 +34,6 @@ from tests.support.past import (
     rebuild_past,
     rows_of_collection,
 )
-
-BERLIN = {
-    "id": "berlin",
-    "title": "Berlin",
-    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
-}
-
-
-@pytest.fixture
-def taught(application: Application, curie: str) -> str:
-    """A collection that learned at every scope, with evidence taken in and waiting."""
-    events = undo.stream(application, curie, 16, seed=41)
-    undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
-    undo.apply(application, curie, events[10:], 3)
-    return curie
 
 
 class TestServedCopies:

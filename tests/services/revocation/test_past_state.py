@@ -10,24 +10,8 @@ from engram.storage.learning import judges
 from engram.storage.learning.judges import JudgeSettings
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
-from tests.support.past import corpus, list_learned, list_meant, now, rebuild_past
+from tests.support.past import BERLIN, corpus, list_learned, list_meant, now, rebuild_past
 from tests.support.statements import hook_statements
-
-BERLIN = {
-    "id": "berlin",
-    "title": "Berlin",
-    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
-}
-
-
-@pytest.fixture
-def taught(application: Application, curie: str) -> str:
-    """A collection that learned at every scope, with evidence taken in and waiting."""
-    events = undo.stream(application, curie, 16, seed=41)
-    undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
-    undo.apply(application, curie, events[10:], 3)
-    return curie
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "in pages"])

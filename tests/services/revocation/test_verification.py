@@ -16,18 +16,14 @@ from tests.support.databases import application_on, open_migrated
 
 
 @pytest.fixture
-def taught(application: Application, curie: str) -> str:
-    """A collection that learned at every scope, with evidence taken in and waiting."""
-    events = undo.stream(application, curie, 16, seed=41)
-    undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
-    undo.apply(application, curie, events[10:], 3)
+def taught(application: Application, taught: str) -> str:
+    """The collection that learned at every scope, with a stated fact and a merged entity."""
     stated = StatedFact(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
-    scope = application.access.scope(curie)
+    scope = application.access.scope(taught)
     application.facts.state(scope, [stated], source="a page")
-    one, other = (row["id"] for row in state.rows(application, curie, "fact_entity"))
+    one, other = (row["id"] for row in state.rows(application, taught, "fact_entity"))
     application.join.merge(scope, one, [other], judge="careful", key="merged")
-    return curie
+    return taught
 
 
 def list_different_tables(application: Application, collection: str) -> set[str]:
