@@ -22,9 +22,9 @@ class EngramFeedback(BaseCallbackHandler):
 
     Put it among a chain's ``callbacks`` with a ``run_id`` of your own, and keep that with the answer you show::
 
-        heard = EngramFeedback(Engram(collection="notes"))
-        chain.invoke(question, {"callbacks": [heard], "run_id": run})
-        heard.helped(run, ["titan"])   # or heard.nothing(run)
+        feedback = EngramFeedback(Engram(collection="notes"))
+        chain.invoke(question, {"callbacks": [feedback], "run_id": run})
+        feedback.mark_helpful(run, ["titan"])   # or feedback.mark_unhelpful(run)
 
     It lives in this process: where thumbs arrive in another, keep ``query_id`` of the documents' metadata instead
     and call the client.
