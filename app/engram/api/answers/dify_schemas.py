@@ -50,7 +50,7 @@ POSITIVE: dict[Operator, Comparator] = {
 NEGATIVE_OPERATORS = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
 WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
 SEVERAL_VALUES = frozenset({"in", "not in"})
-OF_TEXTS = frozenset({"contains", "not contains", "start with", "end with"})
+TEXT_OPERATORS = frozenset({"contains", "not contains", "start with", "end with"})
 OF_NUMBERS = frozenset({">", "<", "≥", "≤"})
 
 
@@ -75,7 +75,7 @@ class ConditionIn(BaseModel):
             raise ValueError(f"{operator!r} needs a value")
         if len(values) > 1 and operator not in SEVERAL_VALUES:
             raise ValueError(f"{operator!r} takes one value")
-        if operator in OF_TEXTS and not all(isinstance(value, str) and value for value in values):
+        if operator in TEXT_OPERATORS and not all(isinstance(value, str) and value for value in values):
             raise ValueError(f"{operator!r} takes a text")
         if operator in OF_NUMBERS and parse_number(values[0]) is None:
             raise ValueError(f"{operator!r} takes a number")
