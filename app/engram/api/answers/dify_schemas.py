@@ -51,7 +51,7 @@ NEGATIVE_OPERATORS = frozenset({"not contains", "is not", "not in", "empty", "nu
 WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
 SEVERAL_VALUES = frozenset({"in", "not in"})
 TEXT_OPERATORS = frozenset({"contains", "not contains", "start with", "end with"})
-OF_NUMBERS = frozenset({">", "<", "≥", "≤"})
+NUMBER_OPERATORS = frozenset({">", "<", "≥", "≤"})
 
 
 class ConditionIn(BaseModel):
@@ -77,7 +77,7 @@ class ConditionIn(BaseModel):
             raise ValueError(f"{operator!r} takes one value")
         if operator in TEXT_OPERATORS and not all(isinstance(value, str) and value for value in values):
             raise ValueError(f"{operator!r} takes a text")
-        if operator in OF_NUMBERS and parse_number(values[0]) is None:
+        if operator in NUMBER_OPERATORS and parse_number(values[0]) is None:
             raise ValueError(f"{operator!r} takes a number")
         return self
 
@@ -98,7 +98,7 @@ class ConditionIn(BaseModel):
 
     def _list_compared_values(self) -> list[Scalar]:
         """The values, each also as a number where it is written as one: Dify sends most values as texts."""
-        if self.comparison_operator in OF_NUMBERS:
+        if self.comparison_operator in NUMBER_OPERATORS:
             return [number for value in self._values() if (number := parse_number(value)) is not None]
         if POSITIVE[self.comparison_operator] != "equal":
             return self._values()
