@@ -18,9 +18,9 @@ from engram.telemetry import metrics
 
 PUBLIC = ("/healthz", "/readyz", "/openapi.json", "/docs")
 """Paths that need no key: they tell nothing of anybody's."""
-AT_ONCE = 4
+LOOKUP_THREADS = 4
 """Threads that look keys up. They are nobody else's, so no flood of other work keeps a key from being known."""
-_THREADS = WorkThreads("engram-authentication", AT_ONCE)
+_THREADS = WorkThreads("engram-authentication", LOOKUP_THREADS)
 PRINCIPAL = "engram.principal"
 """Where a request's principal stands in its ASGI scope."""
 
