@@ -21,12 +21,12 @@ from engram.context.errors import InvalidRequestError, MalformedRequestError, Pa
 
 LARGE_BYTES = 64 * 1024
 """Bodies up to here are read where they are: a thread would take longer to come by."""
-AT_ONCE = 2
+READING_THREADS = 2
 """Threads that read large bodies, each of which may take the interpreter for as long as it parses."""
 MAX_VALUES = 20_000
 """Values in a JSON body, keys not counted. The longest verdict has some 10,000."""
 
-BODIES = WorkThreads("engram-bodies", AT_ONCE)
+BODIES = WorkThreads("engram-bodies", READING_THREADS)
 """What reads them."""
 
 
