@@ -33,8 +33,8 @@ router = APIRouter(tags=["passages"], route_class=Route)
 BINARY_TYPE = "application/octet-stream"
 NAME_CHARACTERS = 400
 """Passage ids begin with the name and end at 512 characters."""
-AT_ONCE = 2
-CONVERSION_THREADS = WorkThreads("engram-documents", AT_ONCE)
+MOST_CONVERSIONS = 2
+CONVERSION_THREADS = WorkThreads("engram-documents", MOST_CONVERSIONS)
 """Documents that a process converts at once; each takes a processor and up to ``Limits.memory_bytes``."""
 BODY: dict[str, Any] = {
     "requestBody": {
