@@ -70,7 +70,7 @@ class ScoredUnit:
     generation: int
 
 
-_BY_ID = f"{WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
+_UNITS_BY_ID = f"{WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
 _OF_PASSAGE = lookup("key_credit credit", "credit.passage_id = wanted.id")
 _EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id")
 _BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
@@ -142,7 +142,7 @@ def _add_some_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -
 def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, Vector]:
     """Unit -> embedding, unit length, (d,)."""
     rows = reader.rows(
-        f"SELECT unit.id, unit.embedding FROM {_BY_ID}",
+        f"SELECT unit.id, unit.embedding FROM {_UNITS_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: row.embedding.to_numpy() for row in rows}
@@ -151,7 +151,7 @@ def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
 def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, dict[str, float]]:
     """Unit -> term -> how often the unit has it."""
     rows = reader.rows(
-        f"SELECT unit.id, unit.terms, unit.frequencies FROM {_BY_ID}",
+        f"SELECT unit.id, unit.terms, unit.frequencies FROM {_UNITS_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: dict(zip(row.terms, row.frequencies, strict=True)) for row in rows}
