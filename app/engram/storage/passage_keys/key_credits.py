@@ -71,7 +71,7 @@ class ScoredUnit:
 
 
 _UNITS_BY_ID = f"{WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
-_OF_PASSAGE = lookup("key_credit credit", "credit.passage_id = wanted.id")
+_PASSAGE_CREDITS = lookup("key_credit credit", "credit.passage_id = wanted.id")
 _EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id")
 _BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
 
@@ -232,7 +232,7 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
     rows = reader.rows(
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
-        FROM {WANTED_IDS} {_OF_PASSAGE} {_EVIDENCE}
+        FROM {WANTED_IDS} {_PASSAGE_CREDITS} {_EVIDENCE}
         {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_LOOKUP}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
@@ -246,7 +246,7 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
 
 # Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.
 _COUNTED = f"""
-    FROM {id_rows("passages")} {_OF_PASSAGE} {_EVIDENCE}
+    FROM {id_rows("passages")} {_PASSAGE_CREDITS} {_EVIDENCE}
     {lookup("key_generation generation", "generation.number = evidence.generation", outer=True)}
     WHERE credit.weight > 0
 """
