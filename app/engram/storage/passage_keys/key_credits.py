@@ -73,7 +73,7 @@ class ScoredUnit:
 _UNITS_BY_ID = f"{WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
 _PASSAGE_CREDITS = lookup("key_credit credit", "credit.passage_id = wanted.id")
 _EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id")
-_BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
+_UNITS_BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
 
 
 def load_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
@@ -81,7 +81,7 @@ def load_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> d
     rows = reader.rows(
         f"""
         SELECT unit.text_hash, unit.method, unit.text, unit.embedding, unit.terms, unit.frequencies
-        FROM {_BY_HASH}
+        FROM {_UNITS_BY_HASH}
         """,
         {"collection": collection_id, "hashes": list(hashes)},
     )
@@ -106,7 +106,7 @@ def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict
     for at in range(0, len(ordered), UNITS_AT_ONCE):
         _add_some_units(writer, collection_id, ordered[at : at + UNITS_AT_ONCE])
     rows = writer.rows(
-        f"SELECT unit.text_hash, unit.id FROM {_BY_HASH}",
+        f"SELECT unit.text_hash, unit.id FROM {_UNITS_BY_HASH}",
         {"collection": collection_id, "hashes": [unit.text_hash for unit in units]},
     )
     return {row.text_hash: row.id for row in rows}
