@@ -37,7 +37,7 @@ from engram.storage.database import Database, Reader, Writer
 from engram.storage.feedback_log import stored_outcomes
 from engram.storage.jobs.jobs import Job
 from engram.storage.maintenance import staged_embeddings, vector_indexes
-from engram.storage.maintenance.staged_embeddings import TEXT_OF
+from engram.storage.maintenance.staged_embeddings import TEXT_COLUMNS
 from engram.storage.passage_keys import key_evidence_log
 
 log = structlog.get_logger(__name__)
@@ -173,7 +173,7 @@ class ReembeddingService:
     def _stage(self, work: Work, collection: Collection, target: EncoderId) -> bool:
         """Embed and keep what has no vector yet; False if told to stop before."""
         progress = _ReembedProgress(self._database, work, collection, target)
-        for table in TEXT_OF:
+        for table in TEXT_COLUMNS:
             without = partial(staged_embeddings.list_unembedded_rows, table=table)
             for rows in self._read_unembedded(collection, target, without):
                 vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
