@@ -34,7 +34,7 @@ from engram_evaluation.retrieval_metrics import summary
 from engram_evaluation.run_options import Options
 
 RESAMPLES = 2000
-AT_ONCE = 100
+SAMPLES_PER_CALL = 100
 """Of them drawn by one call."""
 MEMORIES = "-memories.png"
 """How the name of the plot of followed memories ends."""
@@ -413,8 +413,8 @@ class RunReport:
 def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
     """The 95% percentile interval of the mean, questions drawn with replacement, always alike."""
     draw = np.random.default_rng(0)
-    some = (AT_ONCE, len(differences))
-    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // AT_ONCE)]
+    some = (SAMPLES_PER_CALL, len(differences))
+    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // SAMPLES_PER_CALL)]
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
 
