@@ -11,7 +11,7 @@ from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfigure
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, UNJUDGED
 from engram_evaluation.report_page import gather
-from engram_evaluation.report_table import OF_ANSWERS
+from engram_evaluation.report_table import ANSWER_COLUMNS
 from engram_evaluation.run_options import Options
 from tests.evaluation.conftest import Evaluate
 from tests.support.openai_server import OpenAiServer, Reply
@@ -45,7 +45,7 @@ def test_each_turn_is_answered_in_words_and_marked(
     assert {(line.group, line.turn) for line in report.lines()} == {
         (group, turn) for group in (JUDGED_GROUP, PARAPHRASES, UNJUDGED) for turn in (0, 1, 2)
     }
-    assert all(set(OF_ANSWERS) <= line.values.keys() for line in report.lines())
+    assert all(set(ANSWER_COLUMNS) <= line.values.keys() for line in report.lines())
     assert drafts(server) == 3 * (2 + 2 + 2)  # three unjudged ones, of which one accepts no answer
     unjudged = [phase for phase in report.phases if phase.group == UNJUDGED]
     assert [["f1" in row.values for row in phase.rows] for phase in unjudged] == [[True, True, False]] * 3

@@ -96,7 +96,7 @@ COLUMNS = {
 
 FURTHER_COLUMNS = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
 """What a second table shows, of protocols that measure more than one has room for."""
-OF_ANSWERS = (*MARKS, "unusable")
+ANSWER_COLUMNS = (*MARKS, "unusable")
 """What a second table shows where the answers in words of a protocol with turns are marked."""
 
 

@@ -17,10 +17,10 @@ from engram_evaluation.finished_phases import Phase, code_fingerprint
 from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.model_paraphrases import RewordingOutcome
 from engram_evaluation.report_table import (
+    ANSWER_COLUMNS,
     FITTED_NOTE,
     FURTHER_COLUMNS,
     HEADINGS,
-    OF_ANSWERS,
     WORDED_NOTE,
     TableLine,
     cell,
@@ -287,7 +287,7 @@ class RunReport:
 
     def _further_columns(self) -> Sequence[str]:
         """Metrics of the second table; none where there is no such table."""
-        return FURTHER_COLUMNS.get(self.options.protocol, OF_ANSWERS if self.options.answered else ())
+        return FURTHER_COLUMNS.get(self.options.protocol, ANSWER_COLUMNS if self.options.answered else ())
 
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
