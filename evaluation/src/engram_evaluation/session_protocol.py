@@ -48,7 +48,7 @@ TREES = 2
 """Questions whose trees a report keeps, to be drawn."""
 LEFT_OUT = {part: [part] for part in PARTS} | {"extractor": ["consolidation", "update"]}
 """What a planner is told to leave out; without the extractor nothing manages memory."""
-OF_ROUNDS: Sequence[Part] = ("walk", "gaps", "binding")
+ROUND_PARTS: Sequence[Part] = ("walk", "gaps", "binding")
 """Parts of rounds by rules; the others are of memory as a model manages it."""
 
 
@@ -99,7 +99,7 @@ def arms(
                     f"pool, {RULES} without {part}", planner, False, options=_build_left_out_option(planner, part)
                 )
                 for part in without
-                if part in OF_ROUNDS
+                if part in ROUND_PARTS
             ]
         elif planner == RFM_RAG:
             session_arms += [SessionArm(f"{planner}, {RULES}", planner, False)]
@@ -113,7 +113,7 @@ def arms(
                     f"{planner} without {part}", planner, True, options=_build_left_out_option(planner, part)
                 )
                 for part in without
-                if part not in OF_ROUNDS and (planner != "agent" or part == "update")
+                if part not in ROUND_PARTS and (planner != "agent" or part == "update")
             ]
     return session_arms
 
