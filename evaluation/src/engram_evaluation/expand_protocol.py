@@ -39,7 +39,7 @@ from engram_evaluation.run_options import Options, Way
 
 HALF = 0.5
 """Of the questions with expansions, that keys adapt to; the others are kept back."""
-BY_PASSAGES: Method = "prf"
+PASSAGE_METHOD: Method = "prf"
 """The method that needs no language model."""
 EXPANDED_QUESTIONS = "questions with expansions"
 
@@ -87,8 +87,8 @@ def check(dataset: Dataset, options: Options, llm: Llm | None) -> tuple[str, ...
             (*kinds, expand_table.ALL_METHODS),
             f"{dataset.name} has",
         )
-    methods = _check_methods(options.methods or (BY_PASSAGES,), get_args(Method), "--live makes")
-    needing = [method for method in methods if method != BY_PASSAGES]
+    methods = _check_methods(options.methods or (PASSAGE_METHOD,), get_args(Method), "--live makes")
+    needing = [method for method in methods if method != PASSAGE_METHOD]
     if needing and llm is None:
         raise LlmNotConfiguredError(f"--live with {', '.join(needing)} needs ENGRAM_LLM_BASE_URL to be set.")
     return methods
