@@ -13,7 +13,7 @@ from engram_client.documents import build_repeat_key
 from engram_client.models import FeedbackOut
 from engram_client.requests import FeedbackIn
 
-REMEMBERED = 10_000
+MOST_RUNS = 10_000
 """Runs, by default, whose queries a handler knows."""
 
 
@@ -30,7 +30,7 @@ class EngramFeedback(BaseCallbackHandler):
     and call the client.
     """
 
-    def __init__(self, engram: Engram, *, judge: str | None = None, remember: int = REMEMBERED) -> None:
+    def __init__(self, engram: Engram, *, judge: str | None = None, remember: int = MOST_RUNS) -> None:
         """
         Args:
             engram: the client that verdicts go through; stays the caller's to close.
