@@ -31,7 +31,7 @@ def is_public(path: str) -> bool:
 
 
 class AuthenticationMiddleware:
-    """Has each request be a principal's, or refuses it: before its body is read."""
+    """Finds the principal of each request, or refuses the request before its body is read."""
 
     def __init__(self, app: ASGIApp, authentication: Authentication | None) -> None:
         self._app = app

@@ -70,7 +70,7 @@ OTHER_NAMES = {
 
 
 class HeadingGroup(TyperGroup):
-    """Commands under the headings of `HEADINGS`, in that order, whatever imports what first."""
+    """Commands under the headings of `HEADINGS`, in that order."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; for an unknown name, say which command does what the name means."""

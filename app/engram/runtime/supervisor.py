@@ -81,7 +81,7 @@ class Child:
 
 @dataclass
 class RestartGuard:
-    """Something that is started again when it ends, later each time, and not for ever."""
+    """Starts a runnable again when it ends: later each time, and a limited number of times."""
 
     name: str
     runnable: Runnable

@@ -35,7 +35,7 @@ _NO_PARTITION = "no partition of relation"
 
 @contextmanager
 def explain_errors(*, writing: bool = False) -> Iterator[None]:
-    """The block's errors, of the kinds that callers know; others pass.
+    """Raise errors of the block as the kinds that callers know; others pass.
 
     Args:
         writing: what it does takes a server that takes writes.

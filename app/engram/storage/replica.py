@@ -60,7 +60,7 @@ def get_required_position() -> int | None:
 
 @contextmanager
 def require_position(position: int) -> Iterator[None]:
-    """Reads in the block go to the replica, once it has replayed the log up to ``position`` (bytes)."""
+    """Read in the block on the replica, once it has replayed the log up to ``position`` (bytes)."""
     before = _position.set(position)
     try:
         yield

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class MetricsEndpoint:
-    """Answers ``GET /metrics``, and ``GET`` of what is checked, to whoever reaches the port."""
+    """Port of its own that answers ``GET /metrics`` and ``GET`` of each check."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ _TIMES = {name: STAGE_SECONDS.labels(name) for name in get_args(Stage)}
 
 @contextmanager
 def measure_job(kind: str) -> Iterator[None]:
-    """The block is one try of a job of this kind."""
+    """Measure the block as one try of a job of this kind."""
     began = time.perf_counter()
     with tracing.span("job", {"engram.job": kind}):
         try:
@@ -77,7 +77,7 @@ def count_ended_job(kind: str, outcome: str) -> None:
 
 @contextmanager
 def measure_llm_call(use: str) -> Iterator[None]:
-    """The block puts a question to the model, for this use."""
+    """Measure the block as a call of the language model for this use."""
     began, outcome = time.perf_counter(), "failed"
     with tracing.span("llm", {"engram.use": use}):
         try:

@@ -32,7 +32,7 @@ class ActivationRanges:
 
 @cache
 def find_ranges(fingerprint: str) -> ActivationRanges | None:
-    """Ranges of the encoder whose weights have this SHA-256 (hex), or None if nobody measured them.
+    """Find the ranges of the encoder whose weights have this SHA-256 (hex), or None if nobody measured them.
 
     `benchmarks/activation_ranges.py` measures them.
     """

@@ -120,7 +120,7 @@ def build_forbidden_error(scope: str, collection: str, action: str = "This") -> 
 
 
 class MissingCollectionScope(Scope):
-    """A scope whose collection is not there, which whoever looks at it is told."""
+    """Scope of a collection that does not exist: looking at ``collection`` raises."""
 
     __slots__ = ("_error",)
     _error: NotFoundError

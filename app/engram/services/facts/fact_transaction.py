@@ -25,7 +25,7 @@ from engram.storage.learning import judges
 
 @contextmanager
 def begin_change(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
-    """A transaction that has a collection's facts to itself, and the collection's id.
+    """Begin a transaction that has a collection's facts to itself; yields it and the collection's id.
 
     Raises:
         NotFoundError: the collection was deleted meanwhile.

@@ -55,7 +55,7 @@ own."""
 
 @dataclass(frozen=True, slots=True)
 class AcceptedVerdict:
-    """An event in the log, and whose it is."""
+    """A verdict as its event in the log, with its collection."""
 
     collection_id: int
     event: StoredVerdictEvent
@@ -63,7 +63,7 @@ class AcceptedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class _PendingVerdict:
-    """A verdict on its way; ``announced``: a worker is told of it. ``future`` has what comes of it."""
+    """A verdict that waits to be stored; ``announced``: a worker is told of it. ``future`` has what comes of it."""
 
     verdict: Verdict
     key: str

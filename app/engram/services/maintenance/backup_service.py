@@ -182,7 +182,7 @@ class BackupService:
 
     @contextmanager
     def _exclude_others(self) -> Iterator[None]:
-        """Nobody else makes a backup, rebuilds indexes or drops weeks for the block."""
+        """Keep others from backups, index rebuilds and dropping weeks for the block."""
         with self._hold_locks(list(LOCKS), time.monotonic() + LOCK_SECONDS):
             yield
 

@@ -306,7 +306,7 @@ class _ReembedProgress:
 
     @contextmanager
     def write_counted(self, stage: str, count: int) -> Iterator[Writer]:
-        """A transaction that keeps so many more."""
+        """Begin a transaction that counts so many more as done."""
         self._done += count
         with self._database.write() as writer:
             if not collections.keep(writer, self._collection.id):

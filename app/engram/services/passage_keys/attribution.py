@@ -48,7 +48,7 @@ class KeyLearning:
 
 @dataclass(frozen=True, slots=True)
 class _EventUnits:
-    """An event with the units that it brings, at least one."""
+    """The units that an event brings, at least one."""
 
     event: PendingEvent
     units: Sequence[Unit]
