@@ -25,7 +25,7 @@ import ir_measures
 import numpy as np
 from ir_measures import R, nDCG
 
-from chunking import Remembering
+from chunking import CachingEncoder
 from common import application, dataset_file, passages, read_jsonl, stage, table
 from engram.composition.container import Application
 from engram.services.retrieval.query import Query
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--top-k", type=int, default=10)
     given = parser.parse_args()
     rows: list[Sequence[object]] = []
-    with application(embedder=Remembering) as (app, _):
+    with application(embedder=CachingEncoder) as (app, _):
         for folder in given.datasets:
             gold = labels(folder)
             asked = [row for row in read_jsonl(dataset_file(folder, "queries")) if row["_id"] in gold]
