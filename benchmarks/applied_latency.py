@@ -26,19 +26,19 @@ import httpx
 import numpy as np
 
 import common
+from engram.composition.container import Application, Servers
 from engram.context import tenancy
-from engram.runtime.container import Application, Servers
 from query_latency import api
 
 LOOK_SECONDS = 0.02
 LAST_SECONDS = 60.0
 """For which the last verdicts are waited for."""
-APPLIED = """
+APPLIED_EVENTS = """
     SELECT id, extract(epoch FROM clock_timestamp() - received_at)::float8 AS seconds FROM feedback_event
     WHERE collection_id = %(collection)s AND id > %(after)s AND status = 'applied'
 """
-WAITING = "SELECT count(*) FROM feedback_event WHERE collection_id = %(collection)s AND status = 'pending'"
-LAST = "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s"
+WAITING_COUNT = "SELECT count(*) FROM feedback_event WHERE collection_id = %(collection)s AND status = 'pending'"
+LAST_EVENT = "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s"
 
 
 @contextmanager
@@ -60,10 +60,10 @@ def worker(addresses: Servers) -> Iterator[None]:
 class Load:
     """Clients that ask, and one that judges what they were answered; ``answers`` are their latest."""
 
-    def __init__(self, base: str, collection: str, asked: list[str], until: float) -> None:
+    def __init__(self, base: str, collection: str, questions: list[str], until: float) -> None:
         self._base = base
         self._collection = collection
-        self._asked = asked
+        self._asked = questions
         self._until = until
         self._lock = threading.Lock()
         self.answers: list[tuple[str, list[int]]] = []
@@ -108,7 +108,7 @@ class Load:
         while waiting:
             time.sleep(LOOK_SECONDS)
             with app.database.read() as reader:
-                waiting = reader.scalar(WAITING, {"collection": collection_id})
+                waiting = reader.scalar(WAITING_COUNT, {"collection": collection_id})
 
     def _post(self, client: httpx.Client, query_id: str, sentences: list[int]) -> None:
         said = {"query_id": query_id, "collection": self._collection, "supporting": sentences}
@@ -122,9 +122,9 @@ def watch(app: Application, collection_id: int, after: int, over: threading.Even
     last = None
     while True:
         with app.database.read() as reader:
-            for row in reader.rows(APPLIED, {"collection": collection_id, "after": after}):
+            for row in reader.rows(APPLIED_EVENTS, {"collection": collection_id, "after": after}):
                 seen.setdefault(row.id, row.seconds)
-            waiting = reader.scalar(WAITING, {"collection": collection_id}) if over.is_set() else None
+            waiting = reader.scalar(WAITING_COUNT, {"collection": collection_id}) if over.is_set() else None
         if over.is_set():
             last = last or time.monotonic()
             if not waiting or time.monotonic() - last > LAST_SECONDS:
@@ -153,7 +153,7 @@ def main() -> None:
             load = Load(str(client.base_url), collection, asked, time.monotonic() + arguments.seconds)
             load.answers = list(first.answers)
             with app.database.read() as reader:
-                after = reader.scalar(LAST, {"collection": collection_id})
+                after = reader.scalar(LAST_EVENT, {"collection": collection_id})
             over, seen = threading.Event(), dict[int, float]()
 
             def look(over: threading.Event = over, seen: dict[int, float] = seen, after: int = after) -> None:

@@ -206,7 +206,7 @@ def _passage(item: Item) -> Any:
 
 
 @contextmanager
-def served(base_url: str | None) -> Iterator[str]:
+def open_endpoint(base_url: str | None) -> Iterator[str]:
     """The endpoint's base URL; of the local model where none is arguments."""
     if base_url is not None:
         yield base_url
@@ -222,7 +222,7 @@ def served(base_url: str | None) -> Iterator[str]:
             process.terminate()
 
 
-def measured(llm: Llm, use: ModelUse, item: Item) -> dict[str, Any]:
+def measure_call(llm: Llm, use: ModelUse, item: Item) -> dict[str, Any]:
     """One call: what came of it and what it took."""
     before, began = llm.usage, time.perf_counter()
     failure, came = None, None
@@ -276,14 +276,14 @@ def main() -> None:
     }
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in chosen}
     ends = time.monotonic() + arguments.minutes * 60
-    with served(arguments.base_url) as url:
+    with open_endpoint(arguments.base_url) as url:
         key = os.environ.get("ENGRAM_LLM_API_KEY")
         with Llm(base_url=url, api_key=key, model=arguments.model, timeout_seconds=600, max_attempts=1) as llm:
             for item in items(arguments.items):
                 for name, use in chosen.items():
                     if time.monotonic() >= ends:
                         break
-                    rows[name].append(measured(llm, use, item))
+                    rows[name].append(measure_call(llm, use, item))
                     if arguments.out is not None:
                         with arguments.out.open("a", encoding="utf-8") as file:
                             line = {"use": name, "question": item.question, **rows[name][-1]}

@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import application, dataset_file, read_jsonl, scratch_collection, stage
+from engram.composition.container import Application
 from engram.importing import chunks, formats
 from engram.importing.chunks import Lead
 from engram.importing.documents import Document, ImportedPassage
 from engram.importing.import_limits import ConversionLimits
 from engram.providers.language.sentence_splitter import split_sentences
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 
 SETS = ("feedbackqa", "mtrag", "2wiki")
@@ -47,13 +47,13 @@ VARIANTS = (
 )
 DEPTH = 5
 BUDGET_CHARACTERS = 4_000
-TOGETHER = 20
+INGEST_BATCH = 20
 EVIDENCE_CHARACTERS = 120
 Row = dict[str, Any]
 Section = tuple[tuple[str, ...], str]
 
 
-class Remembering:
+class CachingEncoder:
     """An encoder that embeds each text once: variants share most of their sentences."""
 
     def __init__(self, embedder: Any) -> None:
@@ -108,7 +108,7 @@ def document_of(name: str, row: Row, number: int) -> str:
         return str(row["metadata"]["uri"])
     if name == "mtrag":
         return str(row["_id"]).rsplit("-", 2)[0]
-    return f"collection {number // TOGETHER}"
+    return f"collection {number // INGEST_BATCH}"
 
 
 def evidence(question: Row, gold: Sequence[Row]) -> list[str]:
@@ -118,10 +118,10 @@ def evidence(question: Row, gold: Sequence[Row]) -> list[str]:
         if supporting
         else [split_sentences(row["text"])[0] for row in gold]
     )
-    return [bare(text)[:EVIDENCE_CHARACTERS] for text in texts]
+    return [strip_text(text)[:EVIDENCE_CHARACTERS] for text in texts]
 
 
-def bare(text: str) -> str:
+def strip_text(text: str) -> str:
     return re.sub(r"\W+", "", text).casefold()
 
 
@@ -134,7 +134,7 @@ def sections(name: str, rows: Sequence[Row]) -> Iterator[Section]:
 
 def markdown(parts: Sequence[Section]) -> str:
     lines: list[str] = []
-    for path, level, text in opened(parts):
+    for path, level, text in list_open_headings(parts):
         lines += [f"{'#' * (level + at)} {heading}\n" for at, heading in enumerate(path)]
         lines.append(re.sub(r"^(\s*)([#>*+\-|`])", r"\1\\\2", text, flags=re.MULTILINE) + "\n")
     return "\n".join(lines)
@@ -142,7 +142,7 @@ def markdown(parts: Sequence[Section]) -> str:
 
 def html(parts: Sequence[Section]) -> str:
     lines = ["<html><body>"]
-    for path, level, text in opened(parts):
+    for path, level, text in list_open_headings(parts):
         lines += [
             f"<h{min(level + at, 6)}>{escape(heading)}</h{min(level + at, 6)}>" for at, heading in enumerate(path)
         ]
@@ -150,7 +150,7 @@ def html(parts: Sequence[Section]) -> str:
     return "\n".join([*lines, "</body></html>"])
 
 
-def opened(parts: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, str]]:
+def list_open_headings(parts: Sequence[Section]) -> Iterator[tuple[tuple[str, ...], int, str]]:
     """(headings to write, level of the first, text): those that are open already are not written again."""
     before: tuple[str, ...] = ()
     for path, text in parts:
@@ -175,8 +175,8 @@ def documents(name: str, chosen: Mapping[str, list[Row]]) -> list[Document]:
     return made
 
 
-def measured(
-    app: Application, made: Sequence[ImportedPassage], asked: Sequence[tuple[str, list[str]]]
+def measure_evidence(
+    app: Application, made: Sequence[ImportedPassage], questions: Sequence[tuple[str, list[str]]]
 ) -> tuple[float, float]:
     """Mean shares of the evidence in the best five passages, and within the budget of characters."""
     with scratch_collection(app) as name:
@@ -187,7 +187,7 @@ def measured(
         if scope.collection.passage_count != len(made):
             raise SystemExit(f"{len(made)} passages were sent, {scope.collection.passage_count} arrived")
         shares = []
-        for text, sought in asked:
+        for text, sought in questions:
             hits = app.ask.query(Query(text=text, scope=scope, top_k=20, memory="off")).passages
             shown = [hit.text for hit in hits]
             shares.append((share(shown[:DEPTH], sought), share(within(shown), sought)))
@@ -201,7 +201,7 @@ def within(texts: Sequence[str]) -> list[str]:
 
 
 def share(texts: Sequence[str], sought: Sequence[str]) -> float:
-    bodies = [bare(text) for text in texts]
+    bodies = [strip_text(text) for text in texts]
     return sum(any(one in body for body in bodies) for one in sought) / len(sought)
 
 
@@ -213,11 +213,11 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=600)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     arguments = parser.parse_args()
-    with application(embedder=Remembering) as (app, _):
+    with application(embedder=CachingEncoder) as (app, _):
         for name in arguments.sets:
             chosen, asked = subset(arguments.data / name, arguments.questions, arguments.passages)
             read = documents(name, chosen)
-            everything = bare(" ".join(block.text for one in read for block in one.blocks))
+            everything = strip_text(" ".join(block.text for one in read for block in one.blocks))
             lost = sum(one not in everything for _, sought in asked for one in sought)
             print(
                 f"{name}: {len(asked)} questions, {len(read)} documents, {lost} pieces of evidence not in them",
@@ -230,7 +230,7 @@ def main() -> None:
                     for one in read
                     for passage in chunks.passages(one, size=int(size), overlap=int(overlap), lead=cast(Lead, lead))
                 ]
-                five, budget = measured(app, made, asked)
+                five, budget = measure_evidence(app, made, asked)
                 print(
                     f"| {name} | {size} | {overlap} | {lead} | {len(made)} | {five:.3f} | {budget:.3f} |",
                     flush=True,

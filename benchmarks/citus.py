@@ -26,19 +26,19 @@ import psycopg
 from fastapi.testclient import TestClient
 
 import common
+from engram.composition.container import Application, Servers, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers, servers
 from engram.storage.schema_revision import migrate
 from tests.support import encoder
-from tests.support.citus import distributed
+from tests.support.citus import open_distributed
 
 COLLECTIONS = 3
-JUDGED = 10
+JUDGED_QUESTIONS = 10
 
 
-def spent(marks: list[str]) -> float:
+def read_processor_seconds(marks: list[str]) -> float:
     """Processor seconds of servers with one of the marks on their command line, and of their children."""
     parents: set[int] = set()
     stats: dict[int, list[str]] = {}
@@ -65,7 +65,7 @@ class Run:
         self.app, self.http, self.marks = app, http, marks
         rows = common.passages(dataset, passages * COLLECTIONS)
         self.passages = {f"c{at}": rows[at::COLLECTIONS] for at in range(COLLECTIONS)}
-        self.questions = common.questions(dataset, JUDGED)
+        self.questions = common.questions(dataset, JUDGED_QUESTIONS)
         self.queries: dict[str, list[str]] = {}
         self.said: dict[str, str] = {}
         self.answers: dict[str, Any] = {}
@@ -81,7 +81,7 @@ class Run:
             self.said[name] = f"REFUSED {str(error).splitlines()[0][:300]}"
         print(f"  {name}: {self.said[name]} ({time.perf_counter() - begun:.1f} s)", flush=True)
 
-    def all(self) -> None:
+    def run(self) -> None:
         """Every step."""
         self.step("ingest", self.ingest)
         self.step("queries", lambda: self.ask("first"))
@@ -135,7 +135,7 @@ class Run:
 
     def judge(self) -> str:
         changes = 0
-        for at in range(JUDGED):
+        for at in range(JUDGED_QUESTIONS):
             query = self.queries["first"][at]
             read = self.send("GET", f"/queries/{query}?collection=c0")
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
@@ -143,10 +143,10 @@ class Run:
             told = self.send("POST", "/feedback", judge="ana" if at % 2 else "bob", **body)
             changes += len(told["changes"])
             self.events.append(told["feedback_id"])
-        return f"{JUDGED} applied, {changes} changes"
+        return f"{JUDGED_QUESTIONS} applied, {changes} changes"
 
     def sweep(self) -> str:
-        for collection, at in (("c1", JUDGED), ("c2", 2 * JUDGED)):
+        for collection, at in (("c1", JUDGED_QUESTIONS), ("c2", 2 * JUDGED_QUESTIONS)):
             read = self.send("GET", f"/queries/{self.queries['first'][at]}?collection={collection}")
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
             body = {"collection": collection, "query_id": read["query_id"], "supporting": [sentence]}
@@ -188,14 +188,14 @@ class Run:
         took = []
         for _ in range(1):  # connections and prepared statements
             self.ask("warm")
-        before = spent(self.marks)
+        before = read_processor_seconds(self.marks)
         for collection in self.passages:
             for question in self.questions:
                 begun = time.perf_counter()
                 self.send("POST", "/query", collection=collection, query=question)
                 took.append(1000 * (time.perf_counter() - begun))
         self.cost = {
-            "Postgres ms": 1000 * (spent(self.marks) - before) / len(took),
+            "Postgres ms": 1000 * (read_processor_seconds(self.marks) - before) / len(took),
             "p50 ms": statistics.median(took),
             "p95 ms": statistics.quantiles(took, n=20)[-1],
         }
@@ -225,7 +225,7 @@ def application(
     addresses: Servers, settings: Settings, models: dict[str, Any]
 ) -> Iterator[tuple[Application, TestClient]]:
     """An application with these models and a client of it."""
-    with closing(Application(settings, addresses, consumer="benchmark")) as app, tenancy.unrestricted():
+    with closing(Application(settings, addresses, consumer="benchmark")) as app, tenancy.allow_all_tenants():
         for name, model in models.items():
             setattr(app.models, name, model)
         app.startup.warm_up()
@@ -233,7 +233,7 @@ def application(
             yield app, http
 
 
-def placed(url: str) -> str:
+def describe_placement(url: str) -> str:
     """On which nodes the collections' rows are."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
@@ -257,7 +257,7 @@ def main() -> None:
         settings = Settings(
             _env_file=None, data_dir=Path(folder), log_level="ERROR", facts=False, allowed_hosts="testserver"
         )
-        with servers(settings) as plain, distributed(str(arguments.programs)) as coordinator:
+        with servers(settings) as plain, open_distributed(str(arguments.programs)) as coordinator:
             migrate(plain.database_url)
             kinds = {
                 "plain": (plain, ["pginstall18/bin/postgres -D\0" + folder, f"{folder}/postgres/cluster"]),
@@ -265,15 +265,15 @@ def main() -> None:
             }
             first = Application(settings, plain)
             # What a text's vector is does not depend on the database; the second run need not compute it again.
-            remembering = encoder.Remembering(first.embedder, Path(folder) / "vectors.sqlite")
+            remembering = encoder.MemoisingEncoder(first.embedder, Path(folder) / "vectors.sqlite")
             models = {"embedder": remembering, "language": first.language}
             for name, (addresses, marks) in kinds.items():
                 print(name, flush=True)
                 with application(addresses, settings, models) as (app, http):
                     run = Run(app, http, arguments.dataset, arguments.passages, marks)
-                    run.all()
+                    run.run()
                     runs.append(run)
-            print("placed:", placed(coordinator))
+            print("placed:", describe_placement(coordinator))
     one, other = runs
     for name in one.answers:
         same = sum(a == b for a, b in zip(one.answers[name], other.answers.get(name, []), strict=False))

@@ -14,10 +14,10 @@ import numpy as np
 import structlog
 
 from engram.cli import OBJECTS
+from engram.composition.container import Application, Servers, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers, servers
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.services.retrieval.query import Query
 from engram.storage.schema_revision import migrate
@@ -77,7 +77,7 @@ def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Itera
             app.models.embedder = embedder(app.models.embedder)
         try:
             app.startup.warm_up()
-            with tenancy.unrestricted():
+            with tenancy.allow_all_tenants():
                 yield app, addresses
         finally:
             app.close()
@@ -103,13 +103,13 @@ def scratch_collection(app: Application) -> Iterator[str]:
         app.ingest.delete_collection(app.access.scope(name))
 
 
-def recall(app: Application, collections: Sequence[str], asked: Sequence[str], depth: int = 10) -> float:
+def recall(app: Application, collections: Sequence[str], questions: Sequence[str], depth: int = 10) -> float:
     """Of the ``depth`` passages that are nearest, found exactly, the share that a dense query shows.
 
     Each question is asked of the next of the collections.
     """
     shares: list[float] = []
-    for at, question in enumerate(asked):
+    for at, question in enumerate(questions):
         scope = app.access.scope(collections[at % len(collections)])
         exact = {external_id for external_id, _ in app.dense.search(scope, question, depth)}
         shown = app.ask.query(Query(text=question, scope=scope, top_k=depth, memory="off", strategy="dense"))

@@ -121,10 +121,10 @@ def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
         page.locator(".factlist li").first.wait_for()
         page.get_by_role("button", name="Show neighbours of all").click()
         page.get_by_text(f"{given.nodes - 1:,} facts; ").wait_for()
-        settling = counted(page, given.seconds, "nothing")
+        settling = count_frames(page, given.seconds, "nothing")
         page.locator(".graph[data-settled='true']").wait_for()
         for what in ("nothing", "canvas", "dragged", "whole"):
-            measured[what] = counted(page, given.seconds, what)
+            measured[what] = count_frames(page, given.seconds, what)
         measured["settling"] = settling
         if given.screenshot:
             page.screenshot(path=given.screenshot)
@@ -137,10 +137,10 @@ def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
     return measured
 
 
-def counted(page: Any, seconds: float, what: str) -> dict[str, Any]:
+def count_frames(page: Any, seconds: float, activity: str) -> dict[str, Any]:
     """Frames while the page does so, and the processor time of each."""
     before = busy()
-    found: dict[str, Any] = page.evaluate(COUNT, [seconds, what])
+    found: dict[str, Any] = page.evaluate(COUNT, [seconds, activity])
     after, frames = busy(), found.pop("frames")
     for kind, title in (("renderer", "page_ms"), ("gpu-process", "drawing_ms")):
         found[title] = round(1000 * (after[kind] - before[kind]) / frames, 1)

@@ -30,7 +30,7 @@ def main() -> None:
     given = arguments.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.untitled:
-        untitled(given.dataset, given.out)
+        remove_titles(given.dataset, given.out)
         return
     labels = [line.split("\t") for line in (given.dataset / "qrels.tsv").read_text().splitlines()]
     relevant: dict[str, set[str]] = {}
@@ -60,7 +60,7 @@ def main() -> None:
     )
 
 
-def untitled(dataset: Path, out: Path) -> None:
+def remove_titles(dataset: Path, out: Path) -> None:
     """The data set with no title on any passage."""
     passages = common.read_jsonl(common.dataset_file(dataset, "corpus"))
     write(out / "corpus.jsonl.gz", ({**row, "title": ""} for row in passages))

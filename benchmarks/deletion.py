@@ -24,22 +24,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import psycopg
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collection_deletion
 from engram.storage.database import Writer
 from tests.support import large
 
-SMALL = 300
+SMALL_COLLECTION = 300
 
 
-def ask(app: Application, name: str, asked: list[str], until: threading.Event, took: list[float]) -> None:
+def ask(app: Application, name: str, questions: list[str], until: threading.Event, took: list[float]) -> None:
     """Ask one question after the other."""
     scope = app.access.scope(name)
     while not until.is_set():
-        for question in asked:
+        for question in questions:
             if until.is_set():
                 return
             begun = time.perf_counter()
@@ -47,7 +47,7 @@ def ask(app: Application, name: str, asked: list[str], until: threading.Event, t
             took.append(time.perf_counter() - begun)
 
 
-def said(took: list[float]) -> str:
+def format_percentiles(took: list[float]) -> str:
     """Percentiles in ms."""
     cuts = statistics.quantiles(took, n=20)
     middle, high, most = 1000 * cuts[9], 1000 * cuts[18], 1000 * max(took)
@@ -55,25 +55,25 @@ def said(took: list[float]) -> str:
 
 
 @contextmanager
-def clocked(app: Application, longest: list[float]) -> Iterator[None]:
+def record_transactions(app: Application, longest: list[float]) -> Iterator[None]:
     """Note how long each transaction that writes takes."""
     write = app.database.write
 
     @contextmanager
-    def timed() -> Iterator[Writer]:
+    def write_timed() -> Iterator[Writer]:
         begun = time.perf_counter()
         with write() as writer:
             yield writer
         longest.append(time.perf_counter() - begun)
 
-    app.database.write = timed  # type: ignore[method-assign]
+    app.database.write = write_timed  # type: ignore[method-assign]
     try:
         yield
     finally:
         app.database.write = write  # type: ignore[method-assign]
 
 
-def at_once(app: Application, collection_id: int) -> None:
+def delete_in_one_transaction(app: Application, collection_id: int) -> None:
     """All of it in one transaction."""
     with app.database.write() as writer:
         writer.execute("SET LOCAL statement_timeout = 0")
@@ -93,7 +93,7 @@ def main() -> None:
         with psycopg.connect(servers.database_url.replace("+psycopg", "")) as connection:
             large.fill(connection, dimension=app.embedder.dimension, passages=arguments.passages)
         print(f"{arguments.passages} passages made in {time.perf_counter() - begun:.0f} s", flush=True)
-        common.stage(app, "small", common.passages(arguments.dataset, SMALL))
+        common.stage(app, "small", common.passages(arguments.dataset, SMALL_COLLECTION))
         app.runner.run_ready()
         target = app.access.scope("large").collection
         quiet, meanwhile, transactions = list[float](), list[float](), list[float]()
@@ -102,18 +102,18 @@ def main() -> None:
             asking = threading.Thread(target=tenancy.carry(ask), args=(app, "small", asked, over, took))
             asking.start()
             begun = time.perf_counter()
-            with clocked(app, transactions) if work is None else nullcontext():
+            with record_transactions(app, transactions) if work is None else nullcontext():
                 if work is not None:
                     work()
                 elif arguments.at_once:
-                    at_once(app, target.id)
+                    delete_in_one_transaction(app, target.id)
                 else:
                     RemovalService(app.database).remove(target)
             spent = time.perf_counter() - begun
             over.set()
             asking.join()
-        print(f"before: {said(quiet)}")
-        print(f"meanwhile: {said(meanwhile)}")
+        print(f"before: {format_percentiles(quiet)}")
+        print(f"meanwhile: {format_percentiles(meanwhile)}")
         print(f"deleted in {spent:.1f} s; the longest transaction took {max(transactions):.2f} s")
         with app.database.read() as reader:
             left = [

@@ -25,9 +25,9 @@ import ir_measures
 import numpy as np
 from ir_measures import R, nDCG
 
-from chunking import Remembering
+from chunking import CachingEncoder
 from common import application, dataset_file, passages, read_jsonl, stage, table
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval.query import Query
 
 COPY = "#copy"
@@ -48,7 +48,7 @@ class Figures:
     pairs: dict[tuple[str, str], None] = field(default_factory=dict)
 
 
-def copied(number: int, passage: Mapping[str, Any]) -> dict[str, Any]:
+def copy_passage(number: int, passage: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of a passage; ``number`` decides in what it differs."""
     text: str = passage["text"]
     match number % 4:
@@ -81,10 +81,10 @@ def labels(folder: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def measured(
+def measure_collection(
     app: Application,
     name: str,
-    asked: Sequence[Mapping[str, Any]],
+    questions: Sequence[Mapping[str, Any]],
     gold: Mapping[str, Mapping[str, int]],
     top_k: int,
     *,
@@ -92,7 +92,7 @@ def measured(
 ) -> Figures:
     """Ask all questions of a collection."""
     figures, run, distinct = Figures(), {}, []
-    for question in asked:
+    for question in questions:
         query = Query(
             text=question["text"],
             scope=app.access.scope(name),
@@ -134,19 +134,19 @@ def main() -> None:
     parser.add_argument("--top-k", type=int, default=10)
     given = parser.parse_args()
     rows: list[Sequence[object]] = []
-    with application(embedder=Remembering) as (app, _):
+    with application(embedder=CachingEncoder) as (app, _):
         for folder in given.datasets:
             gold = labels(folder)
             asked = [row for row in read_jsonl(dataset_file(folder, "queries")) if row["_id"] in gold]
             asked = asked[: given.questions]
             gold = {row["_id"]: gold[row["_id"]] for row in asked}
             plain = passages(folder)
-            copies = [copied(number, passage) for number, passage in enumerate(plain)]
+            copies = [copy_passage(number, passage) for number, passage in enumerate(plain)]
             names = {kind: f"duplicates-{folder.resolve().name}-{kind}" for kind in ("plain", "doubled")}
             ingest(app, names["plain"], plain)
             ingest(app, names["doubled"], [*plain, *copies])
             for kind, collapse in WAYS:
-                figures = measured(app, names[kind], asked, gold, given.top_k, collapse=collapse)
+                figures = measure_collection(app, names[kind], asked, gold, given.top_k, collapse=collapse)
                 row = [folder.resolve().name, len(asked), kind, "on" if collapse else "off"]
                 row += [f"{figures.recall:.3f}", f"{figures.ndcg:.3f}", f"{figures.distinct:.1f}"]
                 row += [figures.collapsed, f"{statistics.median(figures.milliseconds):.1f}"]

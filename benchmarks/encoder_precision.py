@@ -33,7 +33,7 @@ from long_passages import read_jsonl
 Vectors = NDArray[np.float32]
 ROUNDS = 4
 TIMED_TEXTS = 48
-FIRST = 5
+BEST_PASSAGES = 5
 
 
 def least_times(embedders: Mapping[str, Embedder], texts: Sequence[str], *, singly: bool) -> dict[str, float]:
@@ -51,7 +51,7 @@ def least_times(embedders: Mapping[str, Embedder], texts: Sequence[str], *, sing
 
 def recall(scores: Vectors, gold: Sequence[Sequence[int]]) -> float:
     """Mean share of each question's gold among its first five, of scores (questions, passages)."""
-    first = np.argsort(-scores, axis=1, kind="stable")[:, :FIRST]
+    first = np.argsort(-scores, axis=1, kind="stable")[:, :BEST_PASSAGES]
     return float(np.mean([len(set(row) & set(right)) / len(right) for row, right in zip(first, gold, strict=True)]))
 
 
@@ -118,7 +118,7 @@ def main() -> None:
         by_passage = of_questions @ of_passages.T
         by_both = by_passage + best_sentences(of_questions, of_sentences, owners, len(pool))
         print(
-            f"{precision}: recall@{FIRST} {recall(by_passage, gold):.4f} by passage, "
+            f"{precision}: recall@{BEST_PASSAGES} {recall(by_passage, gold):.4f} by passage, "
             f"{recall(by_both, gold):.4f} by passage and sentence ({len(asked)} questions, {len(pool)} passages)"
         )
 

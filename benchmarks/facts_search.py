@@ -15,14 +15,14 @@ import numpy as np
 import psutil
 
 from common import application
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 
 RELATIONS = ("father", "place of birth", "employer", "spouse", "educated at")
 
 
-def generated(app: Application, scope: Scope, facts: int, hub: int) -> int:
+def generate_graph(app: Application, scope: Scope, facts: int, hub: int) -> int:
     """Fill the graph by set; how many people it has."""
     people = max(1, (facts - hub) // len(RELATIONS))
     parameters = {"c": scope.collection.id, "people": people, "hub": hub, "relations": list(RELATIONS)}
@@ -89,23 +89,23 @@ def generated(app: Application, scope: Scope, facts: int, hub: int) -> int:
     return people
 
 
-def timed(what: Callable[[int], object], times: int) -> np.ndarray:
+def measure_milliseconds(action: Callable[[int], object], times: int) -> np.ndarray:
     """Milliseconds of each."""
     found = []
     for at in range(times):
         began = time.perf_counter()
-        what(at)
+        action(at)
         found.append(1000 * (time.perf_counter() - began))
     return np.array(found)
 
 
-def processor(app: Application, what: Callable[[int], object], times: int) -> tuple[float, float]:
+def processor(app: Application, action: Callable[[int], object], times: int) -> tuple[float, float]:
     """Milliseconds of processor time that one takes here and in Postgres: what a busy machine does not change."""
     with app.database.snapshot() as reader:  # the pool gives the connection that was used last
         server = psutil.Process(reader.scalar("SELECT pg_backend_pid()"))
     here, there = time.process_time(), sum(server.cpu_times()[:2])
     for at in range(times):
-        what(at)
+        action(at)
     ends = time.process_time(), sum(server.cpu_times()[:2])
     return 1000 * (ends[0] - here) / times, 1000 * (ends[1] - there) / times
 
@@ -121,7 +121,7 @@ def main() -> None:
         app.ingest.receive(app.access.prepare_opening(name)).add([], [])
         scope = app.access.scope(name)
         try:
-            people = generated(app, scope, arguments.facts, arguments.hub)
+            people = generate_graph(app, scope, arguments.facts, arguments.hub)
             with app.database.read() as reader:
                 count = reader.scalar(
                     "SELECT count(*) FROM fact WHERE collection_id = %(c)s", {"c": scope.collection.id}
@@ -132,7 +132,7 @@ def main() -> None:
                 with app.database.snapshot() as reader:
                     reader.scalar("SELECT 1")
 
-            def asked(edges: int) -> Callable[[int], object]:
+            def build_question(edges: int) -> Callable[[int], object]:
                 def ask(at: int) -> object:
                     one, other = 1 + (at * 131) % people, 1 + (at * 977 + 5) % people
                     question = (
@@ -144,19 +144,21 @@ def main() -> None:
 
                 return ask
 
-            timed(floor, 50)
-            base = float(np.median(timed(floor, arguments.searches)))
+            measure_milliseconds(floor, 50)
+            base = float(np.median(measure_milliseconds(floor, arguments.searches)))
             print(f"floor p50 {base:.2f} ms")
             for edges in (1, 2, 3, 4):
-                timed(asked(edges), 10)
-                took = timed(asked(edges), arguments.searches)
+                measure_milliseconds(build_question(edges), 10)
+                took = measure_milliseconds(build_question(edges), arguments.searches)
                 p50, p95 = np.percentile(took, [50, 95])
-                here, there = processor(app, asked(edges), arguments.searches)
+                here, there = processor(app, build_question(edges), arguments.searches)
                 print(
                     f"L {edges}: p50 {p50:.1f} ms ({p50 / base:.0f} floors), p95 {p95:.1f} ms; "
                     f"processor {here:.1f} ms here, {there:.1f} ms in Postgres"
                 )
-            took = timed(lambda _: app.fact_search.search(scope, FactPattern(entities=["Ruritania"], edges=2)), 50)
+            took = measure_milliseconds(
+                lambda _: app.fact_search.search(scope, FactPattern(entities=["Ruritania"], edges=2)), 50
+            )
             print(f"from the hub, L 2: p50 {np.median(took):.1f} ms")
         finally:
             app.ingest.delete_collection(scope)

@@ -35,8 +35,8 @@ import httpx
 
 import common
 from engram import sample
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.encoder import QUESTION_TOKENS
 from engram.services.auth.scope import LOCAL
@@ -53,7 +53,7 @@ LEAD_SECONDS = 4.0
 JOIN_SECONDS = 5.0
 GIVE_UP_SECONDS = 60.0
 QUESTIONS = [question.text for question in sample.questions()]
-LONGEST = "." * QUESTION_TOKENS
+LONGEST_QUESTION = "." * QUESTION_TOKENS
 
 
 def client(url: str, key: str) -> httpx.Client:
@@ -62,7 +62,7 @@ def client(url: str, key: str) -> httpx.Client:
 
 
 def queries(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
-    question = LONGEST if at % 2 else QUESTIONS[at % len(QUESTIONS)]
+    question = LONGEST_QUESTION if at % 2 else QUESTIONS[at % len(QUESTIONS)]
     return http.post("/query", json={"collection": "docs", "query": question})
 
 
@@ -89,7 +89,7 @@ def passages(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
     return http.post("/passages", json={"collection": f"flood-{at % 8}", "passages": many})
 
 
-SENDS: Mapping[str, Callable[[httpx.Client, int, "Target"], httpx.Response]] = {
+SENDERS: Mapping[str, Callable[[httpx.Client, int, "Target"], httpx.Response]] = {
     "queries": queries,
     "verdicts": verdicts,
     "sessions": sessions,
@@ -119,7 +119,7 @@ def flood(kinds: Sequence[str], orders: Any, begun: Event, over: Event, counts: 
                 if over.is_set():
                     return
                 try:
-                    status = str(SENDS[kind](http, at, target).status_code)
+                    status = str(SENDERS[kind](http, at, target).status_code)
                 except httpx.HTTPError as error:
                     status = type(error).__name__
                 with lock:
@@ -141,7 +141,7 @@ def flood(kinds: Sequence[str], orders: Any, begun: Event, over: Event, counts: 
     counts.put(dict(statuses))
 
 
-class Flooding:
+class FloodProcess:
     """A process that waits to flood the service; made early, as it takes long to start on a busy machine."""
 
     def __init__(self, name: str) -> None:
@@ -168,7 +168,7 @@ class Flooding:
         return sent
 
 
-def asked(http: httpx.Client, count: int) -> list[float]:
+def ask_questions(http: httpx.Client, count: int) -> list[float]:
     """Milliseconds that each of so many questions took; one that is not answered counts as given up."""
     took: list[float] = []
     for at in range(count):
@@ -183,7 +183,7 @@ def asked(http: httpx.Client, count: int) -> list[float]:
     return took
 
 
-def until(ready: Callable[[], bool]) -> float:
+def measure_seconds_until(ready: Callable[[], bool]) -> float:
     """Seconds until something is so, or the time after which nobody waits any more."""
     began = time.monotonic()
     while time.monotonic() - began < GIVE_UP_SECONDS:
@@ -194,7 +194,7 @@ def until(ready: Callable[[], bool]) -> float:
     return GIVE_UP_SECONDS
 
 
-def found_seconds(http: httpx.Client) -> float:
+def measure_ingest_seconds(http: httpx.Client) -> float:
     """Seconds from sending a new passage to an answer that has it; says on stderr how long each step took."""
     name = f"Zq{uuid.uuid4().hex[:8]}"
     body = {"collection": "docs", "passages": [{"id": name, "text": f"The town of {name} lies on the river Oder."}]}
@@ -203,17 +203,17 @@ def found_seconds(http: httpx.Client) -> float:
     accepted = time.monotonic() - began
     query = {"collection": "docs", "query": f"On which river lies the town of {name}?"}
 
-    def answered() -> bool:
+    def is_in_answer() -> bool:
         return name in {hit["passage_id"] for hit in http.post("/query", json=query).json()["passages"]}
 
-    until(answered)
+    measure_seconds_until(is_in_answer)
     took = time.monotonic() - began
     times = http.get(f"/jobs/{job}", params={"collection": "docs"}).json()
     print(f"accepted after {accepted:.1f} s, job {times['created_at']} to {times['finished_at']}", file=sys.stderr)
     return took
 
 
-def applied_seconds(http: httpx.Client) -> float:
+def measure_verdict_seconds(http: httpx.Client) -> float:
     """Seconds from posting a verdict to its being applied."""
     query = http.post("/query", json={"collection": "docs", "query": QUESTIONS[0]}).json()["query_id"]
     began = time.monotonic()
@@ -223,7 +223,9 @@ def applied_seconds(http: httpx.Client) -> float:
         headers={"idempotency-key": str(uuid.uuid4())},
     ).raise_for_status()
     event = posted.json()["feedback_id"]
-    until(lambda: http.get(f"/feedback/{event}", params={"collection": "docs"}).json()["status"] == "applied")
+    measure_seconds_until(
+        lambda: http.get(f"/feedback/{event}", params={"collection": "docs"}).json()["status"] == "applied"
+    )
     return time.monotonic() - began
 
 
@@ -242,7 +244,7 @@ class Row:
     def times(self) -> float:
         return self.flooded_ms / self.quiet_ms
 
-    def said(self) -> str:
+    def format_line(self) -> str:
         """The same in a line, with what was sent and how busy the machine was."""
         return (
             f"{self.name}: p95 {self.quiet_ms:.0f} -> {self.flooded_ms:.0f} ms ({self.times:.2f} times), passage "
@@ -257,36 +259,36 @@ class Row:
         )
 
 
-def filled(http: httpx.Client) -> None:
+def ingest_sample(http: httpx.Client) -> None:
     """Give a tenant the sample corpus."""
     lines = sample.corpus()
     http.post(
         "/passages", params={"collection": "docs"}, content=lines, headers={"content-type": "application/x-ndjson"}
     ).raise_for_status()
-    until(lambda: all(job["status"] == "succeeded" for job in _jobs(http)))
+    measure_seconds_until(lambda: all(job["status"] == "succeeded" for job in _jobs(http)))
 
 
 def _jobs(http: httpx.Client) -> list[dict[str, Any]]:
     return list(http.get("/jobs", params={"collection": "docs"}).json()["jobs"])
 
 
-def emptied(http: httpx.Client) -> None:
+def delete_flooded_passages(http: httpx.Client) -> None:
     """Remove what a flood of passages left, so that the next flood is alone."""
     for at in range(8):
         http.delete(f"/collections/flood-{at}", timeout=GIVE_UP_SECONDS)
 
 
-def made(app: Application, name: str, tenant: str) -> str:
+def make_access_key(app: Application, name: str, tenant: str) -> str:
     """Make an access key that allows everything to its tenant."""
     return app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
 
 
-def measured(name: str, flooding: Flooding, target: Target, http: httpx.Client, count: int) -> Row:
+def measure_row(name: str, flooding: FloodProcess, target: Target, http: httpx.Client, count: int) -> Row:
     """Measure a tenant without and with one flood of the other."""
-    quiet = asked(http, count)
+    quiet = ask_questions(http, count)
     flooding.begin(target)
-    slow = asked(http, count)
-    found, applied = found_seconds(http), applied_seconds(http)
+    slow = ask_questions(http, count)
+    found, applied = measure_ingest_seconds(http), measure_verdict_seconds(http)
     sent = flooding.end()
     return Row(name, common.percentiles(quiet)[1], common.percentiles(slow)[1], found, applied, sent)
 
@@ -300,23 +302,23 @@ def main() -> None:
     os.environ |= LIMITS
     rows: list[Row] = []
     with contextlib.ExitStack() as stack:
-        floods = {name: Flooding(name) for name in arguments.only}
+        floods = {name: FloodProcess(name) for name in arguments.only}
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         service = stack.enter_context(Service(Path(folder), workers=1))
-        stack.enter_context(tenancy.unrestricted())
+        stack.enter_context(tenancy.allow_all_tenants())
         app = stack.enter_context(contextlib.closing(Application(service.settings, service.addresses)))
-        keys = [made(app, f"a{at}", "a") for at in range(KEYS)]
+        keys = [make_access_key(app, f"a{at}", "a") for at in range(KEYS)]
         theirs = stack.enter_context(client(service.url, keys[0]))
-        http = stack.enter_context(client(service.url, made(app, "b", "b")))
+        http = stack.enter_context(client(service.url, make_access_key(app, "b", "b")))
         for one in (theirs, http):
-            filled(one)
+            ingest_sample(one)
         judged = theirs.post("/query", json={"collection": "docs", "query": QUESTIONS[0]}).json()["query_id"]
-        asked(http, WARM)
+        ask_questions(http, WARM)
         target = Target(service.url, keys, judged)
         for name, flooding in floods.items():
-            rows.append(measured(name, flooding, target, http, arguments.queries))
-            print(rows[-1].said(), file=sys.stderr, flush=True)
-            emptied(theirs)
+            rows.append(measure_row(name, flooding, target, http, arguments.queries))
+            print(rows[-1].format_line(), file=sys.stderr, flush=True)
+            delete_flooded_passages(theirs)
     common.table(
         [
             "flood of tenant a",

@@ -33,8 +33,8 @@ from pgvector import Vector
 from pgvector.psycopg import register_vector
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from query_cost import Backends
@@ -87,7 +87,7 @@ class Scratch:
             (list(ids), [Vector(self._vectors[-at]) for at in ids]),
         )
 
-    def audited(self, ids: Sequence[int]) -> None:
+    def write_audit_rows(self, ids: Sequence[int]) -> None:
         """The same and an audit row for each, in one transaction."""
         self._batches += 1
         numbers = [0.5] * len(ids)
@@ -129,9 +129,9 @@ def updates(connection: "psycopg.Connection[Any]") -> NDArray[np.float64]:
     return np.array(row, dtype=np.float64)
 
 
-def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
+def episodes(app: Application, collection: str, questions: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
     """Query ids with the sentences that were selected for them."""
-    answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in asked]
+    answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in questions]
     return [
         (answer.query_id, [sentence.sentence_id for passage in answer.passages for sentence in passage.sentences])
         for answer in answers
@@ -139,7 +139,7 @@ def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[tu
 
 
 def verdicts(
-    app: Application, collection: str, asked: list[tuple[uuid.UUID, list[int]]], posts: int
+    app: Application, collection: str, answers: list[tuple[uuid.UUID, list[int]]], posts: int
 ) -> list[Verdict]:
     """So many, each of which supports the first two sentences of an answer."""
     return [
@@ -148,14 +148,14 @@ def verdicts(
             scope=app.access.scope(collection),
             supporting=[NamedSentence(sentence) for sentence in sentences[:2]],
         )
-        for query_id, sentences in (asked[number % len(asked)] for number in range(posts))
+        for query_id, sentences in (answers[number % len(answers)] for number in range(posts))
     ]
 
 
 def measure(
     app: Application,
     collection: str,
-    asked: list[tuple[uuid.UUID, list[int]]],
+    answers: list[tuple[uuid.UUID, list[int]]],
     posts: int,
     threads: int,
     scratch: Scratch,
@@ -167,7 +167,7 @@ def measure(
         events.append(app.feedback.accept(verdict, str(uuid.uuid4())).event.id)
 
     commits = posts / seconds(threads, scratch.commit, range(posts))
-    accepted = posts / seconds(threads, accept, verdicts(app, collection, asked, posts))
+    accepted = posts / seconds(threads, accept, verdicts(app, collection, answers, posts))
     batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
     collection_id = app.access.scope(collection).collection.id
     moved = updates(scratch.connection())
@@ -184,7 +184,7 @@ def measure(
 def costs(
     app: Application,
     collection: str,
-    asked: list[tuple[uuid.UUID, list[int]]],
+    answers: list[tuple[uuid.UUID, list[int]]],
     posts: int,
     scratch: Scratch,
     rounds: int,
@@ -197,7 +197,7 @@ def costs(
     for _ in range(rounds):
         events = [
             app.feedback.accept(verdict, str(uuid.uuid4())).event.id
-            for verdict in verdicts(app, collection, asked, posts)
+            for verdict in verdicts(app, collection, answers, posts)
         ]
         applying = common.chunks(events, app.settings.feedback_batch_size)
         spent["verdicts"].append(
@@ -212,7 +212,7 @@ def costs(
             for batch in common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
         ]
         spent["plain"].append(processors(backends, scratch.update, ids))
-        spent["audited"].append(processors(backends, scratch.audited, ids))
+        spent["audited"].append(processors(backends, scratch.write_audit_rows, ids))
     medians = {name: np.median(np.array(rows), axis=0) for name, rows in spent.items()}
     plain, audited = medians["plain"].sum(), medians["audited"].sum()
     return [

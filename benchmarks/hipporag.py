@@ -37,7 +37,7 @@ from typing import Any
 import common
 
 BRIDGE_GOLD, OTHER_GOLD = 4, 2
-ALIKE = 0.85
+LEAST_SIMILARITY = 0.85
 """Least similarity of an alias, by the share of letters in common."""
 LEAST_OBJECT = 0.6
 """Share of the object's words that the text of an alias has to have."""
@@ -57,7 +57,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldPassage:
     """The passage that was found for a subject, and by which rule."""
 
     passage: str
@@ -70,15 +70,15 @@ class Corpus:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._passages = passages
         self._by: list[tuple[str, Callable[[str], str], dict[str, list[Passage]]]] = []
-        for rule, form in (("title", str), ("spelling", plain), ("qualifier", unqualified)):
+        for rule, form in (("title", str), ("spelling", normalise_name), ("qualifier", strip_qualifier)):
             table: dict[str, list[Passage]] = defaultdict(list)
             for passage in passages:
                 table[form(passage.title)].append(passage)
             self._by.append((rule, form, table))
         self._words = {passage.id: words(passage.text) for passage in passages}
-        self._plain = {passage.id: plain(passage.text) for passage in passages}
+        self._plain = {passage.id: normalise_name(passage.text) for passage in passages}
 
-    def find(self, subject: str, objects: Sequence[str], question: str) -> Gold | None:
+    def find(self, subject: str, objects: Sequence[str], question: str) -> GoldPassage | None:
         """The passage about the subject.
 
         Args:
@@ -89,23 +89,23 @@ class Corpus:
             wanted = form(subject)
             candidates = table.get(wanted, []) if wanted else []
             if candidates and (best := self._best(candidates, objects, question)) is not None:
-                return Gold(best.id, rule)
+                return GoldPassage(best.id, rule)
         return self._alias(subject, objects, question)
 
-    def _alias(self, subject: str, objects: Sequence[str], question: str) -> Gold | None:
-        wanted = unqualified(subject)
+    def _alias(self, subject: str, objects: Sequence[str], question: str) -> GoldPassage | None:
+        wanted = strip_qualifier(subject)
         if not wanted:
             return None
         candidates = [
             passage
             for passage in self._passages
-            if (self._plain[passage.id].startswith(wanted + " ") or _alike(wanted, unqualified(passage.title)))
+            if (self._plain[passage.id].startswith(wanted + " ") or _alike(wanted, strip_qualifier(passage.title)))
             and self._share(passage, objects) >= LEAST_OBJECT
         ]
         best = self._best(candidates, objects, question)
         if best is not None:
-            return Gold(best.id, "alias")
-        wanted = unqualified(re.split(r"\bwas\b", subject)[0])
+            return GoldPassage(best.id, "alias")
+        wanted = strip_qualifier(re.split(r"\bwas\b", subject)[0])
         candidates = [
             passage
             for passage in self._passages
@@ -113,7 +113,7 @@ class Corpus:
             and (words(wanted) <= words(passage.title) or f" {wanted} " in f" {self._plain[passage.id]} ")
         ]
         best = self._best(candidates, objects, wanted)
-        return None if best is None else Gold(best.id, "part")
+        return None if best is None else GoldPassage(best.id, "part")
 
     def _best(self, candidates: Sequence[Passage], objects: Sequence[str], question: str) -> Passage | None:
         """The candidate with most of the objects, then of the question in its title; None where several have."""
@@ -134,7 +134,7 @@ class Corpus:
         return sum(shares) / len(shares) if shares else 0.0
 
 
-def plain(name: str) -> str:
+def normalise_name(name: str) -> str:
     """The name without case, accents, punctuation and articles."""
     letters = "".join(
         one for one in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(one)
@@ -142,24 +142,26 @@ def plain(name: str) -> str:
     return " ".join(word for word in re.findall(r"\w+", letters) if word not in ("the", "a", "an"))
 
 
-def unqualified(name: str) -> str:
+def strip_qualifier(name: str) -> str:
     """The same without what stands in brackets or after a comma."""
-    return plain(re.sub(r"\(.*?\)", " ", name).split(",")[0])
+    return normalise_name(re.sub(r"\(.*?\)", " ", name).split(",")[0])
 
 
 def words(text: str) -> set[str]:
     """The words of a text, months by their first letters."""
-    return {_MONTHS.get(word, word) for word in plain(text).split()}
+    return {_MONTHS.get(word, word) for word in normalise_name(text).split()}
 
 
 def _alike(one: str, other: str) -> bool:
     if not other or abs(len(one) - len(other)) > 6 or one[:1] != other[:1]:
         return False
     matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
+    return matcher.quick_ratio() >= LEAST_SIMILARITY and matcher.ratio() >= LEAST_SIMILARITY
 
 
-def resolve(corpus: Corpus, question: str, triples: Sequence[Sequence[str]]) -> tuple[dict[str, Gold], list[str]]:
+def resolve(
+    corpus: Corpus, question: str, triples: Sequence[Sequence[str]]
+) -> tuple[dict[str, GoldPassage], list[str]]:
     """Subject -> its gold passage, and the subjects without one."""
     objects: dict[str, list[str]] = defaultdict(list)
     for subject, _, value in triples:
@@ -183,7 +185,7 @@ def read_corpus(folder: Path) -> list[Passage]:
     return [Passage(row["_id"], row["title"], row["text"]) for row in rows]
 
 
-def compare(found: Mapping[str, set[str]], known: Mapping[str, set[str]], what: str) -> None:
+def compare(found: Mapping[str, set[str]], known: Mapping[str, set[str]], label: str) -> None:
     """Print how far gold passages agree with those that are known, over the questions that both have."""
     both = sorted(found.keys() & known.keys())
     right = sum(len(found[one] & known[one]) for one in both)
@@ -191,11 +193,11 @@ def compare(found: Mapping[str, set[str]], known: Mapping[str, set[str]], what: 
     same = sum(found[one] == known[one] for one in both)
     if both:
         print(
-            f"{what}: {len(both)} questions, {same} with equal gold; "
+            f"{label}: {len(both)} questions, {same} with equal gold; "
             f"precision {right}/{given} = {right / given:.4f}, recall {right}/{wanted} = {right / wanted:.4f}"
         )
     else:
-        print(f"{what}: no question in common")
+        print(f"{label}: no question in common")
 
 
 def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -276,7 +278,10 @@ def main() -> None:
             golds, _ = resolve(corpus, row["text"], row["metadata"]["evidences"])
             resolved[row["_id"]] = {one.passage for one in golds.values()}
         compare(resolved, gold, f"{given.annotated.name} (annotated), in its own corpus")
-        titles = {one.id: f"{plain(one.title)}: {plain(one.text)[:60]}" for one in (*annotated, *passages)}
+        titles = {
+            one.id: f"{normalise_name(one.title)}: {normalise_name(one.text)[:60]}"
+            for one in (*annotated, *passages)
+        }
         overlap = {one: {titles[passage] for passage in found[one]} for one in found.keys() & gold.keys()}
         truth = {one: {titles[passage] for passage in gold[one]} for one in overlap}
         compare(overlap, truth, f"{given.annotated.name} (annotated), questions that both have")

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import common
+from engram.composition.container import Application
 from engram.core.passage_keys.evolution import compose
-from engram.runtime.container import Application
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.dense_search import EXACT
 from engram.storage.corpus import collections, passages
@@ -92,19 +92,19 @@ def plan(reader: Reader, collection_id: int, vector: Matrix) -> str:
     return next(str(line[0]).strip() for line in lines if "Scan" in str(line[0])).split("  (")[0]
 
 
-def embedded(
-    app: Application, texts: Sequence[str], questions: Sequence[str], kept: Path | None
+def load_vectors(
+    app: Application, texts: Sequence[str], questions: Sequence[str], cache_file: Path | None
 ) -> tuple[Matrix, Matrix]:
-    """Vectors of the passages (n, d) and of the questions (q, d), from the file ``kept`` if that has them."""
-    if kept is not None and kept.exists():
-        found = np.load(kept)
+    """Vectors of the passages (n, d) and of the questions (q, d), from the file ``cache_file`` if that has them."""
+    if cache_file is not None and cache_file.exists():
+        found = np.load(cache_file)
         if len(found["passages"]) < len(texts) or len(found["questions"]) < len(questions):
-            raise SystemExit(f"{kept} holds fewer vectors than were asked for")
+            raise SystemExit(f"{cache_file} holds fewer vectors than were asked for")
         kept_vectors: tuple[Matrix, Matrix] = found["passages"][: len(texts)], found["questions"][: len(questions)]
         return kept_vectors
     vectors = [np.asarray(app.embedder.embed(list(part)), dtype=np.float32) for part in (texts, questions)]
-    if kept is not None:
-        np.savez(kept, passages=vectors[0], questions=vectors[1])
+    if cache_file is not None:
+        np.savez(cache_file, passages=vectors[0], questions=vectors[1])
     return vectors[0], vectors[1]
 
 
@@ -125,7 +125,7 @@ def write(
             )
 
 
-def changed(vectors: Matrix, draw: np.random.Generator) -> Matrix:
+def perturb(vectors: Matrix, draw: np.random.Generator) -> Matrix:
     """Vectors of slightly changed texts: mixed with those of other passages, at unit length."""
     mixed: Matrix = vectors + MIX * vectors[draw.permutation(len(vectors))]
     mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)
@@ -185,7 +185,7 @@ def main() -> None:
 
     with common.application() as (app, _), common.scratch_collection(app) as name:
         texts = [f"{body['title']}. {body['text']}" if body["title"] else body["text"] for body in bodies]
-        vectors, questions = embedded(app, texts, asked, arguments.vectors)
+        vectors, questions = load_vectors(app, texts, asked, arguments.vectors)
         searches = Searches(app, name, questions)
         with app.database.write() as writer:
             target = collections.open_for_writing(writer, name, app.encoder.id).collection.id
@@ -227,7 +227,7 @@ def main() -> None:
         evolve(app, target, ids, vectors, 0)
         for turn in range(1, arguments.rounds + 1):
             half = np.sort(draw.permutation(len(bodies))[: len(bodies) // 2])
-            vectors[half] = changed(vectors[half], draw)
+            vectors[half] = perturb(vectors[half], draw)
             began = time.perf_counter()
             write(app, target, [bodies[n] for n in half], vectors[half], turn)
             line(f"{turn} x half re-ingested", time.perf_counter() - began)

@@ -68,15 +68,15 @@ def corpus(base: Matrix, small: int, large: int, rows: int, searches: int) -> Co
     """Collections drawn from the same texts, with no vector twice."""
     draw = np.random.default_rng(0)
 
-    def drawn(count: int) -> Matrix:
+    def draw_vectors(count: int) -> Matrix:
         mixed = base[draw.integers(len(base), size=count)] + 0.3 * base[draw.integers(len(base), size=count)]
         unit: Matrix = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
         return unit.astype(np.float32)
 
     return Corpus(
-        {number: drawn(SMALL_ROWS) for number in range(1, small + 1)},
-        {number: drawn(rows) for number in range(small + 1, small + large + 1)},
-        drawn(searches),
+        {number: draw_vectors(SMALL_ROWS) for number in range(1, small + 1)},
+        {number: draw_vectors(rows) for number in range(small + 1, small + large + 1)},
+        draw_vectors(searches),
     )
 
 
@@ -122,7 +122,9 @@ def search(connection: Connection, number: int, vector: Matrix, *, exact: bool) 
     return [row[0] for row in rows]
 
 
-def timed(connection: Connection, numbers: Sequence[int], searches: Matrix, *, exact: bool) -> tuple[float, float]:
+def time_searches(
+    connection: Connection, numbers: Sequence[int], searches: Matrix, *, exact: bool
+) -> tuple[float, float]:
     """p50 of a search in ms, and its recall@10 against an exact one."""
     took, found = [], []
     for at, vector in enumerate(searches):
@@ -135,7 +137,7 @@ def timed(connection: Connection, numbers: Sequence[int], searches: Matrix, *, e
     return common.percentiles(took)[0], float(np.mean(found))
 
 
-def planning(connection: Connection, number: int, vector: Matrix) -> float:
+def measure_planning(connection: Connection, number: int, vector: Matrix) -> float:
     """What planning a search takes, ms."""
     plans = [
         connection.execute(
@@ -148,7 +150,7 @@ def planning(connection: Connection, number: int, vector: Matrix) -> float:
     return float(np.median([plan[0][0]["Planning Time"] for plan in plans if plan is not None]))
 
 
-def measured(
+def measure_layout(
     connection: Connection, layout: str, data: Corpus, ef_search: int, floor: Sequence[float]
 ) -> list[Any]:
     """One row of the table; the floor's two rates are its own."""
@@ -165,15 +167,15 @@ def measured(
         "SELECT coalesce(sum(pg_relation_size(i.oid)), 0) FROM pg_class i JOIN pg_am m ON m.oid = i.relam "
         "WHERE m.amname = 'hnsw'"
     ).fetchone()
-    exact, _ = timed(connection, list(data.small), data.searches, exact=True)
-    indexed, recall = timed(connection, list(data.large), data.searches, exact=layout == "floor")
+    exact, _ = time_searches(connection, list(data.small), data.searches, exact=True)
+    indexed, recall = time_searches(connection, list(data.large), data.searches, exact=layout == "floor")
     over = floor or (small, large)
     size = 0.0 if indexes is None else float(indexes[0]) / 2**20
-    plan = planning(connection, next(iter(data.small)), data.searches[0])
+    plan = measure_planning(connection, next(iter(data.small)), data.searches[0])
     return [layout, small, small / over[0], large, large / over[1], built, size, exact, indexed, recall, plan]
 
 
-def apart(url: str) -> Iterator[Connection]:
+def open_database(url: str) -> Iterator[Connection]:
     """A connection to a new database beside this one, dropped at the end."""
     address = make_url(url).set(drivername="postgresql")
     name = f"layout_{uuid4().hex}"
@@ -203,8 +205,8 @@ def main() -> None:
         rows: list[list[Any]] = []
         for layout in ("floor", "shared", "hashed", "by size"):
             floor = (rows[0][1], rows[0][3]) if rows else ()
-            for connection in apart(addresses.database_url):
-                rows.append(measured(connection, layout, data, app.settings.hnsw_ef_search, floor))
+            for connection in open_database(addresses.database_url):
+                rows.append(measure_layout(connection, layout, data, app.settings.hnsw_ef_search, floor))
         common.table(HEADER, rows)
 
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import common
+from engram.composition.container import Application
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
@@ -30,7 +30,7 @@ from engram.services.jobs.job_kinds import INGEST
 from engram.services.jobs.job_runner import Runner
 from query_cost import Backends
 
-NAMED = """
+NAMED_ENTITIES = """
     SELECT surface FROM entity WHERE collection_id = %(collection)s
     UNION SELECT text FROM time_expression WHERE collection_id = %(collection)s
 """
@@ -114,11 +114,11 @@ def ingest(
         NamesService(app.database, app.encoder).run(collection_id=job.collection_id)
         after = clock.lap()
         with app.database.read() as reader:
-            named = {row.surface for row in reader.rows(NAMED, {"collection": job.collection_id})}
+            named = {row.surface for row in reader.rows(NAMED_ENTITIES, {"collection": job.collection_id})}
         return searchable, after, [[text for text in texts if text not in named] for texts in calls], len(named)
 
 
-def with_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int, backends: Backends) -> None:
+def measure_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int, backends: Backends) -> None:
     """What facts add to an ingest."""
     rows: list[list[object]] = []
     for number in range(1, rounds + 1):
@@ -128,7 +128,7 @@ def with_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int, 
     common.table(["round", "facts", "passages", "texts", "ingest s", "cpu"], rows)
 
 
-def alone(embedder: Embedder, calls: Sequence[list[str]], backends: Backends) -> NDArray[np.float64]:
+def time_encoder(embedder: Embedder, calls: Sequence[list[str]], backends: Backends) -> NDArray[np.float64]:
     """What the encoder takes for these calls, as of ``Clock``."""
     clock = Clock(backends)
     for texts in calls:
@@ -151,15 +151,15 @@ def main() -> None:
         backends = Backends(app)
         ingest(app, bodies[:100], backends)  # caches and prepared statements
         if arguments.facts:
-            with_facts(app, bodies, arguments.rounds, backends)
+            measure_facts(app, bodies, arguments.rounds, backends)
             return
         rows: list[list[object]] = []
         calls: list[list[str]] = []
         for number in range(1, arguments.rounds + 1):
             floor_first = number % 2 == 0
-            floor = alone(app.embedder, calls, backends) if floor_first else np.zeros(2)
+            floor = time_encoder(app.embedder, calls, backends) if floor_first else np.zeros(2)
             searchable, after, calls, names = ingest(app, bodies, backends)
-            floor = floor if floor_first else alone(app.embedder, calls, backends)
+            floor = floor if floor_first else time_encoder(app.embedder, calls, backends)
             texts = sum(map(len, calls))
             rows.append(
                 [

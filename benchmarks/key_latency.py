@@ -31,22 +31,22 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 import common
+from engram.composition.container import Application, Servers
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application, Servers
 from engram.services.explanations.verdict_influence import Influences
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Memory, Query
 from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.database import Database
-from query_latency import Way, interleaved
+from query_latency import Way, measure_interleaved
 
 BAR = 1.10
 STRENGTH = 0.7
 TOP_K = 10
 WARM_UP = 10
 INDEX_ONLY = "-c%20enable_sort=off%20-c%20enable_seqscan=off"
-COPIED = {
+COPIED_COLUMNS = {
     "passage": "id, external_id, title, text, metadata, content_hash, embedding",
     "lexical_term": "id, term, passage_count",
     "lexical_posting": "term_id, passage_id, frequency, length",
@@ -67,7 +67,7 @@ def copy(connection: Connection, source: int, name: str) -> int:
             """,
             (name, source),
         ).fetchall()[0]
-        for table, columns in COPIED.items():
+        for table, columns in COPIED_COLUMNS.items():
             connection.execute(
                 f"INSERT INTO {table} (collection_id, {columns}) "
                 f"SELECT %s, {columns} FROM {table} WHERE collection_id = %s",
@@ -110,13 +110,15 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
     return QueryService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 
-def asking(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:
+def build_way(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:
     return lambda question: ask.query(
         Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, strategy="dense")
     )
 
 
-def expanding(app: Application, service: QueryService, collection: str, units: dict[str, list[Expansion]]) -> Way:
+def build_expanding_way(
+    app: Application, service: QueryService, collection: str, units: dict[str, list[Expansion]]
+) -> Way:
     """Ask with expansions on base keys: those of ``units``, or, for a question that has none there, made for it."""
 
     def ask(question: str) -> object:
@@ -139,7 +141,7 @@ def expanding(app: Application, service: QueryService, collection: str, units: d
     return ask
 
 
-def measure(app: Application, addresses: Servers, source: str, asked: list[str], seed: int) -> bool:
+def measure(app: Application, addresses: Servers, source: str, questions: list[str], seed: int) -> bool:
     """Print the table; whether the bar is met."""
     options = f"{'&' if '?' in addresses.database_url else '?'}options={INDEX_ONLY}"
     indexed = Database(addresses.database_url + options, hnsw_ef_search=app.settings.hnsw_ef_search)
@@ -152,19 +154,21 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
             connection.execute("VACUUM (ANALYZE) passage, passage_key, lexical_posting, lexical_term")
             common.index_all(app)
             size = app.access.scope(name).collection.passage_count
-            print(f"{source}: {size} passages, {keys} with an evolved key; {len(asked)} questions")
-            given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
+            print(f"{source}: {size} passages, {keys} with an evolved key; {len(questions)} questions")
+            given = {
+                question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in questions
+            }
             exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {
-                "exact, base keys": asking(app, exact, name, "off"),
-                "exact, evolved keys": asking(app, exact, name, "read"),
-                "HNSW, base keys": asking(app, hnsw, name, "off"),
-                "HNSW, evolved keys": asking(app, hnsw, name, "read"),
-                "exact, base keys, expansions given": expanding(app, exact, name, given),
-                "exact, base keys, expansions made": expanding(app, exact, name, {}),
+                "exact, base keys": build_way(app, exact, name, "off"),
+                "exact, evolved keys": build_way(app, exact, name, "read"),
+                "HNSW, base keys": build_way(app, hnsw, name, "off"),
+                "HNSW, evolved keys": build_way(app, hnsw, name, "read"),
+                "exact, base keys, expansions given": build_expanding_way(app, exact, name, given),
+                "exact, base keys, expansions made": build_expanding_way(app, exact, name, {}),
             }
-            interleaved(ways, asked[:WARM_UP], seed)
-            samples = interleaved(ways, asked, seed)
+            measure_interleaved(ways, questions[:WARM_UP], seed)
+            samples = measure_interleaved(ways, questions, seed)
     finally:
         connection.close()
         indexed.close()

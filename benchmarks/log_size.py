@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.tables import metadata
@@ -34,7 +34,7 @@ def sizes(app: Application) -> dict[str, int]:
     return {row.name: row.bytes for row in rows}
 
 
-def asked(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
+def ask_questions(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
     """The questions, answered, each with what is to be said of its answer."""
     scope = app.access.scope(collection)
     answers = [app.ask.query(Query(text=text, scope=scope)) for text in questions]
@@ -60,11 +60,11 @@ def judge(app: Application, collection: str, verdicts: list[Verdict]) -> None:
             raise SystemExit("a worker applies verdicts beside")
 
 
-def report(what: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
+def report(label: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
     """Print what grew."""
     grown = {name: (after[name] - before[name]) / count for name in after if after[name] > before[name]}
     rows = sorted(grown.items(), key=lambda row: -row[1])
-    common.table((f"bytes per {what}", ""), [*rows, ("in all", sum(grown.values()))])
+    common.table((f"bytes per {label}", ""), [*rows, ("in all", sum(grown.values()))])
     print()
 
 
@@ -79,7 +79,7 @@ def main() -> None:
         common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
         app.runner.run_ready()
         empty = sizes(app)
-        verdicts = asked(app, collection, questions)
+        verdicts = ask_questions(app, collection, questions)
         answered = sizes(app)
         judge(app, collection, verdicts)
         report("query", empty, answered, len(verdicts))

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval.query import Query
 from query_cost import Backends
 
@@ -47,7 +47,7 @@ AT_ONCE = 50
 TOP_K = 10
 
 
-def copied(app: Application, source: str, names: Sequence[str]) -> None:
+def copy_collection(app: Application, source: str, names: Sequence[str]) -> None:
     """Make collections of these names, each with the rows of the source."""
     origin = app.access.scope(source).collection.id
     for some in common.chunks(names, AT_ONCE):
@@ -79,19 +79,21 @@ def ask(app: Application, question: str, collection: str) -> object:
     return app.ask.query(Query(text=question, scope=app.access.scope(collection), top_k=TOP_K))
 
 
-def cost(backends: Backends, asked: Sequence[str], way: Callable[[int, str], object], rounds: int) -> list[float]:
+def cost(
+    backends: Backends, questions: Sequence[str], way: Callable[[int, str], object], rounds: int
+) -> list[float]:
     """Milliseconds of this process and of Postgres a question, of both, and the median by the clock."""
     for shift in range(rounds, 0, -1):
-        for at, question in enumerate(asked if rounds > 1 else asked[:10]):
+        for at, question in enumerate(questions if rounds > 1 else questions[:10]):
             way(at + shift, question)
     took: list[float] = []
     before = time.process_time() * 1000, backends.milliseconds()
-    for at, question in enumerate(asked):
+    for at, question in enumerate(questions):
         began = time.perf_counter()
         way(at, question)
         took.append((time.perf_counter() - began) * 1000)
     process, postgres = time.process_time() * 1000 - before[0], backends.milliseconds() - before[1]
-    each = [process / len(asked), postgres / len(asked)]
+    each = [process / len(questions), postgres / len(questions)]
     return [*each, sum(each), float(np.median(took))]
 
 
@@ -119,27 +121,31 @@ def main() -> None:
         large = arguments.large
         rows: list[list[object]] = []
 
-        def measured(what: str, collections: Sequence[str]) -> None:
-            def way(at: int, question: str) -> object:
+        def measure(what: str, collections: Sequence[str]) -> None:
+            def ask_in_turn(at: int, question: str) -> object:
                 return ask(app, question, collections[at % len(collections)])
 
             rows.append(
-                [what, *cost(backends, asked, way, arguments.rounds), common.recall(app, collections, asked[:50])]
+                [
+                    what,
+                    *cost(backends, asked, ask_in_turn, arguments.rounds),
+                    common.recall(app, collections, asked[:50]),
+                ]
             )
             print(*rows[-1], flush=True)
 
-        measured("a small one, alone", [first])
+        measure("a small one, alone", [first])
         if large:
-            measured("a large one, without the small ones", large[:1])
+            measure("a large one, without the small ones", large[:1])
         if large[1:]:
-            measured("large ones, each time another, without the small ones", large)
+            measure("large ones, each time another, without the small ones", large)
         try:
-            copied(app, first, names)
+            copy_collection(app, first, names)
             app.maintenance.statistics.run()
             step = max(1, len(names) // len(asked))
-            measured("a small one, each time another", names[::step])
+            measure("a small one, each time another", names[::step])
             if large:
-                measured("large ones, each time another, beside the small ones", large)
+                measure("large ones, each time another, beside the small ones", large)
         finally:
             with app.database.write() as writer:
                 writer.execute(

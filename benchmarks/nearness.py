@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import common
+from engram.composition.models import Models
 from engram.config.settings import Settings
-from engram.runtime.models import Models
 
 
 def main() -> None:

@@ -24,8 +24,8 @@ import httpx
 import numpy as np
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from running import Service
@@ -43,7 +43,7 @@ def client(url: str, key: str) -> httpx.Client:
     return httpx.Client(base_url=url, headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=60)
 
 
-def owned(owner: httpx.Client) -> Mapping[str, tuple[str, str]]:
+def list_owned_targets(owner: httpx.Client) -> Mapping[str, tuple[str, str]]:
     """Route -> (of something that exists, of the same that does not)."""
     body = {"collection": COLLECTION, "passages": PASSAGES}
     job = owner.post("/passages", json=body).raise_for_status().json()["job_id"]
@@ -69,7 +69,7 @@ def owned(owner: httpx.Client) -> Mapping[str, tuple[str, str]]:
     }
 
 
-def compared(
+def measure_pairs(
     http: httpx.Client, targets: tuple[str, str], pairs: int, status: int
 ) -> tuple[list[float], list[float]]:
     """Milliseconds of either, in pairs."""
@@ -86,7 +86,7 @@ def compared(
     return took
 
 
-def later(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+def compute_later_share(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
     """Share of pairs in which the first took longer, and half its 95% interval."""
     a, b = np.asarray(first), np.sort(np.asarray(second))
     below = np.searchsorted(b, a, "left") + np.searchsorted(b, a, "right")
@@ -103,7 +103,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="engram-timing-") as folder,
         Service(Path(folder)) as service,
-        tenancy.unrestricted(),
+        tenancy.allow_all_tenants(),
     ):
         app = Application(service.settings, service.addresses)
         keys = {
@@ -112,14 +112,14 @@ def main() -> None:
         }
         app.close()
         with client(service.url, keys["owner"]) as owner, client(service.url, keys["stranger"]) as stranger:
-            found = owned(owner)
+            found = list_owned_targets(owner)
             rows = []
             for route, targets in found.items():
                 for who, http, status in (("stranger", stranger, 404), ("owner", owner, 200)):
                     if who == "owner" and not arguments.control:
                         continue
-                    there, nowhere = compared(http, targets, arguments.pairs, status)
-                    share, half = later(there, nowhere)
+                    there, nowhere = measure_pairs(http, targets, arguments.pairs, status)
+                    share, half = compute_later_share(there, nowhere)
                     medians = (f"{statistics.median(one):.3f}" for one in (there, nowhere))
                     rows.append([route, who, *medians, f"{share:.3f} ± {half:.3f}"])
     common.table(["route", "asked by", "exists, ms", "does not, ms", "exists took longer"], rows)

@@ -30,7 +30,7 @@ def lines(folder: Path, name: str, count: int) -> list[dict[str, Any]]:
         return [json.loads(line) for line in islice(file, count)]
 
 
-def spent(pid: int) -> float:
+def read_processor_seconds(pid: int) -> float:
     """Processor seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -42,7 +42,7 @@ def children(pid: int, role: str) -> list[int]:
     return [one for one in pids if f"\0{role}" in Path(f"/proc/{one}/cmdline").read_text()]
 
 
-def tried(url: str, count: int) -> bool:
+def is_ready(url: str, count: int) -> bool:
     """Whether all API processes tell of themselves, and one is ready."""
     try:
         for number in range(count):
@@ -64,25 +64,28 @@ def run(count: int, arguments: argparse.Namespace) -> None:
         command = [sys.executable, "-m", "engram.cli", "up", "--api", str(count), "--workers", str(count)]
         with subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as up:
             try:
-                while not tried(url, count):
+                while not is_ready(url, count):
                     time.sleep(0.2)
                 with httpx.Client(base_url=url, trust_env=False, timeout=300) as http:
                     job = http.post("/passages", json={"collection": "b", "passages": passages}).json()["job_id"]
                     while http.get(f"/jobs/{job}").json()["status"] not in ("succeeded", "failed"):
                         time.sleep(0.5)
                 roles = {role: children(up.pid, role) for role in ("serve", "worker")}
-                before = {pid: spent(pid) for pids in roles.values() for pid in pids}
+                before = {pid: read_processor_seconds(pid) for pids in roles.values() for pid in pids}
                 began = time.perf_counter()
-                asked(url, questions, arguments.clients)
+                ask_questions(url, questions, arguments.clients)
                 took = time.perf_counter() - began
-                used = {role: [spent(pid) - before[pid] for pid in pids] for role, pids in roles.items()}
-                shares = [answered(number) for number in range(count)]
+                used = {
+                    role: [read_processor_seconds(pid) - before[pid] for pid in pids]
+                    for role, pids in roles.items()
+                }
+                shares = [count_answers(number) for number in range(count)]
                 report(count, len(questions), took, used, shares)
             finally:
                 up.terminate()
 
 
-def asked(url: str, questions: list[str], clients: int) -> None:
+def ask_questions(url: str, questions: list[str], clients: int) -> None:
     """Every question once, with a verdict on its first passage, by several clients."""
     waiting = iter(enumerate(questions))
     lock = threading.Lock()
@@ -106,7 +109,7 @@ def asked(url: str, questions: list[str], clients: int) -> None:
         thread.join()
 
 
-def answered(number: int) -> int:
+def count_answers(number: int) -> int:
     """Queries that an API process answered."""
     page = httpx.get(f"http://127.0.0.1:{PORT + 1 + number}/metrics", trust_env=False).text
     return int(sum(map(float, re.findall(r"^engram_queries_total\{.*\} (\S+)$", page, re.MULTILINE))))

@@ -25,12 +25,12 @@ from unittest.mock import patch
 import numpy as np
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.queries import query_service
 from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
 from engram.services.retrieval.query import Query
 from engram.storage.database import Reader
-from query_latency import Floor, interleaved
+from query_latency import Floor, measure_interleaved
 
 TOP_K = 10
 STORAGE = str(Path(common.__file__).parents[1] / "app" / "engram" / "storage")
@@ -64,22 +64,22 @@ class Backends:
                 "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
                 "AND datname = current_database()"
             )
-        return sum(spent(row.pid) for row in rows)
+        return sum(read_processor_milliseconds(row.pid) for row in rows)
 
 
-def spent(pid: int) -> float:
+def read_processor_milliseconds(pid: int) -> float:
     """Milliseconds that a process ran."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
 
-def costs(ways: dict[str, Callable[[str], object]], asked: Sequence[str], backends: Backends) -> None:
+def costs(ways: dict[str, Callable[[str], object]], questions: Sequence[str], backends: Backends) -> None:
     """Print what a question costs in each way, and over the floor."""
     totals: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(3))
     size = 10
-    for start in range(0, len(asked), size):
+    for start in range(0, len(questions), size):
         for name, way in ways.items():  # in turns, so that a warmer processor favours none
             before = np.array([time.process_time() * 1000, backends.milliseconds(), time.perf_counter() * 1000])
-            for question in asked[start : start + size]:
+            for question in questions[start : start + size]:
                 way(question)
             after = np.array([time.process_time() * 1000, backends.milliseconds(), time.perf_counter() * 1000])
             totals[name] += after - before
@@ -89,41 +89,41 @@ def costs(ways: dict[str, Callable[[str], object]], asked: Sequence[str], backen
         (
             [
                 name,
-                *(spent[:2] / len(asked)),
-                spent[:2].sum() / len(asked),
+                *(spent[:2] / len(questions)),
+                spent[:2].sum() / len(questions),
                 spent[:2].sum() / floor,
-                spent[2] / len(asked),
+                spent[2] / len(questions),
             ]
             for name, spent in totals.items()
         ),
     )
 
 
-def statements(way: Callable[[str], object], asked: Sequence[str]) -> dict[str, float]:
+def statements(way: Callable[[str], object], questions: Sequence[str]) -> dict[str, float]:
     """Print which functions send statements, how many, and what Postgres spends on each; the latter by function."""
     sent: Counter[str] = Counter()
     backend: dict[str, float] = defaultdict(float)
 
     send = Reader._send
 
-    def measured(reader: Reader, statement: str, parameters: Any) -> Any:
+    def measure_statement(reader: Reader, statement: str, parameters: Any) -> Any:
         pid = reader._driver.info.backend_pid
-        was = spent(pid)
+        was = read_processor_milliseconds(pid)
         answer = send(reader, statement, parameters)
         function = _sender()
         sent[function] += 1
         time.sleep(0.0002)  # until the backend sleeps, and has been charged
-        backend[function] += spent(pid) - was
+        backend[function] += read_processor_milliseconds(pid) - was
         return answer
 
-    with patch.object(Reader, "_send", measured):
-        for question in asked:
+    with patch.object(Reader, "_send", measure_statement):
+        for question in questions:
             way(question)
     dearest = sorted(sent, key=lambda name: -backend[name])
-    rows = [[name, sent[name] / len(asked), backend[name] / len(asked)] for name in dearest]
-    rows.append(["all", sum(sent.values()) / len(asked), sum(backend.values()) / len(asked)])
+    rows = [[name, sent[name] / len(questions), backend[name] / len(questions)] for name in dearest]
+    rows.append(["all", sum(sent.values()) / len(questions), sum(backend.values()) / len(questions)])
     common.table(["statements of", "a query", "Postgres ms a query"], rows)
-    return {name: spent / len(asked) for name, spent in backend.items()}
+    return {name: spent / len(questions) for name, spent in backend.items()}
 
 
 def _sender() -> str:
@@ -147,7 +147,7 @@ class Stages:
         self._since = 0.0
 
     @contextmanager
-    def of(self, stage: str) -> Iterator[None]:
+    def enter(self, stage: str) -> Iterator[None]:
         """The block is of this stage."""
         self._turn()
         self._running.append(stage)
@@ -163,37 +163,37 @@ class Stages:
             self.spent[self._running[-1]] += now - self._since
         self._since = now
 
-    def wrapped(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
+    def wrap(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
         """The function, whose time counts to the stage."""
 
         def run(*arguments: Any, **keywords: Any) -> Any:
-            with self.of(stage):
+            with self.enter(stage):
                 return function(*arguments, **keywords)
 
         return run
 
 
-def stages(app: Application, way: Callable[[str], object], asked: Sequence[str]) -> None:
+def stages(app: Application, way: Callable[[str], object], questions: Sequence[str]) -> None:
     """Print what this process spends where."""
     clock = Stages()
     with ExitStack() as patches:
         for module, name, stage in STAGES:
-            patches.enter_context(patch.object(module, name, clock.wrapped(getattr(module, name), stage)))
+            patches.enter_context(patch.object(module, name, clock.wrap(getattr(module, name), stage)))
         for owner, name, stage in (
             (type(app.embedder), "embed", "embed"),
             (retrieval_service.RetrievalService, "plan", "analyse"),
             (query_service.QueryService, "keep", "keep the episode"),
             (type(app.access), "scope", "scope"),
         ):
-            patches.enter_context(patch.object(owner, name, clock.wrapped(getattr(owner, name), stage)))
-        for question in asked:
-            with clock.of("else"):
+            patches.enter_context(patch.object(owner, name, clock.wrap(getattr(owner, name), stage)))
+        for question in questions:
+            with clock.enter("else"):
                 way(question)
     rows: list[list[object]] = [
-        [stage, 1000 * seconds / len(asked)]
+        [stage, 1000 * seconds / len(questions)]
         for stage, seconds in sorted(clock.spent.items(), key=lambda row: -row[1])
     ]
-    rows.append(["all", 1000 * sum(clock.spent.values()) / len(asked)])
+    rows.append(["all", 1000 * sum(clock.spent.values()) / len(questions)])
     common.table(["stage", "process ms a query"], rows)
 
 
@@ -228,7 +228,7 @@ def main() -> None:
             )
 
         ways: dict[str, Callable[[str], object]] = {"floor": floor, "query": service}
-        interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
+        measure_interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
         costs(ways, asked, Backends(app))
         print()
         statements(service, asked)

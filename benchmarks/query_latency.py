@@ -30,7 +30,7 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 import common
-from engram.runtime.container import Application, Servers
+from engram.composition.container import Application, Servers
 from engram.services.retrieval.query import Query
 from engram.storage.retrieval.nearest_neighbours import build_index_condition
 
@@ -72,12 +72,12 @@ class Floor:
         return next(str(line[0]).strip() for line in lines if "Scan" in str(line[0])).split("  (")[0]
 
 
-def interleaved(ways: dict[str, Way], asked: list[str], seed: int) -> dict[str, list[float]]:
+def measure_interleaved(ways: dict[str, Way], questions: list[str], seed: int) -> dict[str, list[float]]:
     """Milliseconds of each way to ask each question."""
     order = random.Random(seed)
     samples: dict[str, list[float]] = defaultdict(list)
     names = list(ways)
-    for question in asked:
+    for question in questions:
         order.shuffle(names)
         for name in names:
             began = time.perf_counter()
@@ -158,19 +158,19 @@ def main() -> None:
         ways: dict[str, Way] = dict(zip(floors, (exact, hnsw), strict=True))
         for profile, memory in ARMS:
             ways[f"{profile}, memory {memory}"] = _service(app, collection, profile, memory)
-        interleaved(ways, asked[:10], arguments.seed)  # caches and prepared statements
+        measure_interleaved(ways, asked[:10], arguments.seed)  # caches and prepared statements
         header = ["in process", "p50 ms", "p95 ms", "p50 / p95 over exact", "p50 / p95 over hnsw"]
-        common.table(header, rows(interleaved(ways, asked, arguments.seed), floors))
+        common.table(header, rows(measure_interleaved(ways, asked, arguments.seed), floors))
         if arguments.no_http:
             return
         with api(addresses) as (client, pid):
             ways = {floors[0]: exact, floors[1]: hnsw}
             for profile, memory in ARMS:
                 ways[f"{profile}, memory {memory}"] = _http(client, collection, profile, memory)
-            interleaved(ways, asked[:10], arguments.seed)
+            measure_interleaved(ways, asked[:10], arguments.seed)
             header[0] = "over HTTP"
             print()
-            common.table(header, rows(interleaved(ways, asked, arguments.seed), floors))
+            common.table(header, rows(measure_interleaved(ways, asked, arguments.seed), floors))
             now, peak = resident_mib(pid)
             print(f"API process: {now:.0f} MiB resident, {peak:.0f} MiB at its highest")
 

@@ -34,12 +34,12 @@ def api_milliseconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * 1000.0 / os.sysconf("SC_CLK_TCK")
 
 
-def spent(pid: int, backends: Backends) -> tuple[float, float, float]:
+def read_processor_milliseconds(pid: int, backends: Backends) -> tuple[float, float, float]:
     """Processor time so far of the API's process, of Postgres and of this one, in milliseconds."""
     return api_milliseconds(pid), backends.milliseconds(), time.process_time() * 1000.0
 
 
-def connected(base: str) -> HTTPConnection:
+def connect(base: str) -> HTTPConnection:
     """A connection of a client's own."""
     address = urlsplit(base)
     return HTTPConnection(str(address.hostname), address.port, timeout=60.0)
@@ -49,7 +49,7 @@ def ask(base: str, bodies: "itertools.cycle[bytes]", until: float) -> tuple[list
     """What one client sees: milliseconds of each answer, and how often each status came."""
     took: list[float] = []
     seen: Counter[int] = Counter()
-    client = connected(base)
+    client = connect(base)
     while time.monotonic() < until:
         began = time.perf_counter()
         client.request("POST", "/query", next(bodies), {"content-type": "application/json"})
@@ -67,7 +67,7 @@ def ask(base: str, bodies: "itertools.cycle[bytes]", until: float) -> tuple[list
 def live(base: str, until: float) -> list[float]:
     """Milliseconds of each answer to whether the process lives, asked ten times a second."""
     took: list[float] = []
-    client = connected(base)
+    client = connect(base)
     while time.monotonic() < until:
         began = time.perf_counter()
         client.request("GET", "/healthz")
@@ -116,12 +116,12 @@ def main() -> None:
 
             threads = [threading.Thread(target=run, args=(37 * n % len(asked),)) for n in range(clients)]
             threads.append(threading.Thread(target=beat))
-            before, began = spent(pid, backends), time.monotonic()
+            before, began = read_processor_milliseconds(pid, backends), time.monotonic()
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            wall, after = time.monotonic() - began, spent(pid, backends)
+            wall, after = time.monotonic() - began, read_processor_milliseconds(pid, backends)
             half, most, nearly_all = np.percentile(took, [50, 95, 99]).tolist()
             cost = [(now - was) / max(len(took), 1) for was, now in zip(before, after, strict=True)]
             refused = sum(count for status, count in seen.items() if status != HTTPStatus.OK)

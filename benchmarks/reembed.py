@@ -15,15 +15,15 @@ from itertools import cycle
 from pathlib import Path
 
 import common
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 
-QUIET = 50
+QUIET_QUESTIONS = 50
 
 
-def taught(app: Application, collection: str, questions: list[str]) -> None:
+def teach(app: Application, collection: str, questions: list[str]) -> None:
     """One verdict on the answer of each question."""
     scope = app.access.scope(collection)
     events = []
@@ -36,7 +36,7 @@ def taught(app: Application, collection: str, questions: list[str]) -> None:
         app.learn.apply(scope.collection.id, some)
 
 
-def asked(app: Application, collection: str, text: str) -> float:
+def time_question(app: Application, collection: str, text: str) -> float:
     """Milliseconds that a question takes, with the look-up of its collection."""
     began = time.perf_counter()
     app.ask.query(Query(text=text, scope=app.access.scope(collection)))
@@ -49,19 +49,19 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=1_000)
     parser.add_argument("--verdicts", type=int, default=100)
     arguments = parser.parse_args()
-    questions = common.questions(arguments.dataset, max(arguments.verdicts, QUIET))
+    questions = common.questions(arguments.dataset, max(arguments.verdicts, QUIET_QUESTIONS))
     with common.application() as (app, _), common.scratch_collection(app) as collection:
         common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
         app.runner.run_ready()
-        taught(app, collection, questions[: arguments.verdicts])
+        teach(app, collection, questions[: arguments.verdicts])
         common.index_all(app)
-        quiet = [asked(app, collection, text) for text in questions[:QUIET]]
+        quiet = [time_question(app, collection, text) for text in questions[:QUIET_QUESTIONS]]
 
         spans: dict[str, list[float]] = {"beside": [], "cut-over": [], "after": []}
         moment, over = ["beside"], threading.Event()
         swap = app.reembed._cut_over
 
-        def watched(*given: object) -> bool:
+        def note_cut_over(*given: object) -> bool:
             moment[0] = "cut-over"
             began = time.perf_counter()
             try:
@@ -71,7 +71,7 @@ def main() -> None:
                 moment[0] = "after"
 
         seconds: dict[str, float] = {}
-        app.reembed._cut_over = watched  # type: ignore[method-assign, assignment] # to time it
+        app.reembed._cut_over = note_cut_over  # type: ignore[method-assign, assignment] # to time it
         app.reembed.request(app.access.scope(collection))
         began = time.perf_counter()
 
@@ -86,7 +86,7 @@ def main() -> None:
             if over.is_set():
                 break
             at = moment[0]
-            spans[at].append(asked(app, collection, text))
+            spans[at].append(time_question(app, collection, text))
         thread.join()
         clean = app.verify.verify(app.access.scope(collection)).clean
         found = app.access.scope(collection).collection

@@ -31,17 +31,17 @@ from typing import Any
 
 import common
 from engram import sample
+from engram.composition.container import Application
 from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Include, Query
 from engram.storage.corpus import collections
 
 JUDGES = 20
 TAKEN_BACK = "careless"
-EXPANDED = 0.1
+EXPANDED_SHARE = 0.1
 PROBE_SECONDS = 0.005
 Rows = list[str]
 
@@ -111,10 +111,12 @@ def corpus(folder: Path | None, limit: int | None) -> tuple[list[dict[str, Any]]
     return bodies[:limit], [question.text for question in sample.questions()]
 
 
-def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[Any]:
+def episodes(app: Application, collection: str, questions: Sequence[str]) -> list[Any]:
     """The answers to these questions, each with its sentences."""
     include: frozenset[Include] = frozenset({"sentences"})
-    return [app.ask.query(Query(text=text, scope=app.access.scope(collection), include=include)) for text in asked]
+    return [
+        app.ask.query(Query(text=text, scope=app.access.scope(collection), include=include)) for text in questions
+    ]
 
 
 def stream(count: int, revoked: int, questions: Sequence[str], draw: random.Random) -> list[dict[str, Any]]:
@@ -123,7 +125,7 @@ def stream(count: int, revoked: int, questions: Sequence[str], draw: random.Rand
     judged = []
     for number in range(count):
         places = draw.sample(range(1000), 3)
-        units = draw.sample(questions, draw.randint(1, 2)) if draw.random() < EXPANDED else []
+        units = draw.sample(questions, draw.randint(1, 2)) if draw.random() < EXPANDED_SHARE else []
         judged.append(
             {
                 "key": f"verdict-{number}",
@@ -167,7 +169,7 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
 
 
 @contextmanager
-def learning_waits(app: Application, collection: str) -> Iterator[list[float]]:
+def measure_learning_waits(app: Application, collection: str) -> Iterator[list[float]]:
     """How long each of many asks for the right to learn there waited, in seconds, while the block runs."""
     target = app.access.scope(collection).collection.id
     waits: list[float] = []
@@ -223,7 +225,7 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     print(f"{len(judged)} verdicts applied, {len(judged) / applying:.0f} a second")
 
     app.revoke.request(app.access.scope(one), judge=TAKEN_BACK)
-    with learning_waits(app, one) as waits:
+    with measure_learning_waits(app, one) as waits:
         began = time.perf_counter()
         app.runner.run_ready()
         seconds = time.perf_counter() - began

@@ -17,10 +17,10 @@ import httpx
 import psutil
 import psycopg
 
+from engram.composition.container import Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedded.child_process import spawn
-from engram.runtime.container import Servers
 from engram.runtime.supervisor import Child
 from engram.storage.schema_revision import migrate
 
@@ -99,7 +99,7 @@ class Service:
             program = (sys.executable, "-P", "-m", "engram.cli", command)
             self._parts.append(Part(name, program, env | {"PGAPPNAME": name}, log=self._folder / f"{name}.log"))
             self._parts[-1].start()
-            self.until_ready()  # one after the other: the first one exports the encoder
+            self.wait_until_ready()  # one after the other: the first one exports the encoder
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,7 +111,7 @@ class Service:
         self.redis.stop()
         self.postgres.stop()
 
-    def until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
         """Wait until every part answers."""
         deadline = time.monotonic() + READY_SECONDS
         while not self._ready():
@@ -195,7 +195,7 @@ def disturb(service: Service, every: float, draw: random.Random, over: Callable[
         what = bag.pop()
         began = time.time()
         ways[what](draw)
-        service.until_ready()
+        service.wait_until_ready()
         faults.append(Fault(what, began, time.time()))
         due = max(due + every, time.time())
     return faults

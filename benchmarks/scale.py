@@ -26,7 +26,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import common
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from engram.storage.maintenance.vector_indexes import BUILDS
@@ -134,7 +134,7 @@ STAGES = {
 """Module that sends a statement -> what it is drawn as; the rest is drawn as such."""
 
 
-def grown(app: Application, source: str, passages: int, number: int = 0) -> str:
+def grow_collection(app: Application, source: str, passages: int, number: int = 0) -> str:
     """The name of a collection of so many passages, made of the source where it is not there yet."""
     name = f"{source}-scale-{passages}" + (f"-{number}" if number else "")
     origin = app.access.scope(source).collection
@@ -211,7 +211,9 @@ def main() -> None:
         asked = [question for question in asked[: 2 * arguments.questions] if _is_named(app, source, question)]
         asked = asked[: arguments.questions]
         sizes = [[source]]
-        sizes += [[grown(app, source, n, at) for at in range(arguments.number)] for n in arguments.passages]
+        sizes += [
+            [grow_collection(app, source, n, at) for at in range(arguments.number)] for n in arguments.passages
+        ]
         app.maintenance.statistics.run()
         costs: dict[int, Mapping[str, float]] = {}
         rows: list[list[object]] = []

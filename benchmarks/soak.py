@@ -40,15 +40,15 @@ import structlog
 
 import common
 from engram import sample
+from engram.composition.container import Application
 from engram.context import tenancy
-from engram.runtime.container import Application
 from running import POLL_SECONDS, Fault, Service, disturb
-from soaked import COLLECTION, Body, Rows, check, drain, moved
+from soaked import COLLECTION, Body, Rows, check, drain, list_updates
 from usage import Usage
 
 QUIET_SECONDS = 15.0
 JUDGES = 40
-REPEATED = 0.1
+REPEATED_SHARE = 0.1
 
 
 @dataclass
@@ -124,7 +124,7 @@ def ask(service: Service, questions: Sequence[str], count: int) -> list[Body]:
 
 def verdicts(answered: Sequence[Body], posts: int, expanded: float, draw: random.Random) -> list[Body]:
     """Posts in the order in which they are sent; a tenth repeat an earlier one."""
-    repeats = round(posts * REPEATED)
+    repeats = round(posts * REPEATED_SHARE)
     planned: list[Body] = []
     for number in range(posts - repeats):
         episode = draw.choice(answered)
@@ -151,7 +151,7 @@ def verdicts(answered: Sequence[Body], posts: int, expanded: float, draw: random
 
 
 @contextlib.contextmanager
-def posting(service: Service, sent: Sequence[Body], clients: int, rate: float, folder: Path) -> Iterator[Any]:
+def run_poster(service: Service, sent: Sequence[Body], clients: int, rate: float, folder: Path) -> Iterator[Any]:
     """The process that posts; it is gone at the end of the block."""
     plan, results = folder / "plan.json", folder / "results.jsonl"
     plan.write_text(
@@ -237,7 +237,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
     """Run it all; what is wrong."""
     draw = random.Random(arguments.seed)
     passages, questions = corpus(arguments.data, arguments.passages)
-    with Service(folder) as service, tenancy.unrestricted():
+    with Service(folder) as service, tenancy.allow_all_tenants():
         ingest(service, passages)
         answered = ask(service, questions, arguments.questions)
         sent = verdicts(answered, arguments.posts, arguments.expanded, draw)
@@ -254,7 +254,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
                 stopped.clear()
                 asking = pool.submit(loaded.run, stopped, arguments.seed)
                 try:
-                    with posting(service, sent, arguments.clients, arguments.rate, folder) as poster:
+                    with run_poster(service, sent, arguments.clients, arguments.rate, folder) as poster:
                         clients = {os.getpid(): "the client that asks", poster.pid: "the clients that post"}
                         with Usage(lambda: service.processes() | clients) as usage:
                             faults = disturb(service, arguments.kill_every, draw, lambda: poster.poll() is not None)
@@ -265,7 +265,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
                 asking.result()
             drained = drain(rows)
             results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
-            report(faults, results, moved(rows), drained, quiet, loaded, usage.seconds)
+            report(faults, results, list_updates(rows), drained, quiet, loaded, usage.seconds)
             wrong = check(rows, sent, results, service.postgres.log_path)
             began = time.time()
             verified = app.verify.verify(app.access.scope(COLLECTION))

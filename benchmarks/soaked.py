@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from running import POLL_SECONDS
 
 COLLECTION = "soak"
@@ -46,7 +46,7 @@ def drain(rows: Rows) -> float:
 
 def check(rows: Rows, sent: Sequence[Body], results: Sequence[Body], log: Path) -> list[str]:
     """What is wrong, one line each."""
-    wrong = [f"a post was answered {status}, {n} times" for status, n in _refused(results).items()]
+    wrong = [f"a post was answered {status}, {n} times" for status, n in _count_refused(results).items()]
     wanted = {post["key"]: post["body"] for post in sent}
     events = rows(
         """
@@ -72,7 +72,7 @@ def check(rows: Rows, sent: Sequence[Body], results: Sequence[Body], log: Path) 
     return wrong + _states(rows, wanted, events) + _deadlocks(log)
 
 
-def _refused(results: Sequence[Body]) -> Counter[int]:
+def _count_refused(results: Sequence[Body]) -> Counter[int]:
     return Counter(result["status"] for result in results if result["status"] not in {200, 202})
 
 
@@ -145,7 +145,7 @@ def _states(rows: Rows, wanted: Mapping[str, Body], events: Sequence[Any]) -> li
     return [*wrong, f"{late} memories have another number of audit rows than of updates"] if late else wrong
 
 
-def moved(rows: Rows) -> list[tuple[float, int]]:
+def list_updates(rows: Rows) -> list[tuple[float, int]]:
     """(time applied, memory updates) of each event; a memory update is a state that moved, with its audit row."""
     found = rows(
         """

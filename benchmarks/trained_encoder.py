@@ -83,7 +83,7 @@ def main() -> None:
     began = time.monotonic()
     seen = train(model, words, passages[KEPT_BACK:], draw, given.steps)
     minutes = (time.monotonic() - began) / 60.0
-    right = found(model, words, passages[:KEPT_BACK], random.Random(given.seed))
+    right = measure_found_share(model, words, passages[:KEPT_BACK], random.Random(given.seed))
     write(given.out, model, words)
     size = sum(weights.numel() for weights in model.parameters())
     print(
@@ -200,7 +200,9 @@ def train(model: BertModel, words: Tokenizer, passages: Sequence[Passage], draw:
     return seen
 
 
-def found(model: BertModel, words: Tokenizer, passages: Sequence[Passage], draw: random.Random) -> float:
+def measure_found_share(
+    model: BertModel, words: Tokenizer, passages: Sequence[Passage], draw: random.Random
+) -> float:
     """The share of passages that their piece finds first among all of these."""
     model.eval()
     pairs = [pair(passage, draw) for passage in passages]

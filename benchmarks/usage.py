@@ -26,7 +26,7 @@ class Usage:
 
     def __enter__(self) -> "Usage":
         for pid in self._processes():
-            self._seen[pid] = _used(pid) or 0.0
+            self._seen[pid] = _read_processor_seconds(pid) or 0.0
         self._thread.start()
         return self
 
@@ -41,13 +41,13 @@ class Usage:
 
     def _look(self) -> None:
         for pid, name in self._processes().items():
-            used = _used(pid)
+            used = _read_processor_seconds(pid)
             if used is not None:
                 self.seconds[name] += max(0.0, used - self._seen.get(pid, 0.0))
                 self._seen[pid] = used
 
 
-def _used(pid: int) -> float | None:
+def _read_processor_seconds(pid: int) -> float | None:
     try:
         times = psutil.Process(pid).cpu_times()
     except psutil.NoSuchProcess:

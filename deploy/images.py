@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = "engram"
+OWN_IMAGE = "engram"
 """Built here: ``kustomize edit set image`` says which one of it runs."""
 _REFERENCE = r"(?P<name>[a-z0-9][a-z0-9./_-]*):(?P<tag>[\w][\w.-]*)(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 _PLACES = {
     "Dockerfile": rf"(?<=^ARG PYTHON_IMAGE=){_REFERENCE}$",
     "docker-compose.yml": rf"(?<=_IMAGE:-){_REFERENCE}(?=\}})",
-    "deploy/kubernetes/*.yaml": rf"(?<=image: )(?!{OURS}:){_REFERENCE}$",
+    "deploy/kubernetes/*.yaml": rf"(?<=image: )(?!{OWN_IMAGE}:){_REFERENCE}$",
 }
 """Files, and where in them an image is named."""
 PATIENCE_SECONDS = 120
@@ -46,7 +46,7 @@ class ImageReference:
     digest: str | None
 
 
-def named(root: Path = ROOT) -> Iterator[ImageReference]:
+def list_references(root: Path = ROOT) -> Iterator[ImageReference]:
     """All images that the files name, but our own."""
     for file, pattern in _files(root):
         for found in pattern.finditer(file.read_text(encoding="utf-8")):
@@ -59,21 +59,21 @@ def pin(digests: Mapping[str, str], root: Path = ROOT) -> list[Path]:
     for file, pattern in _files(root):
         before = file.read_text(encoding="utf-8")
 
-        def held(found: "re.Match[str]") -> str:
+        def append_digest(found: "re.Match[str]") -> str:
             image = f"{found['name']}:{found['tag']}"
             return f"{image}@{digests[image]}"
 
-        after = pattern.sub(held, before)
+        after = pattern.sub(append_digest, before)
         if after != before:
             file.write_text(after, encoding="utf-8")
             changed.append(file)
     return changed
 
 
-def wrong(digests: Mapping[str, str], root: Path = ROOT) -> list[str]:
+def list_mismatches(digests: Mapping[str, str], root: Path = ROOT) -> list[str]:
     """A line for each image that is not held to the digest that its tag has."""
     lines = []
-    for one in named(root):
+    for one in list_references(root):
         place = f"{one.file.relative_to(root)}: {one.image}"
         if one.digest is None:
             lines.append(f"{place} is held by its tag alone, which has {digests[one.image]}")
@@ -82,8 +82,8 @@ def wrong(digests: Mapping[str, str], root: Path = ROOT) -> list[str]:
     return lines
 
 
-def by_skopeo(registry: str | None = None, *, plain_http: bool = False) -> Resolve:
-    """Ask the registry itself.
+def build_resolver(registry: str | None = None, *, plain_http: bool = False) -> Resolve:
+    """Build a resolver that asks the registry itself.
 
     Args:
         registry: HOST or HOST:PORT to ask instead of the one that the name says or, without one, Docker's own.
@@ -117,13 +117,13 @@ def main() -> None:
     arguments = parser.parse_args()
     if shutil.which("skopeo") is None:
         sys.exit("images.py needs skopeo, which asks registries: install its package.")
-    resolve = by_skopeo(arguments.registry, plain_http=arguments.plain_http)
+    resolve = build_resolver(arguments.registry, plain_http=arguments.plain_http)
     try:
-        digests = {image: resolve(image) for image in sorted({one.image for one in named()})}
+        digests = {image: resolve(image) for image in sorted({one.image for one in list_references()})}
     except ImageError as error:
         sys.exit(str(error))
     if arguments.check:
-        if lines := wrong(digests):
+        if lines := list_mismatches(digests):
             sys.exit("\n".join(lines))
         sys.stdout.write(f"{len(digests)} images are held to the digests of their tags\n")
         return

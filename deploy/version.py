@@ -43,7 +43,7 @@ def version(root: Path = ROOT) -> str:
     return str(project["version"])
 
 
-def stated_with(text: str, pattern: str, number: str) -> str:
+def replace_version(text: str, pattern: str, number: str) -> str:
     """Return the text with this version at every place.
 
     Raises:
@@ -61,7 +61,7 @@ def main(root: Path, *, check: bool) -> int:
     for name, pattern in PLACES.items():
         path = root / name
         text = path.read_text(encoding="utf-8")
-        changed = stated_with(text, pattern, number)
+        changed = replace_version(text, pattern, number)
         if changed != text:
             stale.append(name)
             if not check:

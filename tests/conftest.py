@@ -15,21 +15,21 @@ import hypothesis
 import pytest
 from pydantic import SecretStr
 
+from engram.composition.container import Application, Servers, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedded import postgres
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers, servers
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
 from tests.support import encoder, threads
-from tests.support.citus import distributed
+from tests.support.citus import open_distributed
 from tests.support.command import Cli
-from tests.support.databases import migrated
+from tests.support.databases import open_migrated
 from tests.support.live_server import LiveServer
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
@@ -52,7 +52,7 @@ gc.set_threshold(20_000, 50, 1_000)
 hypothesis.settings.register_profile("quarter", parent=hypothesis.settings(), max_examples=25)
 hypothesis.settings.load_profile("quarter")
 
-NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
+UNREACHABLE_SERVERS = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 Heavy = tuple[Embedder, Language]
 PAGES_MB = 128
 """What a Postgres of tests keeps in memory: to start, to empty a table and to end take longer the more it is."""
@@ -96,7 +96,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def every_tenant() -> Iterator[None]:
     """Tests use services without a request, for all tenants; what serves requests sets its own tenancy."""
-    with tenancy.unrestricted():
+    with tenancy.allow_all_tenants():
         yield
 
 
@@ -126,11 +126,11 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="session")
 def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy:
     """What takes long to load and holds no connection."""
-    loading = Application(settings, NOWHERE)
+    loading = Application(settings, UNREACHABLE_SERVERS)
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # which all processes have
-    return encoder.Remembering(loading.embedder, folder / "vectors.sqlite"), loading.language
+    return encoder.MemoisingEncoder(loading.embedder, folder / "vectors.sqlite"), loading.language
 
 
 @pytest.fixture(scope="session")
@@ -139,7 +139,7 @@ def addresses(settings: Settings) -> Iterator[Servers]:
     with ExitStack() as stack:
         if CITUS is not None:
             settings = settings.model_copy(
-                update={"database_url": SecretStr(stack.enter_context(distributed(CITUS)))}
+                update={"database_url": SecretStr(stack.enter_context(open_distributed(CITUS)))}
             )
         with pytest.MonkeyPatch.context() as patch:
             for name, value in FORGETFUL.items():
@@ -152,7 +152,7 @@ def addresses(settings: Settings) -> Iterator[Servers]:
 @pytest.fixture(scope="module")
 def own(addresses: Servers) -> Iterator[Servers]:
     """The servers with a database of the module's own: nobody else does its jobs and verdicts, or fills it."""
-    with migrated(addresses) as servers:
+    with open_migrated(addresses) as servers:
         yield servers
 
 
@@ -174,9 +174,9 @@ def service(application: Application) -> Iterator[str]:
 
 
 @pytest.fixture
-def modelled(settings: Settings, addresses: Servers, application: Application) -> Iterator[Modelled]:
+def modelled(settings: Settings, addresses: Servers, application: Application) -> Iterator[ModelApplications]:
     """Makes applications whose LLM is a handler."""
-    made = Modelled(settings, addresses, application)
+    made = ModelApplications(settings, addresses, application)
     with made.open:
         yield made
 
@@ -208,11 +208,11 @@ def working(application: Application) -> Iterator[None]:
     """Somebody does the jobs."""
     stop = threading.Event()
 
-    def work() -> None:
+    def run_jobs() -> None:
         while not stop.wait(0.05):
             application.runner.run_ready()
 
-    worker = threads.make_thread(work)
+    worker = threads.make_thread(run_jobs)
     worker.start()
     yield
     stop.set()

@@ -15,12 +15,12 @@ import pytest
 
 from engram.cli.http_client import Client, open_corpus
 from engram.cli.terminal import base_url
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.runtime.worker import Worker
 from engram.storage.corpus import collections
 from tests.conftest import CURIE
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.live_server import LiveServer
 from tests.support.strict_client import TestClient
 
@@ -301,9 +301,9 @@ class NotEngram(BaseHTTPRequestHandler):
 def test_a_service_that_is_not_there_or_not_engram(cli: Cli, tmp_path: Path) -> None:
     corpus = str(write(tmp_path / "corpus.jsonl", beir(1)))
     for command in (["query", QUESTION], ["feedback", str(uuid.uuid4())]):
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()
     for command in (["ingest", corpus], ["sample"]):
-        done = cli(*command, ENGRAM_URL=NOWHERE)
+        done = cli(*command, ENGRAM_URL=UNREACHABLE_URL)
         assert done.returncode == 1
         assert "out of reach" in done.stderr.splitlines()[-1]
         assert "Traceback" not in done.stderr
@@ -331,5 +331,13 @@ def test_an_address_without_a_scheme_is_one_of_http(cli: Cli, curie: str) -> Non
 
 
 def test_a_proxy_of_the_environment_does_not_stand_between(cli: Cli, curie: str) -> None:
-    done = cli("query", QUESTION, "-c", curie, HTTP_PROXY=NOWHERE, http_proxy=NOWHERE, ALL_PROXY=NOWHERE)
+    done = cli(
+        "query",
+        QUESTION,
+        "-c",
+        curie,
+        HTTP_PROXY=UNREACHABLE_URL,
+        http_proxy=UNREACHABLE_URL,
+        ALL_PROXY=UNREACHABLE_URL,
+    )
     assert done.returncode == 0, done.stderr

@@ -7,15 +7,15 @@ from uuid import UUID
 import pytest
 
 from engram.cli.http_client import Client, ClientError
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import threads
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.processes import eventually
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 
 
-def working(application: Application, asked: list[bool]) -> threading.Thread:
+def start_working(application: Application, asked: list[bool]) -> threading.Thread:
     """Does jobs as a worker would, until something was asked."""
 
     def run() -> None:
@@ -28,7 +28,7 @@ def working(application: Application, asked: list[bool]) -> threading.Thread:
 
 def test_rounds_are_shown_as_they_come(cli: Cli, application: Application, curie: str) -> None:
     asked: list[bool] = []
-    worker = working(application, asked)
+    worker = start_working(application, asked)
     said = cli("ask", CHAIN, "-c", curie, "--planner", "pool", "--top-k", "2").stdout
     asked.append(True)
     worker.join()
@@ -44,13 +44,13 @@ def test_rounds_are_shown_as_they_come(cli: Cli, application: Application, curie
 @pytest.mark.parametrize(("there", "reason"), [(True, "There is no session"), (False, "broke off")])
 def test_rounds_that_cannot_be_had_are_an_error(service: str, curie: str, there: bool, reason: str) -> None:
     path = f"/sessions/{UUID(int=0)}/events?collection={curie}"
-    with Client(service if there else NOWHERE) as client, pytest.raises(ClientError, match=reason):
+    with Client(service if there else UNREACHABLE_URL) as client, pytest.raises(ClientError, match=reason):
         list(client.events(path))
 
 
-def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie: str) -> None:
+def test_ask_prints_the_session_as_json(cli: Cli, application: Application, curie: str) -> None:
     asked: list[bool] = []
-    worker = working(application, asked)
+    worker = start_working(application, asked)
     session = json.loads(cli("ask", CHAIN, "-c", curie, "--rounds", "1", "--json").stdout)
     asked.append(True)
     worker.join()
@@ -72,7 +72,7 @@ def test_ask_fails_in_one_line_without_an_llm(cli: Cli, curie: str) -> None:
 
 def test_ask_reports_an_answer_that_is_not_found(cli: Cli, application: Application, curie: str) -> None:
     asked: list[bool] = []
-    worker = working(application, asked)
+    worker = start_working(application, asked)
     lines = cli("ask", "Who directed the film Casablanca?", "-c", curie, "--planner", "pool").stdout.splitlines()
     asked.append(True)
     worker.join()

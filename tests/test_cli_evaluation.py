@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from engram import sample
+from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.core.ranking.passage_scores import FEATURES
 from engram.providers.ranking_prior import load_priors
-from engram.runtime.container import Application
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture
 def cli(tmp_path: Path, settings: Settings, application: Application) -> Cli:
     """The command, on the servers of these tests."""
-    return Cli(tmp_path, NOWHERE, settings.data_dir)
+    return Cli(tmp_path, UNREACHABLE_URL, settings.data_dir)
 
 
 FITTED_TO = 15
@@ -43,7 +43,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, settings: Settings, applica
     """A prior fitted to the sample corpus, though the one configured is of no use."""
     folder = tmp_path_factory.mktemp("fit")
     few_questions(folder)
-    done = Cli(folder, NOWHERE, settings.data_dir)(
+    done = Cli(folder, UNREACHABLE_URL, settings.data_dir)(
         "fit", "sample", "--out", "new/prior.json", ENGRAM_RANKING_PRIOR=str(folder / "absent.json")
     )
     assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ def write_encyclopedic(path: Path, fitted: Path, weights: dict[str, Any]) -> Non
     path.write_text(json.dumps(both | {"encyclopedic": weights}), encoding="utf-8")
 
 
-def measured(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any], dict[str, float]]:
+def run_evaluation(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any], dict[str, float]]:
     """What a run of three questions printed, its document, and recall@5 of each arm."""
     done = cli("evaluate", "sample", "--limit", "3", *arguments)
     assert done.returncode == 0, done.stderr
@@ -127,9 +127,9 @@ def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path)
     ours = content["encyclopedic"]
     opposite = ours | {"mean": [-value for value in ours["mean"]]}
     write_encyclopedic(cli.folder / "opposite.json", fitted, opposite)
-    printed, document, recall = measured(cli, "--prior", "mine.json")
-    _, otherwise, lost = measured(cli, "--prior", "opposite.json")
-    _, shipped, _ = measured(cli)
+    printed, document, recall = run_evaluation(cli, "--prior", "mine.json")
+    _, otherwise, lost = run_evaluation(cli, "--prior", "opposite.json")
+    _, shipped, _ = run_evaluation(cli)
 
     assert document["engine"]["ranking_prior"] == [load_priors(given).name, *load_priors(given).fitted]
     assert otherwise["engine"]["ranking_prior"][0] == load_priors(cli.folder / "opposite.json").name

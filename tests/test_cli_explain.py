@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 QUESTION = "Where was Marie Curie born?"
 BORN = "Marie Curie was born in Warsaw in 1867."
@@ -27,7 +27,7 @@ def taught(application: Application, cli: Cli, curie: str) -> tuple[int, int]:
     return born, receipt.event.id
 
 
-def said(cli: Cli, *arguments: str) -> list[str]:
+def run_lines(cli: Cli, *arguments: str) -> list[str]:
     done = cli(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -35,7 +35,7 @@ def said(cli: Cli, *arguments: str) -> list[str]:
 
 def test_a_sentence_s_memory(cli: Cli, curie: str, taught: tuple[int, int]) -> None:
     born, event = taught
-    lines = said(cli, "memory", str(born), "-c", curie, "--query", QUESTION)
+    lines = run_lines(cli, "memory", str(born), "-c", curie, "--query", QUESTION)
     assert lines[:2] == [f"[{born}] {BORN}", "     of passage curie"]
     near = r"similarity (0\.\d{3}) \(began as (0\.\d{3})\)"
     found = re.fullmatch(rf"task: perplexity 0\.334, verdicts: 1, {near}", lines[2])
@@ -52,10 +52,10 @@ def test_a_sentence_s_memory(cli: Cli, curie: str, taught: tuple[int, int]) -> N
     moved = rf"{found[2]} > {found[1]} +{found[1]} +{quoted}"
     moved = rf"{event} +alice +task +1 +0\.667 +\+0\.\d{{3}} +1\.000 > 0\.334 +{moved}"
     assert re.fullmatch(moved, task)
-    again = said(cli, "memory", str(born), "-c", curie, "--limit", "1")
+    again = run_lines(cli, "memory", str(born), "-c", curie, "--limit", "1")
     sequence = re.fullmatch(r"there may be more: --after (\d+)", again[-1])
     assert sequence
-    assert len(said(cli, "memory", str(born), "-c", curie, "--after", sequence[1])) == 5
+    assert len(run_lines(cli, "memory", str(born), "-c", curie, "--after", sequence[1])) == 5
     shown = json.loads(cli("memory", str(born), "-c", curie, "--json").stdout)
     assert [move["channel"] for move in shown["history"][0]["moves"]] == ["recall", "task"]
 
@@ -65,7 +65,7 @@ def test_a_trace_says_which_verdicts_did_what(
 ) -> None:
     _, event = taught
     application.evolve.evolve(application.access.scope(curie))
-    lines = said(cli, "query", QUESTION, "-c", curie, "--trace")
+    lines = run_lines(cli, "query", QUESTION, "-c", curie, "--trace")
     by = re.escape(f"by feedback {event} of judge alice: '{QUESTION}'")
     assert any(re.fullmatch(rf" {{10}}score \+0\.\d{{3}}, recall \+0\.668 {by}", line) for line in lines)
     assert any(re.fullmatch(rf" {{10}}score -0\.\d{{3}} {by}", line) for line in lines)  # of the rejected one
@@ -94,7 +94,7 @@ def test_a_trace_says_which_verdicts_did_what(
 
 
 def test_two_arms_in_two_columns(cli: Cli, curie: str, taught: tuple[int, int]) -> None:
-    lines = said(cli, "compare", QUESTION, "-c", curie, "--b", "memory=read,profile=default", "--top-k", "3")
+    lines = run_lines(cli, "compare", QUESTION, "-c", curie, "--b", "memory=read,profile=default", "--top-k", "3")
     assert all(len(line) <= 100 for line in lines)
     assert lines[0].split("  ")[0] == "a: memory off, profile default, graph"
     assert lines[0].endswith("b: memory read, profile default, graph")
@@ -122,4 +122,4 @@ def test_refusals_are_one_line(cli: Cli, curie: str) -> None:
     assert "Invalid request" in cli.fails("compare", " ", "-c", curie)
     assert cli("memory", "x").returncode == 2
     for command in (["memory", "1"], ["compare", QUESTION]):
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()

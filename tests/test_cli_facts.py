@@ -2,7 +2,7 @@
 
 import json
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.conftest import Ingest

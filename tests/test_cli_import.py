@@ -8,7 +8,7 @@ import pytest
 
 from engram.cli import import_command
 from engram.importing import chunks
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 FILES = Path(__file__).parent / "importing/files"
 pytestmark = pytest.mark.usefixtures("working")
@@ -87,7 +87,7 @@ def test_unreadable_file_neither_stops_the_import_nor_deletes_passages(
 
 def test_passages_can_be_written_to_a_file_instead(cli: Cli, folder: Path, tmp_path: Path) -> None:
     lines = tmp_path / "corpus.jsonl"
-    done = cli("import", str(folder / "rivers.md"), "--out", str(lines), ENGRAM_URL=NOWHERE)
+    done = cli("import", str(folder / "rivers.md"), "--out", str(lines), ENGRAM_URL=UNREACHABLE_URL)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["id"] for line in lines.read_text().splitlines()] == ["rivers.md#1", "rivers.md#2"]
 

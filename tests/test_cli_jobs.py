@@ -9,18 +9,18 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture
 def waiting(application: Application, curie: str) -> list[str]:
     """Two jobs that wait for a worker."""
-    return [str(state.staged(application, curie, {"id": f"p{n}", "text": "Bees fly."})) for n in range(2)]
+    return [str(state.stage_passages(application, curie, {"id": f"p{n}", "text": "Bees fly."})) for n in range(2)]
 
 
-def test_they_are_listed_and_cancelled(cli: Cli, application: Application, curie: str, waiting: list[str]) -> None:
+def test_jobs_are_listed_and_cancelled(cli: Cli, application: Application, curie: str, waiting: list[str]) -> None:
     first, second = waiting
     heading, *rows, more = cli("job", "list", "-c", curie, "--limit", "2").stdout.splitlines()
     assert heading.split() == ["job", "kind", "status", "done", "of", "asked", "for"]
@@ -80,4 +80,4 @@ def test_job_command_errors_are_one_line(cli: Cli, application: Application, cur
     assert "Invalid request" in cli.fails("job", "cancel", "x", "-c", curie)
     for command in (["job", "list"], ["job", "cancel", str(uuid4())]):
         assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import undo
 from tests.support.command import Cli
 

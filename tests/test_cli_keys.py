@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import Ingest
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 QUESTION = "Which river is the longest of its country?"
 RIVER = {"method": "hyde", "text": "The longest river of the country\nflows past the capital into the sea."}
@@ -18,7 +18,7 @@ def write(path: Path, value: Any) -> str:
     return str(path)
 
 
-def asked(cli: Cli, collection: str) -> str:
+def ask_question(cli: Cli, collection: str) -> str:
     """The query_id of an answered question."""
     query_id: str = json.loads(cli("query", QUESTION, "-c", collection, "--json").stdout)["query_id"]
     return query_id
@@ -26,7 +26,7 @@ def asked(cli: Cli, collection: str) -> str:
 
 def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) -> None:
     expansions = write(tmp_path / "expansions.json", [RIVER])
-    query_id = asked(cli, curie)
+    query_id = ask_question(cli, curie)
     judged = cli(
         "feedback", query_id, "-c", curie, "--partial", "--passage", "vistula", "--passage", "warsaw",
         "--expansions", expansions,
@@ -77,7 +77,7 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
 
 def test_key_commands_print_json(cli: Cli, curie: str, tmp_path: Path) -> None:
     document = write(tmp_path / "widened.json", {"collection": curie, "query": QUESTION, "expansions": [RIVER]})
-    query_id = asked(cli, curie)
+    query_id = ask_question(cli, curie)
     verdict = ("feedback", query_id, "-c", curie, "--partial", "--passage", "vistula", "--expansions", document)
     receipt = json.loads(cli(*verdict, "--json").stdout)
     assert receipt["keys"]["credits"][0]["passage_id"] == "vistula"
@@ -106,14 +106,14 @@ def test_refusals_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
         ["passage-key", "rollback", "0", "-c", "nowhere"],
     ):
         assert "no collection 'nowhere'" in cli.fails(*command)
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()
         assert "Invalid request" in cli.fails(*command[:-1], "no name")
     assert "no key generation 7" in cli.fails("passage-key", "rollback", "7", "-c", curie)
     assert "no passage 'nowhere'" in cli.fails("passage-key", "show", "nowhere", "-c", curie)
     assert "no passage" in cli.fails("passage-key", "show", b"\xff", "-c", curie)
     assert "Invalid request" in cli.fails("passage-key", "show", "", "-c", curie)
     assert cli("passage-key", "rollback", "x", "-c", curie).returncode == 2
-    query_id = asked(cli, curie)
+    query_id = ask_question(cli, curie)
     verdict = ("feedback", query_id, "-c", curie, "--partial")
     assert "no passage 'nowhere'" in cli.fails(*verdict, "--passage", "nowhere")
     assert "No such file" in cli.fails(*verdict, "--expansions", "missing.json")
@@ -131,6 +131,8 @@ def test_unvalidated_expansions_are_not_learned(
     """Nothing is said to have helped, so nothing can have been found."""
     ingest({"id": "a", "text": "It says little."})
     expansions = write(tmp_path / "expansions.json", [RIVER])
-    judged = cli("feedback", asked(cli, collection), "-c", collection, "--partial", "--expansions", expansions)
+    judged = cli(
+        "feedback", ask_question(cli, collection), "-c", collection, "--partial", "--expansions", expansions
+    )
     assert judged.stdout.splitlines()[3:] == ["     keys: the expansions are not validated, and teach nothing"]
     assert application.evolve.load_standing(application.access.scope(collection)).progress.waiting == 0

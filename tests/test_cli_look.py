@@ -18,13 +18,13 @@ from engram.cli.http_client import ClientError
 from engram.cli.metadata_filters import as_filter
 from engram.cli.terminal import HEADINGS
 from tests.conftest import Ingest
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 
 
-def said(cli: Cli, *arguments: str) -> list[str]:
+def run_lines(cli: Cli, *arguments: str) -> list[str]:
     done = cli(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -40,7 +40,7 @@ class TestStart:
     def test_a_client_s_command_reads_no_settings(self) -> None:
         program = f"""
 import sys
-sys.argv = ["engram", "query", "?", "--url", {NOWHERE!r}]
+sys.argv = ["engram", "query", "?", "--url", {UNREACHABLE_URL!r}]
 import engram.cli
 try:
     engram.cli.main()
@@ -52,14 +52,14 @@ except SystemExit:
         assert done.stdout == "\n"
 
     def test_help_is_in_groups(self, cli: Cli) -> None:
-        shown = "\n".join(said(cli, "--help"))
+        shown = "\n".join(run_lines(cli, "--help"))
         places = [shown.index(f" {heading} ") for heading in HEADINGS]
         assert places == sorted(places)
         assert " Commands " not in shown, "a command without a heading"
         assert {command.rich_help_panel for command in application_of_commands.registered_commands} <= set(HEADINGS)
 
     def test_version(self, cli: Cli) -> None:
-        assert said(cli, "--version") == [f"engram {version('engram')}"]
+        assert run_lines(cli, "--version") == [f"engram {version('engram')}"]
 
     @pytest.mark.parametrize(
         ("env", "expected"),
@@ -77,9 +77,9 @@ except SystemExit:
         assert f"{expected} is out of reach" in cli.fails("status", **env)
 
 
-class TestLooking:
+class TestListings:
     def test_status(self, cli: Cli) -> None:
-        first, *rest = said(cli, "status")
+        first, *rest = run_lines(cli, "status")
         assert first.startswith(f"{cli.service}: ")
         assert {line.split()[0] for line in rest} >= {
             "postgres",
@@ -92,25 +92,25 @@ class TestLooking:
         assert json.loads(cli("status", "--json").stdout)["postgres"] == "ok"
 
     def test_collections(self, cli: Cli, curie: str) -> None:
-        headings, *rows = said(cli, "collection", "list", "--limit", "1000")
+        headings, *rows = run_lines(cli, "collection", "list", "--limit", "1000")
         assert headings.split()[:2] == ["collection", "passages"]
         assert next(row.split()[:2] for row in rows if row.startswith(curie)) == [curie, "5"]
         listed = json.loads(cli("collection", "list", "--after", curie, "--json").stdout)["collections"]
         assert curie not in {one["name"] for one in listed}
 
     def test_passages(self, cli: Cli, curie: str) -> None:
-        listed = said(cli, "passage", "list", "-c", curie, "--limit", "2")
+        listed = run_lines(cli, "passage", "list", "-c", curie, "--limit", "2")
         assert listed[0] == (
             "curie  Marie Curie: Marie Curie was born in Warsaw in 1867. Marie Curie discovered polonium in 1898."
         )
         assert listed[2] == f"more: engram passage list -c {curie} --after polonium"
-        shown = said(cli, "passage", "show", "tokyo", "-c", curie)
+        shown = run_lines(cli, "passage", "show", "tokyo", "-c", curie)
         assert shown[0] == "tokyo  Tokyo"
         assert shown[2].endswith("] Tokyo lies on Tokyo Bay.")
         assert "no passage 'nowhere'" in cli.fails("passage", "show", "nowhere", "-c", curie)
 
     def test_passages_are_deleted(self, cli: Cli, curie: str) -> None:
-        assert said(cli, "passage", "delete", "tokyo", "vistula", "-c", curie) == [
+        assert run_lines(cli, "passage", "delete", "tokyo", "vistula", "-c", curie) == [
             "tokyo: deleted",
             "vistula: deleted",
         ]
@@ -119,9 +119,11 @@ class TestLooking:
 
     def test_a_collection_is_deleted_once_that_is_confirmed(self, cli: Cli, curie: str) -> None:
         assert cli("collection", "delete", "-c", curie).returncode != 0  # nobody answers
-        assert said(cli, "collection", "show", "-c", curie)[0].startswith(f"{curie}: 5 passages")
+        assert run_lines(cli, "collection", "show", "-c", curie)[0].startswith(f"{curie}: 5 passages")
         assert cli("collection", "delete").returncode == 2
-        assert said(cli, "collection", "delete", "-c", curie, "--yes") == [f"{curie}: deleted, with 5 passages"]
+        assert run_lines(cli, "collection", "delete", "-c", curie, "--yes") == [
+            f"{curie}: deleted, with 5 passages"
+        ]
         assert "no collection" in cli.fails("collection", "show", "-c", curie)
 
 
@@ -156,24 +158,24 @@ class TestFilter:
             cli("compare", "Titan?", "-c", collection, "--filter", "topic=space", "--json").stdout
         )
         assert [passage["passage_id"] for passage in compared["passages"]] == ["a"]
-        nothing = said(cli, "query", "Titan?", "-c", collection, "--filter", "topic=cooking")
+        nothing = run_lines(cli, "query", "Titan?", "-c", collection, "--filter", "topic=cooking")
         assert nothing[1].startswith(
             f"None of the 2 passages of {collection} that are near the question has metadata"
         )
 
 
-class TestNothing:
+class TestEmptyAnswers:
     def test_an_empty_collection(self, cli: Cli, curie: str, http: TestClient) -> None:
         for name in ("curie", "warsaw", "vistula", "polonium", "tokyo"):
             assert http.delete(f"/passages/{name}", params={"collection": curie}).status_code == 204
-        assert said(cli, "query", QUESTION, "-c", curie)[1] == (
+        assert run_lines(cli, "query", QUESTION, "-c", curie)[1] == (
             f"{curie} holds no passage: engram ingest FILE -c {curie}"
         )
         http.post("/passages", json={"collection": curie, "passages": [{"id": "a", "text": "A."}]})
-        assert "1 jobs are under way" in said(cli, "query", QUESTION, "-c", curie)[1]
+        assert "1 jobs are under way" in run_lines(cli, "query", QUESTION, "-c", curie)[1]
 
     def test_query_reports_that_no_passage_is_near(self, cli: Cli, curie: str) -> None:
-        lines = said(cli, "query", "zxqv", "-c", curie, "--strategy", "lexical")
+        lines = run_lines(cli, "query", "zxqv", "-c", curie, "--strategy", "lexical")
         assert lines[1].startswith(f"Nothing in the 5 passages of {curie} shares a name or a meaning")
 
 
@@ -217,7 +219,7 @@ class GoesAway(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
+def serve(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
     server = HTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -232,7 +234,7 @@ def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
 def test_an_ingest_survives_that_the_service_goes_away(cli: Cli, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"id": "a", "text": "A."}\n')
-    with serving(GoesAway) as url:
+    with serve(GoesAway) as url:
         done = cli("ingest", str(corpus), "-c", "c", "--url", url)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "corpus.jsonl: 1 created, 0 updated, 0 unchanged, 0 rejected\n"
@@ -246,7 +248,7 @@ def test_an_ingest_survives_that_the_service_goes_away(cli: Cli, tmp_path: Path)
 def test_jobs_of_an_ingest_as_json(cli: Cli, collection: str, tmp_path: Path) -> None:
     done = cli("ingest", str(tmp_path / "missing.jsonl"), "-c", collection, "--json")
     assert (done.returncode, done.stdout) == (1, "")
-    with serving(GoesAway) as url:
+    with serve(GoesAway) as url:
         corpus = tmp_path / "corpus.jsonl"
         corpus.write_text('{"id": "a", "text": "A."}\n')
         (job,) = json.loads(cli("ingest", str(corpus), "--url", url, "--json").stdout)["jobs"]

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture
 def parked(application: Application, curie: str) -> list[int]:
     """Three verdicts that were given up."""
-    query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    query_id = state.add_episode(application, curie, "Where was Marie Curie born?", [])
     events = [state.judge(application, curie, query_id, judge=judge).event.id for judge in ("a", "a", "b")]
     with application.database.write() as writer:
         writer.execute(
@@ -24,7 +24,9 @@ def parked(application: Application, curie: str) -> list[int]:
     return events
 
 
-def test_they_are_listed_and_retried(cli: Cli, application: Application, curie: str, parked: list[int]) -> None:
+def test_parked_verdicts_are_listed_and_retried(
+    cli: Cli, application: Application, curie: str, parked: list[int]
+) -> None:
     first, *others, more = cli("parked", "list", "-c", curie, "--limit", "2").stdout.splitlines()
     assert first.startswith(f"feedback {parked[0]} of a, ")
     assert first.endswith(": it broke")
@@ -52,4 +54,4 @@ def test_parked_retry_errors_are_one_line(cli: Cli, curie: str, parked: list[int
     assert "is pending" in cli.fails("parked", "retry", str(parked[0]), "-c", curie)
     for command in (["parked", "retry", "--all"], ["parked", "list"]):
         assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
-        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()

@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 from engram import cli as command_line
 from engram.cli.process_commands import warn_if_open
 from engram.cli.terminal import OTHER_NAMES
+from engram.composition.container import Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Servers
 from tests.support import databases
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.forks import ROOT
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
@@ -23,7 +23,7 @@ QUESTION = "Where was Marie Curie born?"
 
 @pytest.fixture
 def cli(tmp_path: Path, settings: Settings) -> Cli:
-    return Cli(tmp_path, NOWHERE, settings.data_dir)
+    return Cli(tmp_path, UNREACHABLE_URL, settings.data_dir)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_an_invalid_setting_is_named(command: list[str], setting: str, value: st
 
 def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: Servers) -> None:
     for command in (["serve"], ["worker"], ["migrate"], ["judge", "--once"]):
-        env = {"REDIS_URL": addresses.redis_url, "ENGRAM_LLM_BASE_URL": NOWHERE}
+        env = {"REDIS_URL": addresses.redis_url, "ENGRAM_LLM_BASE_URL": UNREACHABLE_URL}
         said = cli.fails(*command, DATABASE_URL="postgresql://u:open-sesame@127.0.0.1:1/x", **env)
         assert "Postgres" in said
         assert "open-sesame" not in said
@@ -54,7 +54,7 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
 
 
 def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Servers) -> None:
-    with databases.migrated(addresses) as servers:
+    with databases.open_migrated(addresses) as servers:
         env = {"DATABASE_URL": servers.database_url}
         there = json.loads(cli("migrate", "--json", **env).stdout)
         where, revision = there["database"], there["revision"]

@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 QUESTION = "Where was Marie Curie born?"
 ARMS = {"arms": [{"name": "off", "percent": 50, "memory": "off"}, {"name": "read", "percent": 50}]}
 
 
-def shown(cli: Cli, collection: str, *changes: str) -> list[str]:
+def show_collection(cli: Cli, collection: str, *changes: str) -> list[str]:
     """The lines of ``collection show``, or of ``collection set`` with changes."""
     done = cli("collection", "set" if changes and changes != ("--json",) else "show", "-c", collection, *changes)
     assert done.returncode == 0, done.stderr
@@ -24,13 +24,13 @@ def write(path: Path, value: Any) -> str:
 
 
 def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) -> None:
-    fresh, kind, facts = shown(cli, curie)
+    fresh, kind, facts = show_collection(cli, curie)
     assert re.fullmatch(rf"{curie}: 5 passages, 9 sentences, \d+ entities; live", fresh)
     assert re.fullmatch(
         r"     ranked as encyclopedic, by its titles \(\d+% of passages titled after their subject\)", kind
     )
     assert facts == "     facts are read from passages about their title"
-    shadow, *_ = shown(cli, curie, "--shadow")
+    shadow, *_ = show_collection(cli, curie, "--shadow")
     assert shadow == fresh.removesuffix("live") + "in shadow: it learns, and serves without memory"
     experiment = write(tmp_path / "arms.json", ARMS)
     exploration = "     explores in 2.50% of queries, last positions: 3, seed 7"
@@ -43,13 +43,13 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
         exploration,
     ]
     options = ("--experiment", experiment, "--explore", "0.025", "--slots", "3", "--seed", "7")
-    assert shown(cli, curie, *options) == expected
-    assert shown(cli, curie) == expected
-    assert shown(cli, curie, "--slots", "1")[-1] == exploration.replace("3,", "1,")
-    assert shown(cli, curie, "--no-experiment", "--no-exploration", "--live") == [fresh, kind, facts]
-    assert shown(cli, curie, "--corpus-kind", "general")[1] == "     ranked as general, as set"
-    assert shown(cli, curie, "--corpus-kind", "auto")[1] == kind
-    as_json = json.loads("\n".join(shown(cli, curie, "--json")))
+    assert show_collection(cli, curie, *options) == expected
+    assert show_collection(cli, curie) == expected
+    assert show_collection(cli, curie, "--slots", "1")[-1] == exploration.replace("3,", "1,")
+    assert show_collection(cli, curie, "--no-experiment", "--no-exploration", "--live") == [fresh, kind, facts]
+    assert show_collection(cli, curie, "--corpus-kind", "general")[1] == "     ranked as general, as set"
+    assert show_collection(cli, curie, "--corpus-kind", "auto")[1] == kind
+    as_json = json.loads("\n".join(show_collection(cli, curie, "--json")))
     assert (as_json["kind_source"], as_json["question_share"], as_json["question_count"]) == ("titles", None, 0)
     assert (as_json["serving"], as_json["experiment"], as_json["exploration"]) == ("live", None, None)
 
@@ -66,27 +66,27 @@ def test_mistakes_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
     )
     assert "less than or equal to 1" in cli.fails("collection", "set", "-c", curie, "--explore", "1.5")
     assert "share" in cli.fails("collection", "set", "-c", curie, "--slots", "2")
-    assert "out of reach" in cli.fails("collection", "show", "-c", curie, ENGRAM_URL=NOWHERE)
+    assert "out of reach" in cli.fails("collection", "show", "-c", curie, ENGRAM_URL=UNREACHABLE_URL)
     assert "no arm 'nobody'" in cli.fails("lift", "-c", curie, "--baseline", "nobody")
     assert "from" in cli.fails("lift", "-c", curie, "--from", "yesterday")
 
 
 def test_a_question_that_says_nothing_is_given_an_arm(cli: Cli, curie: str, tmp_path: Path) -> None:
     experiment = write(tmp_path / "arms.json", {"arms": [{"name": "all", "percent": 100, "memory": "off"}]})
-    shown(cli, curie, "--experiment", experiment, "--explore", "1")
+    show_collection(cli, curie, "--experiment", experiment, "--explore", "1")
     first, *rest = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--unit", "user").stdout.splitlines()
     assert re.fullmatch(r"query \S+: \d hops?, \w+, arm all, sufficiency \d+%", first)
     ranked = [line for line in rest if re.match(r"\d\. ", line)]
     assert ["  (explored)" in line for line in ranked] == [False, True]
     own = cli("query", QUESTION, "-c", curie, "--memory", "read", "--json")
     assert (json.loads(own.stdout)["arm"], json.loads(own.stdout)["memory"]) == (None, "read")
-    shown(cli, curie, "--shadow")
+    show_collection(cli, curie, "--shadow")
     first, *_ = cli("query", QUESTION, "-c", curie, "--memory", "read").stdout.splitlines()
     assert first.count(", in shadow")
 
 
 def test_arms_are_compared(cli: Cli, curie: str, tmp_path: Path) -> None:
-    shown(cli, curie, "--experiment", write(tmp_path / "arms.json", ARMS))
+    show_collection(cli, curie, "--experiment", write(tmp_path / "arms.json", ARMS))
     queries = {}
     for number in range(20):  # until both arms were asked
         answer = json.loads(cli("query", QUESTION, "-c", curie, "--unit", f"user-{number}", "--json").stdout)

@@ -19,7 +19,7 @@ HOSTILE = {
     "one\rtwo\x08\x7f": "one\\rtwo\\x08\\x7f".replace("\\r", "\\x0d"),
     "tag\U000e0041": "tag\\U000e0041",
 }
-PLAIN = "Zoë said 名前 — 👩‍👩‍👧 «ok»"
+PLAIN_TEXT = "Zoë said 名前 — 👩‍👩‍👧 «ok»"
 
 
 def files() -> list[Path]:
@@ -90,6 +90,6 @@ def test_labels_of_bars_show_controls() -> None:
 
 def test_printable_text_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.open_console.cache_clear()
-    terminal.say(PLAIN)
-    terminal.say_json(PLAIN)
-    assert capsys.readouterr().out == f'{PLAIN}\n"{PLAIN}"\n'
+    terminal.say(PLAIN_TEXT)
+    terminal.say_json(PLAIN_TEXT)
+    assert capsys.readouterr().out == f'{PLAIN_TEXT}\n"{PLAIN_TEXT}"\n'

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from tests.support import databases, state, threads, undo
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +54,11 @@ def test_a_judges_verdicts_are_revoked_by_a_job_that_is_followed(
 ) -> None:
     done, stop = [], threading.Event()
 
-    def work() -> None:
+    def run_jobs() -> None:
         while not stop.wait(0.05):
             application.runner.run_ready()
 
-    worker = threads.make_thread(work)
+    worker = threads.make_thread(run_jobs)
     worker.start()
     try:
         done.append(cli("revoke", "--judge", "careless", "--from", "2020-01-01T00:00:00Z", "-c", curie))
@@ -78,7 +78,7 @@ def test_revoke_needs_explicit_criteria(cli: Cli, curie: str) -> None:
     assert "Invalid request" in cli.fails("revoke", "--all", "--judge", "x", "-c", curie)
     assert "Invalid request" in cli.fails("revoke", "--from", "yesterday", "-c", curie)
     assert "no collection 'nowhere'" in cli.fails("revoke", "--all", "-c", "nowhere")
-    assert "is `engram up` running?" in cli.fails("revoke", "--all", "--url", NOWHERE).lower()
+    assert "is `engram up` running?" in cli.fails("revoke", "--all", "--url", UNREACHABLE_URL).lower()
     assert cli("revoke", "x", "-c", curie).returncode == 2
 
 
@@ -115,14 +115,14 @@ def test_verification_skips_collections_deleted_meanwhile(
 ) -> None:
     there = collections.load_by_id
 
-    def meanwhile(reader: Reader, collection_id: int) -> collections.Collection:
+    def find_and_delete(reader: Reader, collection_id: int) -> collections.Collection:
         if collection_id == target:
             application.ingest.delete_collection(scope)
         return there(reader, collection_id)
 
     scope = application.access.scope(curie)
     target = scope.collection.id
-    monkeypatch.setattr(collections, "load_by_id", meanwhile)
+    monkeypatch.setattr(collections, "load_by_id", find_and_delete)
     names = [report.collection for report in application.verify.verify_all()]
     assert curie not in names
     # By their own names; another tenant's is called by its tenant's as well.
@@ -148,11 +148,11 @@ def test_no_command_but_up_and_migrate_makes_a_database(cli: Cli, tmp_path: Path
 
 
 def test_verify_fails_without_collections(cli: Cli, addresses: Servers, env: dict[str, str]) -> None:
-    with databases.migrated(addresses) as empty:
+    with databases.open_migrated(addresses) as empty:
         message = cli.fails("verify", **(env | {"DATABASE_URL": empty.database_url}))
     assert "no collection to verify in database test_" in message
 
 
-def test_it_says_in_one_line_why_it_cannot_verify(cli: Cli, env: dict[str, str]) -> None:
+def test_verify_reports_an_error_in_one_line(cli: Cli, env: dict[str, str]) -> None:
     assert "no collection 'nowhere'" in cli.fails("verify", "-c", "nowhere", **env)
     assert "Postgres" in cli.fails("verify", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))

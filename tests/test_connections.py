@@ -23,7 +23,7 @@ POST = b"POST /query HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/js
 
 
 @contextmanager
-def serving(**changed: float) -> Iterator[Server]:
+def start_server(**changed: float) -> Iterator[Server]:
     """A server that can do nothing but answer, without anything behind it."""
     settings = Settings(_env_file=None, port=free_port()).model_copy(update=changed)
     server = Server(create_app(None), settings)
@@ -40,21 +40,23 @@ def serving(**changed: float) -> Iterator[Server]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving(head_timeout_seconds=QUICK_SECONDS, body_timeout_seconds=QUICK_SECONDS, max_connections=20) as one:
+    with start_server(
+        head_timeout_seconds=QUICK_SECONDS, body_timeout_seconds=QUICK_SECONDS, max_connections=20
+    ) as one:
         yield one
 
 
 @pytest.fixture
 def patient() -> Iterator[Server]:
-    with serving(head_timeout_seconds=60.0, body_timeout_seconds=60.0, max_connections=20) as one:
+    with start_server(head_timeout_seconds=60.0, body_timeout_seconds=60.0, max_connections=20) as one:
         yield one
 
 
-def connected(server: Server) -> socket.socket:
+def connect(server: Server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.config.port), timeout=PATIENCE_SECONDS)
 
 
-def alive(server: Server) -> None:
+def assert_alive(server: Server) -> None:
     url = f"http://127.0.0.1:{server.config.port}/healthz"
     assert httpx.get(url, timeout=PATIENCE_SECONDS, trust_env=False).status_code == 200
 
@@ -68,14 +70,14 @@ def answer(connection: socket.socket) -> bytes:
     return said
 
 
-def refused(connection: socket.socket, status: int) -> None:
+def assert_refused(connection: socket.socket, status: int) -> None:
     said = answer(connection)
     assert said.startswith(f"HTTP/1.1 {status} ".encode()), said[:200]
     assert b"application/problem+json" in said
 
 
 def test_a_header_that_never_ends_is_cut_off(patient: Server) -> None:
-    with connected(patient) as connection:
+    with connect(patient) as connection:
         sent = 0
         try:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Endless: ")
@@ -85,14 +87,14 @@ def test_a_header_that_never_ends_is_cut_off(patient: Server) -> None:
         except (ConnectionResetError, BrokenPipeError):
             pass
         assert sent < 200 * MAX_HEAD_BYTES
-        alive(patient)
-    with connected(patient) as connection:
+        assert_alive(patient)
+    with connect(patient) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Long: " + b"x" * (MAX_HEAD_BYTES + 1))
-        refused(connection, 431)
+        assert_refused(connection, 431)
 
 
 def test_a_head_as_long_as_may_be_is_read(patient: Server) -> None:
-    with connected(patient) as connection:
+    with connect(patient) as connection:
         head = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nX-Long: "
         connection.sendall(head + b"x" * (MAX_HEAD_BYTES - len(head) - 4) + b"\r\n\r\n")
         assert answer(connection).startswith(b"HTTP/1.1 200")
@@ -112,18 +114,18 @@ def test_incomplete_requests_are_closed(server: Server) -> None:
     with contextlib.ExitStack() as stack:
         halves = {}
         for half, (sent, _) in HALVES.items():
-            halves[half] = stack.enter_context(connected(server))
+            halves[half] = stack.enter_context(connect(server))
             halves[half].sendall(sent)
         for half, connection in halves.items():
             status = HALVES[half][1]
             if status is None:
                 assert answer(connection) == b""
             else:
-                refused(connection, status)
+                assert_refused(connection, status)
     eventually(lambda: not server.server_state.connections)
 
 
-def trickled(connection: socket.socket, first: bytes, again: bytes) -> float:
+def send_trickle(connection: socket.socket, first: bytes, again: bytes) -> float:
     """Send a little at a time, until the connection ends; for how long that took."""
     began = time.monotonic()
     connection.sendall(first)
@@ -148,19 +150,19 @@ TRICKLES = {
 
 
 def test_a_trickle_does_not_keep_a_connection(server: Server) -> None:
-    def lasting(trickle: str) -> float:
-        with connected(server) as connection:
-            return trickled(connection, *TRICKLES[trickle])
+    def measure_trickle(trickle: str) -> float:
+        with connect(server) as connection:
+            return send_trickle(connection, *TRICKLES[trickle])
 
     with ThreadPoolExecutor(len(TRICKLES)) as pool:
-        lasted = dict(zip(TRICKLES, pool.map(lasting, TRICKLES), strict=True))
+        lasted = dict(zip(TRICKLES, pool.map(measure_trickle, TRICKLES), strict=True))
     assert max(lasted.values()) < PATIENCE_SECONDS, lasted
 
 
 def test_a_body_may_be_slow_if_it_comes_at_all(server: Server) -> None:
     """It takes several times as long as a pause may, and is read to its end."""
     blocks = 8
-    with connected(server) as connection:
+    with connect(server) as connection:
         connection.sendall(POST + f"Content-Length: {blocks * LEAST_BODY_BYTES}\r\n\r\n".encode())
         for _ in range(blocks):
             time.sleep(QUICK_SECONDS / 3)
@@ -170,11 +172,11 @@ def test_a_body_may_be_slow_if_it_comes_at_all(server: Server) -> None:
 
 def test_half_sent_posts_make_room_for_who_comes(patient: Server) -> None:
     limit = patient.config.http.keywords["limits"].connections  # type: ignore[union-attr]
-    held = [connected(patient) for _ in range(3 * limit)]
+    held = [connect(patient) for _ in range(3 * limit)]
     for connection in held:
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             connection.sendall(POST + b"Content-Length: 100\r\n\r\n{")
-    alive(patient)
+    assert_alive(patient)
     assert len(patient.server_state.connections) <= limit
     for connection in held:
         connection.close()
@@ -189,15 +191,15 @@ def test_requests_in_hand_are_not_dropped_for_others() -> None:
     thread = threading.Thread(target=server.run)
     thread.start()
     eventually(lambda: server.started)
-    held = [connected(server) for _ in range(10)]
+    held = [connect(server) for _ in range(10)]
     try:
         for connection in held:
             connection.sendall(b"GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         eventually(
             lambda: all(one._busy for one in list(server.server_state.connections)) and server.server_state.tasks
         )  # type: ignore[union-attr]
-        with connected(server) as one_more:
-            refused(one_more, 503)
+        with connect(server) as one_more:
+            assert_refused(one_more, 503)
         freed.set()
         assert all(answer(connection).startswith(b"HTTP/1.1 200") for connection in held)
     finally:
@@ -217,7 +219,7 @@ def test_untaken_answer_closes_its_connection() -> None:
     thread.start()
     eventually(lambda: server.started)
     try:
-        with connected(server) as connection:
+        with connect(server) as connection:
             connection.sendall(b"GET /much HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert connection.recv(1)
             eventually(lambda: not server.server_state.connections)

@@ -92,7 +92,7 @@ class Run:
             text=True,
         )
 
-    def until(self, text: str) -> list[str]:
+    def read_until(self, text: str) -> list[str]:
         """Read messages up to the first that contains ``text``."""
         lines = []
         assert self.process.stdout is not None
@@ -107,7 +107,7 @@ class Run:
         output, _ = self.process.communicate()
         return self.process.returncode, output
 
-    def noted(self, role: str) -> dict[str, str]:
+    def read_note(self, role: str) -> dict[str, str]:
         """The role's first note, once it has got round to it; the test has a timeout."""
         while not (notes := self.notes(role)):
             time.sleep(0.05)
@@ -150,24 +150,24 @@ def servers_gone(data_dir: Path) -> None:
 
 def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> None:
     run = up("--sample", servers=True)
-    told = "".join(run.until(f"answers at http://127.0.0.1:{port}"))
+    told = "".join(run.read_until(f"answers at http://127.0.0.1:{port}"))
     assert (
         f"The data folder is {run.data_dir}, which holds no database yet (ENGRAM_DATA_DIR names another)." in told
     )
     assert f"Making a database in {run.data_dir / 'postgres'}" in told
     assert told.count("is not installed, so built-in English rules find names and dates") == 1
-    assert run.noted("worker")["ENGRAM_SPACY_MODEL"] == "rules"  # and is therefore told nothing more
+    assert run.read_note("worker")["ENGRAM_SPACY_MODEL"] == "rules"  # and is therefore told nothing more
     (migrated,) = run.notes("migrate")
     role = f"engram:{(run.data_dir / 'postgres' / 'password').read_text()}" if os.geteuid() == 0 else "engram"
     assert migrated["DATABASE_URL"].startswith(f"postgresql+psycopg://{role}@/engram?host=")
     assert migrated["REDIS_URL"].startswith("unix:///")
 
-    os.kill(int(run.noted("worker")["pid"]), signal.SIGKILL)
-    run.until("The worker ended with exit code 137; starting it again")
+    os.kill(int(run.read_note("worker")["pid"]), signal.SIGKILL)
+    run.read_until("The worker ended with exit code 137; starting it again")
     os.kill(int((run.data_dir / "postgres" / "server.lock").read_text()), signal.SIGKILL)
-    run.until("Postgres ended; starting it again")
+    run.read_until("Postgres ended; starting it again")
 
-    assert run.noted("sample")["ENGRAM_URL"] == f"http://127.0.0.1:{port}"
+    assert run.read_note("sample")["ENGRAM_URL"] == f"http://127.0.0.1:{port}"
 
     run.process.terminate()
     code, _ = run.end()
@@ -178,13 +178,13 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent-death signal is Linux's")
 def test_a_killed_supervisor_takes_everything_along_and_the_next_one_finds_the_data(up: Start) -> None:
     first = up(servers=True)
-    assert "runs: 1\n" in first.until("answers at")
+    assert "runs: 1\n" in first.read_until("answers at")
     first.process.kill()
     first.end()
     servers_gone(first.data_dir)
 
     second = up(servers=True)
-    again = second.until("answers at")
+    again = second.read_until("answers at")
     assert "runs: 2\n" in again
     assert f"engram: The data folder is {second.data_dir} (ENGRAM_DATA_DIR names another).\n" in again
     assert "Making a database" not in "".join(again)
@@ -194,7 +194,7 @@ def test_a_killed_supervisor_takes_everything_along_and_the_next_one_finds_the_d
 
 def test_the_second_run_of_a_data_directory_is_refused(up: Start) -> None:
     first = up()
-    first.until("answers at")
+    first.read_until("answers at")
     code, output = up().end()
     assert code == 1
     assert output.splitlines() == [
@@ -250,7 +250,7 @@ def test_a_child_that_keeps_ending_is_given_up(up: Start) -> None:
         "time.sleep(600)", "while not os.path.exists(os.environ['ENGRAM_DATA_DIR'] + '/end'): time.sleep(0.01)"
     )
     run = up(worker=flapping)
-    run.until("answers at")
+    run.read_until("answers at")
     (run.data_dir / "end").touch()
     code, output = run.end()
     assert code == 1
@@ -259,7 +259,7 @@ def test_a_child_that_keeps_ending_is_given_up(up: Start) -> None:
 
 def test_a_failed_sample_leaves_the_service_running(up: Start) -> None:
     run = up("--sample", sample="raise SystemExit(5)")
-    run.until("The sample was not loaded (exit code 5)")
+    run.read_until("The sample was not loaded (exit code 5)")
     run.process.terminate()
     assert run.end()[0] == 0
 
@@ -269,7 +269,7 @@ STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WO
 
 def test_a_child_that_does_not_stop_is_killed(up: Start) -> None:
     run = up(worker=STUBBORN, stop_patience=0.1)
-    run.until("answers at")
+    run.read_until("answers at")
     run.process.terminate()
     assert run.end()[0] == 0
 
@@ -287,15 +287,18 @@ signal.signal(signal.SIGTERM, ending)
 
 
 def test_api_ends_before_the_worker_is_terminated(up: Start) -> None:
-    def draining(role: str, text: str, *, waiting: bool) -> str:
+    def build_draining_note(role: str, text: str, *, waiting: bool) -> str:
         return NOTE + ENDING.format(role=role, waiting=waiting) + text
 
-    run = up(serve=draining("serve", SERVE, waiting=True), worker=draining("worker", WORKER, waiting=False))
-    run.until("answers at")
-    run.noted("worker")
+    run = up(
+        serve=build_draining_note("serve", SERVE, waiting=True),
+        worker=build_draining_note("worker", WORKER, waiting=False),
+    )
+    run.read_until("answers at")
+    run.read_note("worker")
     run.process.terminate()
     try:
-        run.noted("serve is told")
+        run.read_note("serve is told")
         assert run.notes("worker is told") == []
     finally:
         (run.data_dir / "finished").touch()
@@ -304,10 +307,10 @@ def test_api_ends_before_the_worker_is_terminated(up: Start) -> None:
     assert told[-4:] == ["serve is told", "serve ends", "worker is told", "worker ends"]
 
 
-def test_a_second_signal_kills_at_once(up: Start) -> None:
+def test_second_signal_kills_at_once(up: Start) -> None:
     run = up(worker=STUBBORN, stop_patience=600.0)
-    run.until("answers at")
+    run.read_until("answers at")
     run.process.send_signal(signal.SIGINT)
-    run.until("Stopping")
+    run.read_until("Stopping")
     run.process.send_signal(signal.SIGINT)
     assert run.end()[0] == 130

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from engram import sample
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.sample.tour import question, tour
 from tests.support.live_server import LiveServer
 from tests.support.processes import PATIENCE_SECONDS, free_port
@@ -96,7 +96,7 @@ def test_the_chat_page_of_the_tutorial(live: LiveServer, application: Applicatio
     process = subprocess.Popen([sys.executable, str(path)])
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as browser:
-            assert "name=question" in opened(browser)
+            assert "name=question" in open_page(browser)
             answered = browser.post("/", data={"question": question().text}).text
             assert "The collection says:" in answered
             for rating in ("up", "down"):
@@ -113,7 +113,7 @@ def test_the_chat_page_of_the_tutorial(live: LiveServer, application: Applicatio
         process.wait(20)
 
 
-def opened(browser: httpx.Client) -> str:
+def open_page(browser: httpx.Client) -> str:
     """The page, once it is served."""
     for _ in range(int(PATIENCE_SECONDS / 0.1)):
         with suppress(httpx.ConnectError):

@@ -12,14 +12,15 @@ import psycopg
 import pytest
 import redis
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedRedis
-from engram.runtime.container import Application, Servers
 from engram.runtime.worker import Worker
 from engram.storage.wake_stream import GROUP, STREAM, WakeStream
-from engram.telemetry.metrics_endpoint import Exposed
+from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from tests.conftest import CURIE
 from tests.support import state
+from tests.support.workers import run_in_thread
 
 PATIENCE_SECONDS = 30.0
 NEVER_SECONDS = 3600.0
@@ -34,23 +35,15 @@ def own_redis(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 
 
 @contextmanager
-def working(
+def run_worker(
     application: Application, addresses: Servers, redis_url: str, feedback_sweep_seconds: float
 ) -> Iterator[Application]:
     """A worker of its own process's making, stopped at the end; its application shares only what is heavy."""
     settings: Settings = application.settings.model_copy(update={"feedback_sweep_seconds": feedback_sweep_seconds})
     app = Application(settings, replace(addresses, redis_url=redis_url), consumer="worker")
     app.models.embedder, app.models.language = application.embedder, application.language
-    worker = Worker(app)
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
+    with run_in_thread(app):
         yield app
-    finally:
-        worker.stop()
-        thread.join(PATIENCE_SECONDS)
-        app.close()
-        assert not thread.is_alive()
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -60,10 +53,10 @@ def eventually(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def judged(app: Application, collection: str) -> int:
+def add_pending_verdict(app: Application, collection: str) -> int:
     """An event that waits for a worker."""
-    sentences = state.all_sentences(app, collection)
-    query_id = state.given_episode(app, collection, "Where was Marie Curie born?", sentences[:2])
+    sentences = state.list_sentence_ids(app, collection)
+    query_id = state.add_episode(app, collection, "Where was Marie Curie born?", sentences[:2])
     return state.judge(app, collection, query_id, sentences[:1]).event.id
 
 
@@ -75,8 +68,8 @@ def test_an_announced_event_is_applied(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
 ) -> None:
     client = redis.Redis.from_url(own_redis.url)
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-        event = judged(app, curie)
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        event = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, event))
         eventually(lambda: client.xlen(STREAM) == 0)
         eventually(lambda: client.xpending(STREAM, GROUP)["pending"] == 0)
@@ -86,38 +79,38 @@ def test_an_event_announced_before_the_worker_came_is_applied(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
 ) -> None:
     stream = WakeStream(own_redis.url)
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-        first = judged(app, curie)
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        first = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, first))
-    second = judged(application, curie)
+    second = add_pending_verdict(application, curie)
     assert stream.wake([(state.collection_id(application, curie), second)])
     stream.close()
 
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         eventually(lambda: is_applied(app, curie, second))
 
 
 def test_without_redis_events_are_accepted_and_swept_up(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
 ) -> None:
-    with working(application, addresses, own_redis.url, SOON_SECONDS) as app:
+    with run_worker(application, addresses, own_redis.url, SOON_SECONDS) as app:
         own_redis.stop()
-        event = judged(app, curie)
+        event = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, event))
         own_redis.start()
-        again = judged(app, curie)
+        again = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, again))
 
 
 def test_a_lost_announcement_is_made_good_by_the_sweep(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
 ) -> None:
-    event = judged(application, curie)
+    event = add_pending_verdict(application, curie)
     client = redis.Redis.from_url(own_redis.url)
-    with working(application, addresses, own_redis.url, SOON_SECONDS) as app:
+    with run_worker(application, addresses, own_redis.url, SOON_SECONDS) as app:
         eventually(lambda: is_applied(app, curie, event))
         client.flushall()
-        after = judged(app, curie)
+        after = add_pending_verdict(app, curie)
         client.flushall()
         eventually(lambda: is_applied(app, curie, after))
 
@@ -126,25 +119,25 @@ def test_an_announcement_delivered_again_is_harmless(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
 ) -> None:
     client = redis.Redis.from_url(own_redis.url)
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-        event = judged(app, curie)
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        event = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, event))
-        learned = state.learned(app, curie)
+        learned = state.list_learned(app, curie)
         for _ in range(3):
             app.stream.wake([(state.collection_id(app, curie), event)])
         eventually(lambda: client.xlen(STREAM) == 0)
 
-        assert state.learned(app, curie) == learned
+        assert state.list_learned(app, curie) == learned
 
 
 def test_an_announcement_of_what_does_not_exist_is_dropped(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
 ) -> None:
     client = redis.Redis.from_url(own_redis.url)
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         app.stream.wake([(2**62, 1)])
         app.stream.wake([(state.collection_id(app, curie), 2**62)])
-        event = judged(app, curie)
+        event = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, event))
         eventually(lambda: client.xlen(STREAM) == 0)
 
@@ -171,8 +164,8 @@ def test_an_announcement_that_a_dead_worker_held_is_taken_over(
 def test_staged_passages_are_ingested(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, collection: str
 ) -> None:
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-        job_id = state.staged(app, collection, *CURIE)
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        job_id = state.stage_passages(app, collection, *CURIE)
         eventually(lambda: app.jobs.job(app.access.scope(collection), job_id).status == "succeeded")
 
         assert app.jobs.job(app.access.scope(collection), job_id).created == len(CURIE)
@@ -181,9 +174,9 @@ def test_staged_passages_are_ingested(
 def test_names_are_embedded_by_a_worker_once_passages_are_in(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, collection: str
 ) -> None:
-    state.staged(application, collection, *CURIE)
+    state.stage_passages(application, collection, *CURIE)
 
-    def waiting(app: Application) -> int:
+    def count_waiting(app: Application) -> int:
         with app.database.read() as reader:
             return int(
                 reader.scalar(
@@ -192,15 +185,15 @@ def test_names_are_embedded_by_a_worker_once_passages_are_in(
                 )
             )
 
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         eventually(lambda: app.access.scope(collection).collection.entity_count > 0)
-        eventually(lambda: waiting(app) == 0)
+        eventually(lambda: count_waiting(app) == 0)
 
 
 def test_stopping_ends_an_idle_worker(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis
 ) -> None:
-    with working(application, addresses, own_redis.url, NEVER_SECONDS):
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS):
         pass
 
 
@@ -208,15 +201,15 @@ def test_stopping_ends_a_worker_that_waits_for_redis(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis
 ) -> None:
     own_redis.stop()
-    with working(application, addresses, own_redis.url, NEVER_SECONDS):
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS):
         pass
 
 
 def test_a_revocation_is_carried_out(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
 ) -> None:
-    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-        event = judged(app, curie)
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        event = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, event))
         job = app.revoke.request(app.access.scope(curie))
         eventually(lambda: app.jobs.job(app.access.scope(curie), job).status == "succeeded")
@@ -245,8 +238,8 @@ def test_retention_of_a_lost_worker_is_taken_over(
 
     with psycopg.connect(addresses.database_url.replace("+psycopg", "")) as lost:
         lost.execute("SELECT pg_advisory_lock(hashtextextended('retention', 0))")
-        with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-            event = judged(app, curie)
+        with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+            event = add_pending_verdict(app, curie)
             eventually(lambda: is_applied(app, curie, event))
             time.sleep(3 * SOON_SECONDS)
             assert is_kept()
@@ -254,27 +247,27 @@ def test_retention_of_a_lost_worker_is_taken_over(
             eventually(lambda: not is_kept())
 
 
-def test_it_says_whether_it_lives_and_can_work(application: Application, addresses: Servers) -> None:
+def test_worker_reports_liveness_and_readiness(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, addresses, consumer="probed")
     app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)
-    exposed = Exposed("127.0.0.1", 0, checks=worker.checks())
+    exposed = MetricsEndpoint("127.0.0.1", 0, checks=worker.checks())
 
-    def asked(path: str) -> tuple[int, str]:
+    def get_status(path: str) -> tuple[int, str]:
         answer = httpx.get(f"http://127.0.0.1:{exposed.port}{path}", trust_env=False)
         return answer.status_code, answer.json()["status"]
 
     thread = threading.Thread(target=worker.run)
     try:
-        assert asked("/readyz") == (503, "starting")
+        assert get_status("/readyz") == (503, "starting")
         thread.start()
-        eventually(lambda: asked("/readyz")[0] == 200)
-        assert asked("/healthz") == (200, "ok")
+        eventually(lambda: get_status("/readyz")[0] == 200)
+        assert get_status("/healthz") == (200, "ok")
         worker._heart._turned["hung"] = -1e9
-        assert asked("/healthz") == (503, "stuck")
+        assert get_status("/healthz") == (503, "stuck")
         worker._heart._turned.pop("hung")
         worker.stop()
-        assert asked("/readyz") == (503, "ending")
+        assert get_status("/readyz") == (503, "ending")
     finally:
         worker.stop()
         thread.join(PATIENCE_SECONDS)
@@ -282,7 +275,7 @@ def test_it_says_whether_it_lives_and_can_work(application: Application, address
         app.close()
 
 
-def test_it_cannot_work_without_its_database(application: Application, addresses: Servers) -> None:
+def test_worker_is_not_ready_without_its_database(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, replace(addresses, database_url="postgresql://127.0.0.1:1/engram"))
     app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)

@@ -51,25 +51,25 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--check", action="store_true", help="only say whether all is up to date")
     check = options.parse_args().check
-    stale = [path for path, text in generated_files().items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, text in generate_files().items() if not path.exists() or path.read_text() != text]
     if check and stale:
         sys.exit(f"out of date, run clients/python/generate.py: {', '.join(path.name for path in stale)}")
-    for path, text in () if check else generated_files().items():
+    for path, text in () if check else generate_files().items():
         path.write_text(text)
 
 
-def generated_files() -> dict[Path, str]:
+def generate_files() -> dict[Path, str]:
     """File -> what it is to hold."""
     document = json.loads(DOCUMENT.read_text())
-    bodies = _referenced(document, (o.get("requestBody") for o in _operations(document)))
-    answers = _referenced(
+    bodies = _collect_references(document, (o.get("requestBody") for o in _operations(document)))
+    answers = _collect_references(
         document,
         (r for o in _operations(document) for status, r in o["responses"].items() if status.startswith("2")),
     )
     return {
-        PACKAGE / "models.py": _formatted(_structs(_models(document, answers, "msgspec.Struct"))),
-        PACKAGE / "requests.py": _formatted(_models(_without_positional(document), bodies, "typing.TypedDict")),
-        PACKAGE / "_sync.py": _formatted(_sync((PACKAGE / "_async.py").read_text())),
+        PACKAGE / "models.py": _format_code(_structs(_models(document, answers, "msgspec.Struct"))),
+        PACKAGE / "requests.py": _format_code(_models(_drop_positional(document), bodies, "typing.TypedDict")),
+        PACKAGE / "_sync.py": _format_code(_sync((PACKAGE / "_async.py").read_text())),
     }
 
 
@@ -77,7 +77,7 @@ def _operations(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
     return (o for path in document["paths"].values() for o in path.values() if "responses" in o)
 
 
-def _referenced(document: dict[str, Any], roots: Iterable[Any]) -> set[str]:
+def _collect_references(document: dict[str, Any], roots: Iterable[Any]) -> set[str]:
     """Names of all schemas that lead off from there."""
     found: set[str] = set()
     waiting = list(roots)
@@ -93,7 +93,7 @@ def _referenced(document: dict[str, Any], roots: Iterable[Any]) -> set[str]:
     return found
 
 
-def _without_positional(document: dict[str, Any]) -> dict[str, Any]:
+def _drop_positional(document: dict[str, Any]) -> dict[str, Any]:
     copy: dict[str, Any] = json.loads(json.dumps(document))
     for name, taken in POSITIONAL.items():
         schema = copy["components"]["schemas"][name]
@@ -145,7 +145,7 @@ def _sync(text: str) -> str:
     return text
 
 
-def _formatted(text: str) -> str:
+def _format_code(text: str) -> str:
     """Format a text by ``ruff`` with the project's rules."""
     for command in (["check", "--fix", "--quiet", "--exit-zero", "--select", "F401,I,UP"], ["format", "--quiet"]):
         run = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(PACKAGE / "made.py"), "-"]

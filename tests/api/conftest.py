@@ -7,17 +7,17 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.sessions.session_service import NewSession
 from tests.support import state
-from tests.support.encoder import Turned
+from tests.support.encoder import RotatedEncoder
 from tests.support.openai_server import OpenAiServer
 from tests.support.strict_client import TestClient
 
-NOWHERE = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 Variant = Callable[..., Application]
 
 
@@ -57,14 +57,14 @@ def _variants(application: Application, addresses: Servers, settings: Settings) 
 @pytest.fixture(scope="module")
 def without_postgres(lasting: Variant) -> TestClient:
     """A client of an application whose Postgres is out of reach."""
-    dead = lasting(database_url=f"postgresql://{NOWHERE}/engram")
+    dead = lasting(database_url=f"postgresql://{UNREACHABLE}/engram")
     return TestClient(create_app(dead), raise_server_exceptions=False)
 
 
 @pytest.fixture
 def without_redis(variant: Variant) -> TestClient:
     """A client of an application whose Redis is out of reach."""
-    return TestClient(create_app(variant(redis_url=f"redis://{NOWHERE}/0")), raise_server_exceptions=False)
+    return TestClient(create_app(variant(redis_url=f"redis://{UNREACHABLE}/0")), raise_server_exceptions=False)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def spent(lasting: Variant) -> TestClient:
 @pytest.fixture(scope="module")
 def with_another_encoder(application: Application, lasting: Variant, refusing_llm: OpenAiServer) -> TestClient:
     """A client of an application with an LLM, whose encoder has made the vectors of no collection."""
-    turned = lasting(embedder=Turned(application.embedder), llm_base_url=refusing_llm.base_url)
+    turned = lasting(embedder=RotatedEncoder(application.embedder), llm_base_url=refusing_llm.base_url)
     return TestClient(create_app(turned), raise_server_exceptions=False)
 
 
@@ -130,7 +130,7 @@ def cancelled_session(application: Application, curie: str) -> tuple[str, UUID]:
 @pytest.fixture
 def waiting(application: Application, curie: str) -> tuple[str, int]:
     """A collection with a verdict that waits, and that."""
-    query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    query_id = state.add_episode(application, curie, "Where was Marie Curie born?", [])
     return curie, state.judge(application, curie, query_id).event.id
 
 

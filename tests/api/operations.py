@@ -32,7 +32,7 @@ PROBLEMS: list[tuple[str, str, int]] = [
     if int(status) >= 400 and int(status) not in BY_KEYS and (method, path, int(status)) not in RACES
 ]
 UNKNOWN_ID = UUID(int=0)
-ABSENT = {
+ABSENT_IDS = {
     "{collection}": "no-such-collection",
     "{name}": "no-such-collection",
     "{passage_id}": "no-such-passage",
@@ -124,7 +124,7 @@ EMBEDDING: dict[str, Arguments] = {
 }
 """Path -> what a request there has besides, so that text is embedded for its collection."""
 WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
-NAMED = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
+NAME_FIELDS = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
 """Path -> the field that names the collection, where it is another one."""
 METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
 """Path -> the method that takes a body there."""
@@ -135,7 +135,7 @@ KEY = {"idempotency-key": "operations"}
 
 def url(path: str) -> str:
     """The path with ids that nothing has."""
-    for name, value in ABSENT.items():
+    for name, value in ABSENT_IDS.items():
         path = path.replace(name, value)
     return path
 
@@ -148,24 +148,24 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
         where = {"collection": collection, "name": "curie.json"}
         return {"content": json.dumps(BODIES[path]).encode(), "params": where, "headers": KEY | BINARY}
     elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
-    named = NAMED.get(path, "collection")
+    named = NAME_FIELDS.get(path, "collection")
     body = BODIES[path] if elsewhere else BODIES[path] | {named: collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}
 
 
-def embedding(path: str, collection: str) -> tuple[str, Arguments]:
+def build_embedding_request(path: str, collection: str) -> tuple[str, Arguments]:
     """URL and arguments of a request for which text has to be embedded."""
     arguments = well_formed(METHODS.get(path, "GET"), path, collection)
     part = "json" if "json" in arguments else "params"
     return url(path.replace("{name}", collection)), arguments | {part: arguments[part] | EMBEDDING[path]}
 
 
-def provoking(method: str, path: str, status: int) -> Arguments:
+def build_provoking_request(method: str, path: str, status: int) -> Arguments:
     """A request that ``status`` answers, wherever the application itself is in order."""
     json_type = KEY | {"content-type": "application/json"}
     if path == "/documents":
-        return _provoking_document(status)
+        return _build_provoking_document(status)
     match status:
         case 400 if method not in WITH_BODIES:
             return {"headers": {"idempotency-key": "two words"}}
@@ -183,7 +183,7 @@ def provoking(method: str, path: str, status: int) -> Arguments:
             return well_formed(method, path)
 
 
-def _provoking_document(status: int) -> Arguments:
+def _build_provoking_document(status: int) -> Arguments:
     right = well_formed("POST", "/documents")
     match status:
         case 400:
@@ -198,9 +198,9 @@ def _provoking_document(status: int) -> Arguments:
             return right
 
 
-def refused_path(path: str) -> str:
+def build_refused_path(path: str) -> str:
     """The path with ids that are none; a path without any stays as it is."""
-    for name in ABSENT:
+    for name in ABSENT_IDS:
         path = path.replace(name, "-" if name == "{name}" else "x")
     return path
 

@@ -8,19 +8,19 @@ import pytest
 
 from engram.api.authentication_middleware import is_public
 from engram.api.dependencies import RequiredScope
+from engram.composition.container import Application
 from engram.context.errors import ConfigurationError
 from engram.core.auth.access_keys import ADMIN, SCOPES, build_key
 from engram.runtime.api_process import create_app, list_required_scopes
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.api.operations import DIFY, DOCUMENT, OPERATIONS, STORES, WORDED, assert_problem, url, well_formed
-from tests.support.statements import watched
+from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 KeyedClient = Callable[..., TestClient]
-OWN = {"/access/me", "/access/quotas"}
+OWN_PATHS = {"/access/me", "/access/quotas"}
 NEEDED: dict[tuple[str, str], RequiredScope] = {
     (method, route.path_format): need for route, need in list_required_scopes() for method in route.methods or ()
 }
@@ -60,7 +60,7 @@ def assert_ends(client: TestClient) -> None:
 
 def test_every_route_says_what_it_takes_and_so_does_the_document() -> None:
     assert set(OPERATIONS) - NEEDED.keys() == {
-        (method, path) for method, path in OPERATIONS if is_public(path) or path in OWN
+        (method, path) for method, path in OPERATIONS if is_public(path) or path in OWN_PATHS
     }
     assert {need.scope for need in NEEDED.values()} == set(SCOPES) - {"vouch", "llm"}
     for (method, path), need in NEEDED.items():
@@ -181,20 +181,20 @@ def test_a_key_judges_under_its_own_name(keyed: KeyedClient, curie: str) -> None
     moderator = keyed("chief", {curie: ["query", "judge", "moderate", "vouch"]})
     asked = plain.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
 
-    def judged(client: TestClient, key: str, **more: Any) -> Any:
+    def post_verdict(client: TestClient, key: str, **more: Any) -> Any:
         body = {"query_id": asked["query_id"], "collection": curie, "partial": True} | more
         return client.post("/feedback", json=body, headers={"idempotency-key": key})
 
-    assert judged(plain, "a").json()["judge"] == "editor"
-    assert judged(plain, "b", judge="EDITOR ").json()["judge"] == "editor"
-    refused = judged(plain, "c", judge="chief")
+    assert post_verdict(plain, "a").json()["judge"] == "editor"
+    assert post_verdict(plain, "b", judge="EDITOR ").json()["judge"] == "editor"
+    refused = post_verdict(plain, "c", judge="chief")
     assert (refused.status_code, refused.json()["scope"]) == (403, "moderate")
-    assert judged(moderator, "d", judge="crowd").json()["judge"] == "crowd"
-    assert judged(plain, "e", retrieval_success=True).status_code == 403
-    assert judged(plain, "f", generation_success=True).status_code == 403
-    assert judged(plain, "g", retrieval_success=False).status_code == 202
-    assert judged(moderator, "h", retrieval_success=True).status_code == 202
-    assert judged(plain, "i", judge="еditor").status_code == 422
+    assert post_verdict(moderator, "d", judge="crowd").json()["judge"] == "crowd"
+    assert post_verdict(plain, "e", retrieval_success=True).status_code == 403
+    assert post_verdict(plain, "f", generation_success=True).status_code == 403
+    assert post_verdict(plain, "g", retrieval_success=False).status_code == 202
+    assert post_verdict(moderator, "h", retrieval_success=True).status_code == 202
+    assert post_verdict(plain, "i", judge="еditor").status_code == 422
 
 
 def test_keys_that_do_not_count(guarded: Application, keyed: KeyedClient, curie: str) -> None:
@@ -254,7 +254,7 @@ def test_a_key_is_looked_up_once_in_a_while(
     client = keyed("often", {"*": ["read"]})
 
     def statements() -> int:
-        with watched() as sent:
+        with record_statements() as sent:
             for _ in range(5):
                 assert client.get("/access/me").status_code == 200
         return sent.statements

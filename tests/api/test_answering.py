@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.support.live_server import LiveServer
 
-MOST = 2
+MOST_ANSWERS = 2
 QUESTION = "Where was Marie Curie born?"
 
 
@@ -45,7 +45,7 @@ class HeldQueries:
 @pytest.fixture
 def bound() -> int:
     """Most questions that the API answers at once."""
-    return MOST
+    return MOST_ANSWERS
 
 
 @pytest.fixture
@@ -85,19 +85,19 @@ def test_no_more_are_answered_at_once_and_the_others_wait(
     held: HeldQueries, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     answers = [asking(route) for route in ("/query", "/queries:batch") * 3]
-    for _ in range(MOST):
+    for _ in range(MOST_ANSWERS):
         assert held.begun.acquire(timeout=10)
     assert not held.begun.acquire(timeout=0.3)
     held.go.set()
     assert [answer.result().status_code for answer in answers] == [200] * 6
-    assert held.most == MOST
+    assert held.most == MOST_ANSWERS
 
 
-def test_whatever_else_is_asked_does_not_wait_for_them(
+def test_other_requests_do_not_wait_for_queries(
     held: HeldQueries, base: str, curie: str, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     """More questions wait than there are threads for all else."""
-    answers = [asking() for _ in range(MOST + 50)]
+    answers = [asking() for _ in range(MOST_ANSWERS + 50)]
     assert held.begun.acquire(timeout=10)
     with httpx.Client(base_url=base, timeout=10, verify=False) as client:
         assert client.get("/healthz").status_code == 200
@@ -112,9 +112,9 @@ def test_llm_questions_do_not_occupy_query_slots(
     route: str, held: HeldQueries, asking: Callable[..., "Future[httpx.Response]"]
 ) -> None:
     """It waits for that most of its time; here none is configured, which it is told after as long."""
-    turns = [asking() for _ in range(MOST)]
-    waiting = [asking(route, stop_rule="llm") for _ in range(MOST)]
-    for _ in range(2 * MOST):
+    turns = [asking() for _ in range(MOST_ANSWERS)]
+    waiting = [asking(route, stop_rule="llm") for _ in range(MOST_ANSWERS)]
+    for _ in range(2 * MOST_ANSWERS):
         assert held.begun.acquire(timeout=10)
     held.go.set()
     assert {answer.result().status_code for answer in turns} == {200}

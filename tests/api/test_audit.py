@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from engram.api.audit_recorder import ORDINARY
+from engram.composition.container import Application
 from engram.context.errors import UnavailableError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.maintenance.audit_recording import AuditLog
 from tests.support.command import Cli
 from tests.support.strict_client import TestClient
@@ -67,10 +67,10 @@ def test_asking_and_judging_are_no_acts(http: TestClient, curie: str) -> None:
 
 
 def test_unrecordable_act_is_not_carried_out(http: TestClient, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*_: object) -> None:
+    def raise_unavailable(*_: object) -> None:
         raise UnavailableError("Postgres is away.")
 
-    monkeypatch.setattr(AuditLog, "begin", away)
+    monkeypatch.setattr(AuditLog, "begin", raise_unavailable)
     assert http.delete(f"/collections/{curie}").status_code == 503
     assert http.get(f"/collections/{curie}").status_code == 200
 

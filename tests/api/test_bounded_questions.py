@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import AbandonedError
 from engram.providers.embedder import token_windows
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.auth.encoder import EXPANSION_SHARE, QUESTION_TOKENS
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
@@ -61,23 +61,23 @@ def test_the_encoder_stops_between_batches_once_the_client_left(application: App
     batches = 0
     encode = encoder._encode
 
-    def counted(*arrays: Any) -> Any:
+    def count_batch(*arrays: Any) -> Any:
         nonlocal batches
         batches += 1
         return encode(*arrays)
 
     caught: list[BaseException] = []
 
-    def work() -> None:
+    def embed_until_abandoned() -> None:
         deadline.watch_client(lambda: batches > 0)
         try:
             encoder.embed([DOTS])
         except AbandonedError as error:
             caught.append(error)
 
-    encoder._encode = counted
+    encoder._encode = count_batch
     try:
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=embed_until_abandoned)
         thread.start()
         thread.join(60)
     finally:
@@ -109,7 +109,7 @@ def test_a_query_is_given_up_when_its_client_leaves(application: Application, cu
     embed = encoder.embed
     sent: list[Message] = []
 
-    def slow(texts: Any) -> Any:
+    def embed_slowly(texts: Any) -> Any:
         assert left.wait(30)
         deadline.check_work()
         return embed(texts)
@@ -147,7 +147,7 @@ def test_a_query_is_given_up_when_its_client_leaves(application: Application, cu
         }
         await asyncio.wait_for(app(scope, receive, send), 60)
 
-    application.models.embedder.embed = slow  # type: ignore[method-assign]
+    application.models.embedder.embed = embed_slowly  # type: ignore[method-assign]
     try:
         asyncio.run(run())
     finally:

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 
 
-def asked(http: TestClient, collection: str, **more: Any) -> dict[str, Any]:
+def post_query(http: TestClient, collection: str, **more: Any) -> dict[str, Any]:
     answer = http.post("/query", json={"query": QUESTION, "collection": collection} | more)
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
     return document
 
 
-def judged(http: TestClient, collection: str, query_id: str, **more: Any) -> dict[str, Any]:
+def post_verdict(http: TestClient, collection: str, query_id: str, **more: Any) -> dict[str, Any]:
     body = {"query_id": query_id, "collection": collection, "none_helped": True, "wait": True} | more
     answer = http.post("/feedback", json=body, headers={"idempotency-key": str(uuid.uuid4())})
     assert answer.status_code == 200, answer.text
@@ -26,13 +26,13 @@ def judged(http: TestClient, collection: str, query_id: str, **more: Any) -> dic
     return document
 
 
-class TestByIdAlone:
+class TestIdsWithoutCollection:
     def test_a_query_and_a_verdict(self, http: TestClient, curie: str) -> None:
-        query = asked(http, curie)["query_id"]
+        query = post_query(http, curie)["query_id"]
         found = http.get(f"/queries/{query}").json()
         assert found == http.get(f"/queries/{query}", params={"collection": curie}).json()
         assert found["collection"] == curie
-        event = judged(http, curie, query)["feedback_id"]
+        event = post_verdict(http, curie, query)["feedback_id"]
         assert http.get(f"/feedback/{event}").json()["collection"] == curie
 
     def test_a_job_is_read_and_cancelled(self, http: TestClient, collection: str) -> None:
@@ -55,7 +55,7 @@ class TestByIdAlone:
             assert elsewhere.status_code == 404
 
     def test_a_collection_that_is_named_is_the_only_one_looked_into(self, http: TestClient, curie: str) -> None:
-        query = asked(http, curie)["query_id"]
+        query = post_query(http, curie)["query_id"]
         for where in ("no-such-collection", "default"):
             assert http.get(f"/queries/{query}", params={"collection": where}).status_code == 404
 
@@ -115,7 +115,7 @@ class TestBatch:
         assert (second["answer"], second["problem"]["status"]) == (None, 404)
         assert third["answer"]["passages"][0]["passage_id"] == "tokyo"
         assert third["problem"] is None
-        assert judged(http, curie, first["answer"]["query_id"])["status"] == "applied"
+        assert post_verdict(http, curie, first["answer"]["query_id"])["status"] == "applied"
 
     def test_bounds(self, http: TestClient, curie: str) -> None:
         one = {"query": QUESTION, "collection": curie}
@@ -160,8 +160,8 @@ class TestPassages:
         assert rest["next_after"] is None
 
     def test_a_sentence_s_id_as_text(self, http: TestClient, curie: str) -> None:
-        answer = asked(http, curie)
+        answer = post_query(http, curie)
         sentence = answer["passages"][0]["sentences"][0]["sentence_id"]
         body = {"none_helped": False, "supporting": [str(sentence)], "partial": True}
-        receipt = judged(http, curie, answer["query_id"], **body)
+        receipt = post_verdict(http, curie, answer["query_id"], **body)
         assert {change["sentence_id"] for change in receipt["changes"]} == {sentence}

@@ -9,11 +9,11 @@ from uuid import UUID
 import openai
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from tests.conftest import CURIE, Ingest
 from tests.support.live_server import LiveServer
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply, keyword_handler
 
 QUESTION = "Where was Marie Curie born?"
@@ -21,14 +21,14 @@ Chat = Callable[[Handler], openai.OpenAI]
 
 
 @pytest.fixture
-def chat(modelled: Modelled) -> Chat:
+def chat(modelled: ModelApplications) -> Chat:
     """A client of a service whose LLM is a handler."""
 
-    def started(handler: Handler) -> openai.OpenAI:
+    def start_client(handler: Handler) -> openai.OpenAI:
         live = modelled.open.enter_context(LiveServer(create_app(modelled.application(handler))))
         return modelled.open.enter_context(openai.OpenAI(base_url=f"{live.url}/v1", api_key="none", max_retries=0))
 
-    return started
+    return start_client
 
 
 def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(

@@ -34,9 +34,9 @@ from schemathesis import BaseSchema, Case, CheckContext, GenerationMode, Respons
 from schemathesis.config import SchemathesisConfig
 
 from engram.api.schemas import MAX_ID
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.runtime.worker import Worker
 from engram.services.retrieval.query import Query
 from tests.api.contract import CONFIG, WITHOUT_BOUNDARIES, keyless
@@ -44,11 +44,11 @@ from tests.conftest import CURIE
 from tests.fuzz import campaign
 from tests.fuzz.ledger import Ledger
 from tests.support import state
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on, open_migrated
 from tests.support.live_server import LiveServer
 
-GIVEN = os.environ.get("CONTRACT_EXAMPLES")
-EXAMPLES = int(GIVEN or 4)
+GIVEN_EXAMPLES = os.environ.get("CONTRACT_EXAMPLES")
+EXAMPLES = int(GIVEN_EXAMPLES or 4)
 COLLECTION = "contract"
 SPARE = {"name": "spare", "passage_id": "tokyo"}
 """What requests may delete."""
@@ -63,7 +63,7 @@ schema = schemathesis.pytest.from_fixture("document")
 bounded = hypothesis_settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize=GIVEN is None,
+    derandomize=GIVEN_EXAMPLES is None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -81,7 +81,7 @@ class Live:
 @pytest.fixture(scope="module")
 def document() -> BaseSchema:
     """What answers are held against."""
-    config = CONFIG if GIVEN else CONFIG + WITHOUT_BOUNDARIES
+    config = CONFIG if GIVEN_EXAMPLES else CONFIG + WITHOUT_BOUNDARIES
     return schemathesis.openapi.from_dict(keyless(), config=SchemathesisConfig.from_str(config))
 
 
@@ -90,28 +90,28 @@ def live(settings: Settings, addresses: Servers, application: Application) -> It
     """An application on a database of its own, served over TCP, with a worker."""
     streams = Servers(addresses.database_url, addresses.redis_url.replace("db=0", "db=1"))
     assert streams.redis_url != addresses.redis_url
-    with migrated(streams) as own, application_on(own, settings, application) as services:
+    with open_migrated(streams) as own, application_on(own, settings, application) as services:
         worker = Worker(services)
         working = threading.Thread(target=worker.run)
         working.start()
         try:
             with LiveServer(create_app(services)) as server, requests.Session() as session:
                 session.trust_env = False
-                yield Live(server.url, session, _known(services))
+                yield Live(server.url, session, _fill_database(services))
         finally:
             worker.stop()
             working.join()
 
 
-def _known(services: Application) -> dict[str, Any]:
+def _fill_database(services: Application) -> dict[str, Any]:
     """Fill the database, and name what it holds as the document's parameters do."""
-    job = state.staged(services, COLLECTION, *CURIE)
-    spare = state.staged(services, SPARE["name"], *CURIE)
+    job = state.stage_passages(services, COLLECTION, *CURIE)
+    spare = state.stage_passages(services, SPARE["name"], *CURIE)
     for collection, waiting in ((COLLECTION, job), (SPARE["name"], spare)):
         while services.jobs.job(services.access.scope(collection), waiting).status != "succeeded":
             time.sleep(0.05)
     answer = services.ask.query(Query(text="Where was Marie Curie born?", scope=services.access.scope(COLLECTION)))
-    sentences = state.all_sentences(services, COLLECTION)
+    sentences = state.list_sentence_ids(services, COLLECTION)
     event = state.judge(services, COLLECTION, answer.query_id, sentences[:1], wait=True).event
     return {
         "collection": COLLECTION,
@@ -124,7 +124,7 @@ def _known(services: Application) -> dict[str, Any]:
     }
 
 
-def _at_home(case: Case, known: dict[str, Any], *, in_a_row: bool = False) -> None:
+def _use_stored_names(case: Case, known: dict[str, Any], *, in_a_row: bool = False) -> None:
     """Have three of four right requests speak of what there is, which by chance they never would.
 
     The collection and the passage that are deleted are those that nothing else speaks of.
@@ -177,8 +177,8 @@ def right_is_not_refused(_context: CheckContext, response: Response, case: Case)
 
 @schema.parametrize()
 @bounded
-def test_each_operation(case: Case, live: Live) -> None:
-    _at_home(case, live.known)
+def test_operation_answers_as_documented(case: Case, live: Live) -> None:
+    _use_stored_names(case, live.known)
     case.call_and_validate(base_url=live.url, session=live.session, additional_checks=[right_is_not_refused])
 
 
@@ -192,7 +192,7 @@ def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
             return {"base_url": live.url, "session": live.session}
 
         def before_call(self, case: Case) -> None:
-            _at_home(case, live.known, in_a_row=True)
+            _use_stored_names(case, live.known, in_a_row=True)
 
         def validate_response(self, response: Response, case: Case, **more: Any) -> None:
             answered.append(response.status_code)
@@ -208,7 +208,7 @@ def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
     for number in range(EXAMPLES):
         # The service remembers earlier rows, so that Hypothesis sees the same row go on in another way, and ends.
         with contextlib.suppress(Flaky):
-            seed(number if GIVEN is None else uuid4().int)(Rows)
+            seed(number if GIVEN_EXAMPLES is None else uuid4().int)(Rows)
             run_state_machine_as_test(Rows, settings=rows)
         if failures:
             raise failures[0]
@@ -218,7 +218,7 @@ def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
 def test_bodies_that_were_right_once(live: Live) -> None:
     """A few of those that ``python -m tests.fuzz`` sends by the thousand."""
     ledger = Ledger(slow_seconds=math.inf)
-    seed_ = 0 if GIVEN is None else uuid4().int
+    seed_ = 0 if GIVEN_EXAMPLES is None else uuid4().int
     assert campaign.bodies(live.url, live.known, seed_, campaign.Bounds(60, 20 * EXAMPLES, 0), ledger) > 0
     campaign.account(live.url, ledger)
     assert not ledger.findings

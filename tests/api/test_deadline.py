@@ -4,11 +4,11 @@ import time
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import DeadlineError
 from engram.providers.language.language_protocol import NAMES_PER_QUESTION, NAMES_PER_SENTENCE
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import BODIES, assert_problem

@@ -8,8 +8,8 @@ from uuid import UUID
 import httpx
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.answers.answer_reference import AnswerReference
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
@@ -235,7 +235,7 @@ def test_keys(variant: Variant, curie: str) -> None:
     guarded = variant(access="keys")
     client = TestClient(create_app(guarded), raise_server_exceptions=False)
 
-    def asked(header: str | None, **more: Any) -> httpx.Response:
+    def post_retrieval(header: str | None, **more: Any) -> httpx.Response:
         headers = {} if header is None else {"Authorization": header}
         return client.post("/retrieval", headers=headers, **more)
 
@@ -243,10 +243,10 @@ def test_keys(variant: Variant, curie: str) -> None:
     for header, code in (
         (None, 1001), ("Basic YTpi", 1001), ("Bearer", 1001), ("Bearer ", 1001), ("Bearer engram_x", 1002),
     ):  # fmt: skip
-        assert_refused(asked(header, **right), 403, code)
+        assert_refused(post_retrieval(header, **right), 403, code)
     made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["read"]}))
-    assert_refused(asked(f"Bearer {made.key}", **right), 403, 1002)
+    assert_refused(post_retrieval(f"Bearer {made.key}", **right), 403, 1002)
     made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name="dify", scopes={curie: ["query"]}))
-    assert asked(f"Bearer {made.key}", **right).status_code == 200
-    assert asked(f"Bearer {made.key}").status_code not in {403, 404, 502}
-    assert_refused(asked(f"Bearer {made.key}", json=body("elsewhere")), 404, 2001)
+    assert post_retrieval(f"Bearer {made.key}", **right).status_code == 200
+    assert post_retrieval(f"Bearer {made.key}").status_code not in {403, 404, 502}
+    assert_refused(post_retrieval(f"Bearer {made.key}", json=body("elsewhere")), 404, 2001)

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.support.strict_client import TestClient

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from tests.conftest import CURIE, Ingest
 from tests.support.databases import application_on
 from tests.support.strict_client import TestClient

@@ -6,7 +6,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.conftest import Ingest
@@ -14,9 +14,9 @@ from tests.support import state
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-OTHER = "Which element did Marie Curie discover in 1898?"
+OTHER_QUESTION = "Which element did Marie Curie discover in 1898?"
 BORN = "Marie Curie was born in Warsaw in 1867."
-FOUND = "Marie Curie discovered polonium in 1898."
+DISCOVERY = "Marie Curie discovered polonium in 1898."
 
 
 def ask(http: TestClient, name: str, text: str = QUESTION, **more: Any) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def judge(http: TestClient, name: str, query_id: str, supporting: list[int], who
 def taught(http: TestClient, application: Application, curie: str) -> tuple[dict[str, int], list[int]]:
     """Sentences of the passage curie by text, and three verdicts on it, the second of another question."""
     ids = state.sentences(application, curie, "curie")
-    asked = [ask(http, curie, text)["query_id"] for text in (QUESTION, OTHER, QUESTION)]
-    verdicts = ((ids[BORN], "alice"), (ids[FOUND], "bob"), (ids[BORN], "carol"))
+    asked = [ask(http, curie, text)["query_id"] for text in (QUESTION, OTHER_QUESTION, QUESTION)]
+    verdicts = ((ids[BORN], "alice"), (ids[DISCOVERY], "bob"), (ids[BORN], "carol"))
     pairs = zip(asked, verdicts, strict=True)
     return ids, [judge(http, curie, query_id, [sentence], who) for query_id, (sentence, who) in pairs]
 
@@ -73,10 +73,12 @@ def test_a_sentence_s_history_is_that_of_its_memory(
     shown = memory(http, curie, ids[BORN], query=QUESTION).json()
     assert [event["feedback_id"] for event in shown["history"]] == events
     assert [event["judge"] for event in shown["history"]] == ["alice", "bob", "carol"]
-    assert [event["question"] for event in shown["history"]] == [QUESTION, OTHER, QUESTION]
+    assert [event["question"] for event in shown["history"]] == [QUESTION, OTHER_QUESTION, QUESTION]
     tasks = [move for event in shown["history"] for move in event["moves"] if move["channel"] == "task"]
     assert [move["target"] for move in tasks] == [1, 0, 1]
-    towards = {text: application.embedder.embed([text])[0].astype(np.float64) for text in (QUESTION, OTHER)}
+    towards = {
+        text: application.embedder.embed([text])[0].astype(np.float64) for text in (QUESTION, OTHER_QUESTION)
+    }
     standing = application.explain.memories(application.access.scope(curie), [ids[BORN]])[ids[BORN]]["task"]
     vector = standing.base.astype(np.float64)
     for event, move in zip(shown["history"], tasks, strict=True):
@@ -99,7 +101,7 @@ def test_supports_follow_from_the_history(
 ) -> None:
     ids, _ = taught
     shown = memory(http, curie, ids[BORN]).json()
-    assert [support["question"] for support in shown["supports"]] == [QUESTION, OTHER]
+    assert [support["question"] for support in shown["supports"]] == [QUESTION, OTHER_QUESTION]
     assert shown["support_count"] == 2
     for support in shown["supports"]:
         last = [

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
@@ -242,8 +242,8 @@ def test_an_instruction_needs_a_model(http: TestClient, there: str) -> None:
 
 TEXT = "Ada Berg was born in Lund. She taught in Oslo."
 NAMES = json.dumps({"entities": ["Ada Berg", "Lund", "Oslo"]})
-TAUGHT = {"subject": "Ada Berg", "relation": "taught in", "object": "Oslo", "sentence": 2}
-READ = json.dumps({"facts": [TAUGHT]})
+TEACHING_FACT = {"subject": "Ada Berg", "relation": "taught in", "object": "Oslo", "sentence": 2}
+READ = json.dumps({"facts": [TEACHING_FACT]})
 
 
 def test_a_model_reads_a_text_once_and_only_where_that_is_asked_for(

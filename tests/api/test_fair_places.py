@@ -34,13 +34,13 @@ async def ask(places: FairPlaces, *holders: Holder) -> "list[asyncio.Task[bool]]
     return tasks
 
 
-def granted(tasks: "list[asyncio.Task[bool]]") -> list[bool]:
+def list_granted(tasks: "list[asyncio.Task[bool]]") -> list[bool]:
     return [task.done() and task.result() for task in tasks]
 
 
 @pytest.mark.anyio
 async def test_a_tenant_that_is_alone_holds_all_places() -> None:
-    assert granted(await ask(FairPlaces(4), A, A, A, A, A)) == [True] * 4 + [False]
+    assert list_granted(await ask(FairPlaces(4), A, A, A, A, A)) == [True] * 4 + [False]
 
 
 @pytest.mark.anyio
@@ -50,8 +50,8 @@ async def test_an_active_tenant_finds_its_share_free() -> None:
     await ask(places, B)
     places.release(B)
     flood = await ask(places, A, A, A, A)
-    assert granted(flood) == [True, True, False, False], "a third is kept for whoever comes next"
-    assert granted(await ask(places, B, B)) == [True, True]
+    assert list_granted(flood) == [True, True, False, False], "a third is kept for whoever comes next"
+    assert list_granted(await ask(places, B, B)) == [True, True]
 
 
 @pytest.mark.anyio
@@ -61,12 +61,12 @@ async def test_the_share_of_a_tenant_that_left_goes_to_the_others() -> None:
     await ask(places, B)
     places.release(B)
     flood = await ask(places, A, A, A, A, A)
-    assert granted(flood) == [True, True, False, False, False]
+    assert list_granted(flood) == [True, True, False, False, False]
     clock.now += ACTIVE_SECONDS + 1
     places.release(A)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert granted(flood) == [True, True, True, True, True]
+    assert list_granted(flood) == [True, True, True, True, True]
 
 
 @pytest.mark.anyio
@@ -74,11 +74,11 @@ async def test_a_free_place_goes_to_the_tenant_that_holds_least() -> None:
     places = FairPlaces(2)
     flood = await ask(places, A, A, A, A)
     waiting = await ask(places, B)
-    assert granted(waiting) == [False]
+    assert list_granted(waiting) == [False]
     places.release(A)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert (granted(flood), granted(waiting)) == ([True, True, False, False], [True])
+    assert (list_granted(flood), list_granted(waiting)) == ([True, True, False, False], [True])
 
 
 @pytest.mark.anyio
@@ -87,14 +87,14 @@ async def test_within_a_tenant_keys_take_turns() -> None:
     first, second, third, fourth = await ask(places, A, A, A, other)
     places.release(A)
     await asyncio.sleep(0.01)
-    assert granted([first, second, third, fourth]) == [True, False, False, True]
+    assert list_granted([first, second, third, fourth]) == [True, False, False, True]
 
 
 @pytest.mark.anyio
 async def test_full_queue_drops_the_last_waiter_of_the_busiest_caller() -> None:
     places = FairPlaces(1, waiting=3)
     _, *waiting = await ask(places, A, A, A, A)
-    assert granted(await ask(places, A)) == [False]
+    assert list_granted(await ask(places, A)) == [False]
     (theirs,) = await ask(places, B)
     await asyncio.sleep(0.01)
     assert [task.done() for task in waiting] == [False, False, True]
@@ -102,7 +102,7 @@ async def test_full_queue_drops_the_last_waiter_of_the_busiest_caller() -> None:
     assert not theirs.done()
     places.release(A)
     await asyncio.sleep(0.01)
-    assert granted([theirs]) == [True]
+    assert list_granted([theirs]) == [True]
 
 
 @pytest.mark.anyio
@@ -113,9 +113,9 @@ async def test_cancelled_waiter_takes_no_place() -> None:
     await asyncio.sleep(0)
     places.release(A)
     await asyncio.sleep(0.01)
-    assert granted([third]) == [True]
+    assert list_granted([third]) == [True]
     places.release(B)
-    assert granted(await ask(places, A)) == [True]
+    assert list_granted(await ask(places, A)) == [True]
 
 
 @pytest.mark.anyio
@@ -124,4 +124,4 @@ async def test_waiting_ends_after_the_configured_time() -> None:
     _, second = await ask(places, A, A)
     assert await second is False
     places.release(A)
-    assert granted(await ask(places, B)) == [True]
+    assert list_granted(await ask(places, B)) == [True]

@@ -12,8 +12,8 @@ import pytest
 
 from engram.api import body_reading
 from engram.api.schemas import MAX_JSON_BYTES, MAX_VALUES
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from tests.support.live_server import LiveServer
 from tests.support.strict_client import TestClient
 
@@ -31,18 +31,18 @@ def live(application: Application) -> Iterator[LiveServer]:
         yield server
 
 
-def alive_while(live: LiveServer, attack: Callable[[], Any], at_once: int) -> list[Any]:
+def attack_and_assert_alive(live: LiveServer, attack: Callable[[], Any], at_once: int) -> list[Any]:
     """What the attacks came to; liveness was told in time all along."""
     longest = []
     for _ in range(ROUNDS):
-        results, waited = attacked(live, attack, at_once)
+        results, waited = run_attack(live, attack, at_once)
         if waited < PATIENCE_SECONDS:
             return results
         longest.append(waited)
     raise AssertionError(f"liveness was told after {longest} s")
 
 
-def attacked(live: LiveServer, attack: Callable[[], Any], at_once: int) -> tuple[list[Any], float]:
+def run_attack(live: LiveServer, attack: Callable[[], Any], at_once: int) -> tuple[list[Any], float]:
     """What the attacks came to, and the longest that it took to be told of liveness meanwhile."""
     over = threading.Event()
     waits: list[float] = []
@@ -71,7 +71,7 @@ def test_huge_filter_does_not_block_other_requests(live: LiveServer) -> None:
     def attack() -> httpx.Response:
         return httpx.post(f"{live.url}/query", content=body, headers=headers, timeout=60, trust_env=False)
 
-    for answer in alive_while(live, attack, 8):
+    for answer in attack_and_assert_alive(live, attack, 8):
         assert answer.status_code == 422
         assert answer.json()["type"] == "urn:engram:problem:invalid-request"
         assert f"{body_reading.MAX_VALUES} values" in answer.json()["detail"]
@@ -86,7 +86,7 @@ def test_blank_lines_do_not_block_other_requests(live: LiveServer, collection: s
         url = f"{live.url}/passages?collection={collection}"
         return httpx.post(url, content=blanks(), headers=NDJSON, timeout=60, trust_env=False)
 
-    for answer in alive_while(live, attack, 4):
+    for answer in attack_and_assert_alive(live, attack, 4):
         assert (answer.status_code, answer.json()["detail"]) == (422, "The body holds no line.")
 
 
@@ -130,16 +130,16 @@ def test_largest_allowed_bodies_are_accepted(http: TestClient, curie: str) -> No
 
 
 def test_counting_ends_where_it_is_enough() -> None:
-    class Counted(list[Any]):
+    class CountedList(list[Any]):
         looked_at = 0
 
         def __iter__(self) -> Iterator[Any]:
-            Counted.looked_at += 1
+            CountedList.looked_at += 1
             return super().__iter__()
 
-    value = [Counted([0] * 10) for _ in range(1_000)]
+    value = [CountedList([0] * 10) for _ in range(1_000)]
     assert body_reading.has_more_values(value, 500)
-    assert not Counted.looked_at
+    assert not CountedList.looked_at
     assert not body_reading.has_more_values([[1], {"a": {"b": 2}}], 6)
     assert body_reading.has_more_values([[1], {"a": {"b": 2}}], 5)
 

@@ -6,17 +6,17 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.strict_client import TestClient
 
-NEW = {"id": "new", "text": "It is new."}
+NEW_PASSAGE = {"id": "new", "text": "It is new."}
 
 
-def listed(http: TestClient, collection: str, **page: int) -> Any:
+def list_jobs(http: TestClient, collection: str, **page: int) -> Any:
     return http.get(f"/collections/{collection}/jobs", params=page).json()
 
 
@@ -31,9 +31,9 @@ def test_jobs_of_all_kinds_are_listed_the_latest_first(
     http.post(f"/collections/{curie}/rekey", json={"key_building": "title"})
     http.post("/feedback/revoke", json={"collection": curie, "judge": "careless"})
     http.post(f"/collections/{curie}/replay", json={"until": until, "into": f"{curie}-past"})
-    state.staged(application, curie, NEW)
+    state.stage_passages(application, curie, NEW_PASSAGE)
 
-    found = listed(http, curie)
+    found = list_jobs(http, curie)
     assert (found["collection"], found["next_before"]) == (curie, None)
     assert [(job["kind"], job["status"], job["ahead"]) for job in found["jobs"]] == [
         ("ingest", "queued", 1),  # the re-key job comes first
@@ -53,21 +53,21 @@ def test_jobs_of_all_kinds_are_listed_the_latest_first(
     assert {name: alone[name] for name in new} == new
 
     application.runner.run_ready()
-    assert {job["status"] for job in listed(http, curie)["jobs"]} == {"succeeded"}
+    assert {job["status"] for job in list_jobs(http, curie)["jobs"]} == {"succeeded"}
 
 
 def test_pages_follow_each_other(http: TestClient, application: Application, collection: str) -> None:
-    ids = [str(state.staged(application, collection, NEW)) for _ in range(5)]
-    state.staged(application, f"{collection}-other", NEW)
-    first = listed(http, collection, limit=2)
-    second = listed(http, collection, limit=2, before=first["next_before"])
-    third = listed(http, collection, limit=2, before=second["next_before"])
+    ids = [str(state.stage_passages(application, collection, NEW_PASSAGE)) for _ in range(5)]
+    state.stage_passages(application, f"{collection}-other", NEW_PASSAGE)
+    first = list_jobs(http, collection, limit=2)
+    second = list_jobs(http, collection, limit=2, before=first["next_before"])
+    third = list_jobs(http, collection, limit=2, before=second["next_before"])
     seen = [job["job_id"] for page in (first, second, third) for job in page["jobs"]]
     assert (seen, third["next_before"]) == (ids[::-1], None)
 
 
-def test_one_that_waits_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
-    job = state.staged(application, curie, NEW)
+def test_waiting_job_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
+    job = state.stage_passages(application, curie, NEW_PASSAGE)
     done = cancel(http, curie, job)
     assert (done.status_code, done.json()["status"], done.json()["waiting"]) == (200, "cancelled", 1)
     assert done.json()["cancel_requested_at"] == done.json()["finished_at"]
@@ -77,8 +77,8 @@ def test_one_that_waits_is_cancelled_at_once(http: TestClient, application: Appl
     assert http.get("/passages/new", params={"collection": curie}).status_code == 404
 
 
-def test_one_that_runs_is_asked_to_end(http: TestClient, application: Application, curie: str) -> None:
-    job = state.staged(application, curie, NEW)
+def test_running_job_is_asked_to_end(http: TestClient, application: Application, curie: str) -> None:
+    job = state.stage_passages(application, curie, NEW_PASSAGE)
     runner = application.runner
     running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))
     assert running is not None
@@ -110,8 +110,8 @@ def test_a_past_moment_is_brought_back_by_a_job(
 ) -> None:
     undo.apply(application, curie, undo.stream(application, curie, 6, seed=61), 6)
     until = datetime.now(UTC).isoformat()
-    then = undo.learned(application, curie)
-    application.revoke.revoke(application.access.scope(curie), state.applied_order(application, curie)[0])
+    then = undo.list_learned(application, curie)
+    application.revoke.revoke(application.access.scope(curie), state.list_applied_order(application, curie)[0])
     headers = {"idempotency-key": "once"}
     asked = http.post(f"/collections/{curie}/replay", json={"until": until}, headers=headers)
     assert asked.status_code == 202
@@ -127,7 +127,7 @@ def test_a_past_moment_is_brought_back_by_a_job(
     assert (job["result"]["collection"], job["result"]["of"], job["result"]["events"]) == (name, curie, 6)
     assert datetime.fromisoformat(job["result"]["until"]).isoformat() == until
     assert http.get(f"/collections/{name}").json()["past"]["of"] == curie
-    made = undo.learned(application, name)
+    made = undo.list_learned(application, name)
     assert {table: len(rows) for table, rows in made.items()} == {table: len(rows) for table, rows in then.items()}
     taken = http.post(f"/collections/{curie}/replay", json={"until": until, "into": name})
     assert taken.status_code == 409

@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.operations import assert_problem, assert_refused
 from tests.support.strict_client import TestClient
 
-OWN = {
+OWN_SETTINGS = {
     "observation_noise_positive": 2.0,
     "observation_noise_negative": 4.0,
     "daily_share": 0.5,
@@ -25,7 +25,7 @@ def path(collection: str, judge: str) -> str:
 
 @pytest.mark.parametrize("name", ["careful", "crowd/user 7", "key"])
 def test_judge_settings_are_shown(name: str, http: TestClient, curie: str) -> None:
-    put = http.put(path(curie, name), json=OWN)
+    put = http.put(path(curie, name), json=OWN_SETTINGS)
     assert put.status_code == 200, put.text
     assert put.json() == {
         "judge": name,
@@ -33,18 +33,18 @@ def test_judge_settings_are_shown(name: str, http: TestClient, curie: str) -> No
         "applied": 0,
         "parked": 0,
         "revoked": 0,
-        "set": list(OWN),
-        "constants": OWN,
+        "set": list(OWN_SETTINGS),
+        "constants": OWN_SETTINGS,
         "standing": put.json()["standing"],
     }
     assert http.get(f"/collections/{curie}/judges").json()["judges"] == [put.json()]
-    assert http.put(path(curie, name), json=OWN).json() == put.json()
+    assert http.put(path(curie, name), json=OWN_SETTINGS).json() == put.json()
 
 
 def test_absent_judge_settings_fall_back_to_defaults(
     http: TestClient, application: Application, curie: str
 ) -> None:
-    http.put(path(curie, "careful"), json=OWN)
+    http.put(path(curie, "careful"), json=OWN_SETTINGS)
     less = http.put(path(curie, "careful"), json={"daily_share": 0.25, "contested_share": None}).json()
     assert less["set"] == ["daily_share"]
     assert less["constants"]["contested_share"] == application.settings.judge_contested_share
@@ -57,7 +57,7 @@ def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
     query = http.post("/query", json={"collection": curie, "query": "Where was Marie Curie born?"}).json()
     sentence = query["passages"][0]["sentences"][0]["sentence_id"]
 
-    def judged(judge: str) -> list[dict[str, Any]]:
+    def post_verdict(judge: str) -> list[dict[str, Any]]:
         body = {
             "collection": curie,
             "query_id": query["query_id"],
@@ -71,8 +71,8 @@ def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
         ).json()["changes"]
         return changes
 
-    assert {(change["gain"], change["capped"]) for change in judged("mute")} == {(0.0, True)}
-    assert {change["capped"] for change in judged("careful")} == {False}
+    assert {(change["gain"], change["capped"]) for change in post_verdict("mute")} == {(0.0, True)}
+    assert {change["capped"] for change in post_verdict("careful")} == {False}
     listed = http.get(f"/collections/{curie}/judges", params={"limit": 1}).json()
     assert [(row["judge"], row["applied"]) for row in listed["judges"]] == [("careful", 1)]
     after = http.get(f"/collections/{curie}/judges", params={"after": listed["next_after"]}).json()
@@ -112,13 +112,13 @@ def test_invalid_judge_settings_are_refused(body: Any, http: TestClient, curie: 
 
 @pytest.mark.parametrize("judge", ["", "%00", "x" * 201])
 def test_invalid_judge_name_is_refused(judge: str, http: TestClient, curie: str) -> None:
-    assert_refused(http.put(f"/collections/{curie}/judges/{judge}", json=OWN))
+    assert_refused(http.put(f"/collections/{curie}/judges/{judge}", json=OWN_SETTINGS))
 
 
 def test_a_collection_that_is_not_there(http: TestClient) -> None:
     for response in (
         http.get("/collections/no-such-collection/judges"),
-        http.put(path("no-such-collection", "careful"), json=OWN),
+        http.put(path("no-such-collection", "careful"), json=OWN_SETTINGS),
     ):
         assert response.status_code == 404
         assert_problem(response)

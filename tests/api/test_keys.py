@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.operations import assert_refused
 from tests.conftest import Ingest
 from tests.support import state
@@ -210,12 +210,12 @@ def test_a_passage_whose_id_ends_like_a_key_route(http: TestClient, ingest: Inge
     ingest(*({"id": identity, "text": f"This is {identity}."} for identity in ids))
     params = {"collection": collection}
 
-    def encoded(identity: str) -> str:
+    def encode(identity: str) -> str:
         return identity.replace("/", "%2F")
 
     for identity in ids:
-        assert http.get(f"/passages/{encoded(identity)}", params=params).json()["id"] == identity
-        assert http.get(f"/passages/{encoded(identity)}/key", params=params).json()["passage_id"] == identity
+        assert http.get(f"/passages/{encode(identity)}", params=params).json()["id"] == identity
+        assert http.get(f"/passages/{encode(identity)}/key", params=params).json()["passage_id"] == identity
     assert http.get("/passages/a/b", params=params).json()["id"] == "a/b"
     assert http.get("/passages/a/key", params=params).json()["passage_id"] == "a"
     assert http.get("/passages/a/key/key", params=params).json()["passage_id"] == "a/key"

@@ -37,7 +37,7 @@ def cases(**fields: list[Any]) -> list[tuple[str, Any]]:
     return [(name.replace("__", "."), value) for name, values in fields.items() for value in values]
 
 
-def changed(body: dict[str, Any], field: str, value: Any) -> bytes:
+def change_body(body: dict[str, Any], field: str, value: Any) -> bytes:
     """The body with ``a.b`` set to the value, as JSON with NaN and lone surrogates kept."""
     body = json.loads(json.dumps(body))
     *parents, last = field.split(".")
@@ -77,12 +77,18 @@ EXPAND_CASES = cases(
     passages=[None, 21, *NOT_INTEGERS],
     unknown=[1, None],
 )
-SAYS = {"passage_id": "p", "text": "t"}
+NAMED_SENTENCE = {"passage_id": "p", "text": "t"}
 FEEDBACK_CASES = cases(
     query_id=["", "x", "\x00", SURROGATE, 1, None, [], "0" * 31, float("nan"), str(UNKNOWN_ID) + "0"],
     collection=NOT_NAMES,
     supporting=[None, 1, "1", {}, [1] * 1_001],
-    supporting__0=[*NOT_IDS, SAYS | {"sentence_id": 1}, {"passage_id": "p"}, {"text": "t"}, SAYS | {"x": 1}],
+    supporting__0=[
+        *NOT_IDS,
+        NAMED_SENTENCE | {"sentence_id": 1},
+        {"passage_id": "p"},
+        {"text": "t"},
+        NAMED_SENTENCE | {"x": 1},
+    ],
     supporting__0__text=[*TEXTS, 1, None],
     supporting__0__passage_id=[*TEXTS, 1, None, "x" * 513],
     rejected__0=NOT_IDS,
@@ -104,7 +110,7 @@ FEEDBACK_CASES = cases(
 )
 FULL_QUERY = BODIES["/query"] | {"arm": {}, "expansions": [{"method": "m", "text": "t"}]}
 FULL_VERDICT = VERDICT | {
-    "supporting": [SAYS],
+    "supporting": [NAMED_SENTENCE],
     "rejected": [1],
     "missed": [2],
     "expansions": [{"method": "m", "text": "t"}],
@@ -173,28 +179,28 @@ REVOKE_CASES += [(field, value) for field in ("from", "to") for value in NOT_MOM
 LIST_CASES = cases(passages=[None, [], {}, 1, "x", [PASSAGE] * 1_001, [1], [None], [[]]], unknown=[1])
 
 
-def identified(case: tuple[str, Any]) -> str:
+def name_case(case: tuple[str, Any]) -> str:
     return f"{case[0]}={ascii(case[1])[:30]}"
 
 
-def of(path: str, body: dict[str, Any], found: list[tuple[str, Any]], prefix: str = "") -> list[Any]:
+def build_cases(path: str, body: dict[str, Any], found: list[tuple[str, Any]], prefix: str = "") -> list[Any]:
     return [
-        pytest.param(path, changed(body, prefix + case[0], case[1]), id=f"{path} {identified(case)}")
+        pytest.param(path, change_body(body, prefix + case[0], case[1]), id=f"{path} {name_case(case)}")
         for case in found
     ]
 
 
 BODY_CASES = [
-    *of("/query", FULL_QUERY, QUERY_CASES),
-    *of("/expand", BODIES["/expand"], EXPAND_CASES),
-    *of("/feedback", FULL_VERDICT, FEEDBACK_CASES),
-    *of("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
-    *of("/passages", {}, LIST_CASES),
-    *of("/feedback/revoke", {"judge": "nobody"}, REVOKE_CASES),
-    *of("/feedback/revoke", {}, [("all", False), ("judge", None), ("from", None)]),
-    *of(REKEY, BODIES[REKEY], REKEY_CASES),
-    *of(SERVING, FULL_SERVING, SERVING_CASES),
-    *of(ROLLBACK, BODIES[ROLLBACK], ROLLBACK_CASES),
+    *build_cases("/query", FULL_QUERY, QUERY_CASES),
+    *build_cases("/expand", BODIES["/expand"], EXPAND_CASES),
+    *build_cases("/feedback", FULL_VERDICT, FEEDBACK_CASES),
+    *build_cases("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
+    *build_cases("/passages", {}, LIST_CASES),
+    *build_cases("/feedback/revoke", {"judge": "nobody"}, REVOKE_CASES),
+    *build_cases("/feedback/revoke", {}, [("all", False), ("judge", None), ("from", None)]),
+    *build_cases(REKEY, BODIES[REKEY], REKEY_CASES),
+    *build_cases(SERVING, FULL_SERVING, SERVING_CASES),
+    *build_cases(ROLLBACK, BODIES[ROLLBACK], ROLLBACK_CASES),
 ]
 
 

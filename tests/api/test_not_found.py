@@ -10,17 +10,17 @@ from typing import Any
 import httpx
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.conftest import Variant
-from tests.api.operations import ABSENT, well_formed
+from tests.api.operations import ABSENT_IDS, well_formed
 from tests.api.test_access import NEEDED, KeyedClient, keyed
-from tests.support.statements import watched
+from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 __all__ = ["keyed"]
 QUESTION = "Where was Marie Curie born?"
 NOT_THERE = "not-there"
-OWN = {
+OWN_PATHS = {
     "/collections",
     "/documents",
     "/passages",
@@ -31,14 +31,14 @@ OWN = {
     "/v1/vector_stores",
 }
 """Routes that are of whoever asks, whatever there is elsewhere; an answer takes an endpoint first."""
-ASKED = sorted(
+TARGETS = sorted(
     {
         (method, path)
         for method, path in NEEDED
-        if path not in OWN and (not path.startswith("/access") or "{" in path)
+        if path not in OWN_PATHS and (not path.startswith("/access") or "{" in path)
     }
 )
-BY_ID_ALONE = [(method, path) for method, path in ASKED if re.search(r"\{(query|job|feedback)_id\}", path)]
+TARGETS_BY_ID = [(method, path) for method, path in TARGETS if re.search(r"\{(query|job|feedback)_id\}", path)]
 
 
 @pytest.fixture
@@ -52,16 +52,16 @@ def owned(keyed: KeyedClient, curie: str) -> Mapping[str, Any]:
     """Something of everything that has an id, of the tenant `local`, by the names of the paths' parameters."""
     owner = keyed("owner")
 
-    def sent(path: str, body: dict[str, Any]) -> Any:
+    def post(path: str, body: dict[str, Any]) -> Any:
         headers = {"idempotency-key": f"{curie}{path}"}
         answer = owner.post(path, json=body | {"collection": curie}, headers=headers)
         assert answer.status_code < 300, answer.text
         return answer.json()
 
-    asked = sent("/query", {"query": QUESTION})
+    asked = post("/query", {"query": QUESTION})
     sentence = asked["passages"][0]["sentences"][0]["sentence_id"]
-    judged = sent("/feedback", {"query_id": asked["query_id"], "supporting": [sentence], "wait": True})
-    said = sent(
+    judged = post("/feedback", {"query_id": asked["query_id"], "supporting": [sentence], "wait": True})
+    said = post(
         "/facts", {"source": "a", "facts": [{"subject": "Curie", "predicate": "spouse", "object": "Pierre"}]}
     )
     jobs = owner.get(f"/collections/{curie}/jobs").json()["jobs"]
@@ -70,7 +70,7 @@ def owned(keyed: KeyedClient, curie: str) -> Mapping[str, Any]:
         "passage_id": asked["passages"][0]["passage_id"],
         "query_id": asked["query_id"],
         "job_id": jobs[0]["job_id"],
-        "session_id": sent("/sessions", {"question": QUESTION, "wait": True})["session_id"],
+        "session_id": post("/sessions", {"question": QUESTION, "wait": True})["session_id"],
         "feedback_id": judged["feedback_id"],
         "sentence_id": sentence,
         "judge": judged["judge"],
@@ -93,10 +93,10 @@ def test_foreign_resource_is_indistinguishable_from_a_missing_one(
     )
     asking.get("/access/me")
     compared = 0
-    for method, path in ASKED:
+    for method, path in TARGETS:
         if who == "colleague" and path.startswith("/access"):
             continue  # takes a right on all collections
-        alike(asking, method, path, (owned, curie), ({"name": NOT_THERE}, NOT_THERE))
+        assert_same_refusal(asking, method, path, (owned, curie), ({"name": NOT_THERE}, NOT_THERE))
         compared += 1
     assert compared > 40
 
@@ -104,8 +104,8 @@ def test_foreign_resource_is_indistinguishable_from_a_missing_one(
 def test_foreign_id_without_collection_looks_missing(keyed: KeyedClient, owned: Mapping[str, Any]) -> None:
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{owned['name']}")
     stranger.get("/access/me")
-    for method, path in BY_ID_ALONE:
-        assert alike(stranger, method, path, (owned, None), ({}, None))
+    for method, path in TARGETS_BY_ID:
+        assert assert_same_refusal(stranger, method, path, (owned, None), ({}, None))
 
 
 Asked = tuple[Mapping[str, Any], str | None]
@@ -120,24 +120,26 @@ def ask(client: TestClient, method: str, path: str, asked: Asked) -> httpx.Respo
     if collection is None:
         arguments.pop("params", None)
     target = path
-    for name, absent in ABSENT.items():
+    for name, absent in ABSENT_IDS.items():
         target = target.replace(name, str(ids.get(name.strip("{}"), absent)))
     return client.request(method, target, **arguments)
 
 
-def sent(client: TestClient, method: str, path: str, asked: Asked) -> tuple[httpx.Response, list[list[str]]]:
+def ask_recorded(
+    client: TestClient, method: str, path: str, asked: Asked
+) -> tuple[httpx.Response, list[list[str]]]:
     """The answer, and what it took: the less of two times, as a tenant's quotas are looked up now and then."""
     took = []
     for _ in range(2):
-        with watched() as statements:
+        with record_statements() as statements:
             answer = ask(client, method, path, asked)
         took.append(statements.connections)
     return answer, min(took, key=lambda connections: sum(map(len, connections)))
 
 
-def alike(client: TestClient, method: str, path: str, theirs: Asked, nobodys: Asked) -> int:
+def assert_same_refusal(client: TestClient, method: str, path: str, theirs: Asked, nobodys: Asked) -> int:
     """Both are 404 in the same words, and take the same; how many statements."""
-    (answer, took), (unknown, took_too) = (sent(client, method, path, asked) for asked in (theirs, nobodys))
+    (answer, took), (unknown, took_too) = (ask_recorded(client, method, path, asked) for asked in (theirs, nobodys))
     words = []
     for one in (answer, unknown):
         assert one.status_code == 404, (method, path, one.text)

@@ -102,8 +102,8 @@ def test_documented_problems_occur_and_have_one_shape(
     assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("Problem")
     asked = {429: "spent", 502: "with_llm", 503: "without_postgres"}  # each is made where it is needed only
     client = request.getfixturevalue(asked.get(status, "with_llm" if path in operations.WORDED else "http"))
-    arguments = operations.provoking(method, path, status)
-    target = operations.refused_path(path) if status == 422 else operations.url(path)
+    arguments = operations.build_provoking_request(method, path, status)
+    target = operations.build_refused_path(path) if status == 422 else operations.url(path)
     if status == 502:
         asking = {"methods": ["hyde"]} if path == "/expand" else {"stop_rule": "llm"}
         if path == "/facts/revise":
@@ -121,7 +121,7 @@ def test_documented_problems_occur_and_have_one_shape(
         arguments["json"] |= {"collection": collection}
     elif status == 409 and path in operations.EMBEDDING:
         client = request.getfixturevalue("with_another_encoder")
-        target, arguments = operations.embedding(path, request.getfixturevalue("curie"))
+        target, arguments = operations.build_embedding_request(path, request.getfixturevalue("curie"))
     elif status == 409 and path == "/access/tenant":
         target, arguments = path, {"params": {"confirm": "local"}}
     elif status == 409:

@@ -30,7 +30,7 @@ def put(http: TestClient, collection: str, *scores: dict[str, Any], source: str 
     return http.put(f"/collections/{collection}/pulls/{source}", json={"scores": list(scores)})
 
 
-def listed(http: TestClient, collection: str, source: str = "langfuse", **where: Any) -> list[dict[str, Any]]:
+def list_scores(http: TestClient, collection: str, source: str = "langfuse", **where: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     after: str | None = None
     while True:
@@ -48,9 +48,9 @@ def test_scores_are_replaced_and_read_page_by_page(http: TestClient, curie: str)
     assert put(http, curie, first, second).json() == {"collection": curie, "source": "langfuse", "stored": 2}
     changed = first | {"rating": None, "revision": 2}
     assert put(http, curie, changed).status_code == 200
-    assert listed(http, curie, limit=1) == [changed, second]
-    assert listed(http, curie, **{"from": "2026-05-15T00:00:00Z"}) == [second]
-    assert listed(http, curie, source="dify") == []
+    assert list_scores(http, curie, limit=1) == [changed, second]
+    assert list_scores(http, curie, **{"from": "2026-05-15T00:00:00Z"}) == [second]
+    assert list_scores(http, curie, source="dify") == []
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_scores_are_replaced_and_read_page_by_page(http: TestClient, curie: str)
 )
 def test_a_bad_score_is_refused_and_none_is_stored(http: TestClient, curie: str, odd: dict[str, Any]) -> None:
     assert put(http, curie, score("right"), score("odd") | odd).status_code == 422
-    assert listed(http, curie) == []
+    assert list_scores(http, curie) == []
 
 
 def test_a_score_named_twice_or_an_odd_source_is_refused(http: TestClient, curie: str) -> None:
@@ -86,4 +86,4 @@ def test_pulls_of_one_principal_do_not_touch_those_of_another(variant: Variant, 
         made = guarded.access_keys.make(LOCAL, wanted, LOCAL.tenant)
         clients.append(TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"}))
     assert put(clients[0], curie, score("a")).status_code == 200
-    assert [len(listed(client, curie)) for client in clients] == [1, 0]
+    assert [len(list_scores(client, curie)) for client in clients] == [1, 0]

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.support.openai_server import OpenAiServer
-from tests.support.statements import watched
+from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
@@ -73,9 +73,9 @@ def test_queries_and_verdicts_of_a_day(guarded: Application, collection: str) ->
 def test_usage_is_not_counted_without_quotas(guarded: Application, curie: str) -> None:
     app = client(guarded, "local")
     app.get("/access/me")
-    with watched() as first:
+    with record_statements() as first:
         app.post("/query", json={"query": QUESTION, "collection": curie})
-    with watched() as second:
+    with record_statements() as second:
         app.post("/query", json={"query": QUESTION, "collection": curie})
     assert first.statements == second.statements + 1, "the quotas of the tenant, once"
 

@@ -8,7 +8,7 @@ import httpx
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.operations import assert_refused
 from tests.support.strict_client import TestClient
 

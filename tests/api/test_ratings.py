@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.support import state, undo
@@ -32,7 +32,7 @@ def rate(http: TestClient, curie: str, answer: dict[str, Any]) -> Any:
     return send
 
 
-def changed(response: Any) -> dict[int, set[tuple[int, float]]]:
+def read_changes(response: Any) -> dict[int, set[tuple[int, float]]]:
     """Sentence -> what the verdict said of it for the question: target and noise."""
     assert response.status_code == 200, response.text
     found: dict[int, set[tuple[int, float]]] = {}
@@ -49,7 +49,7 @@ def nearest(http: TestClient, name: str, passage: str) -> list[int]:
 def test_up_with_a_passage_supports_it_and_nothing_else(
     rate: Any, http: TestClient, curie: str, application: Application
 ) -> None:
-    said = changed(rate(rating="up", cited=["curie"]))
+    said = read_changes(rate(rating="up", cited=["curie"]))
     assert len(said) == 1
     ((sentence, words),) = said.items()
     assert sentence in nearest(http, curie, "curie")
@@ -61,23 +61,23 @@ def test_up_with_a_passage_supports_it_and_nothing_else(
 def test_up_with_a_sentence_supports_it_in_full(rate: Any, http: TestClient, curie: str) -> None:
     last = nearest(http, curie, "curie")[-1]
     for citation in (last, {"sentence_id": last}):
-        assert changed(rate(rating="up", cited=[citation])) == {last: {(1, 0.5)}}
+        assert read_changes(rate(rating="up", cited=[citation])) == {last: {(1, 0.5)}}
 
 
 def test_up_alone_supports_the_first_passages_by_position(rate: Any, answer: dict[str, Any]) -> None:
-    noises = sorted(noise for words in changed(rate(rating="up")).values() for _, noise in words)
+    noises = sorted(noise for words in read_changes(rate(rating="up")).values() for _, noise in words)
     shown = min(len(answer["passages"]), 5)
     assert noises == pytest.approx([0.5 / (0.5 / 8 / rank) for rank in range(1, shown + 1)])
 
 
 def test_down_alone_is_weak_evidence_by_position(rate: Any) -> None:
-    said = changed(rate(rating="down", reason="it rambles"))
+    said = read_changes(rate(rating="down", reason="it rambles"))
     assert {target for words in said.values() for target, _ in words} == {0}
     assert min(noise for words in said.values() for _, noise in words) == 2.0
 
 
 def test_down_missing_teaches_sufficiency_only(rate: Any, curie: str, application: Application) -> None:
-    assert changed(rate(rating="down", reason="missing")) == {}
+    assert read_changes(rate(rating="down", reason="missing")) == {}
     assert {row["model"] for row in state.rows(application, curie, "ranking_audit")} == {"sufficiency"}
     assert state.rows(application, curie, "question_support") == []
 
@@ -86,7 +86,7 @@ def test_down_missing_teaches_sufficiency_only(rate: Any, curie: str, applicatio
 def test_down_wrong_answer_teaches_retrieval_nothing(
     rate: Any, curie: str, application: Application, cited: list[str]
 ) -> None:
-    assert changed(rate(rating="down", reason="wrong_answer", cited=cited)) == {}
+    assert read_changes(rate(rating="down", reason="wrong_answer", cited=cited)) == {}
     assert all(state.rows(application, curie, table) == [] for table in LEARNED)
     (event,) = state.rows(application, curie, "feedback_event")
     assert event["reason"] == "wrong_answer"
@@ -97,7 +97,7 @@ def test_down_wrong_answer_teaches_retrieval_nothing(
 def test_down_with_a_passage_rejects_its_sentences(
     rate: Any, http: TestClient, curie: str, reason: str | None, noise: float
 ) -> None:
-    said = changed(
+    said = read_changes(
         rate(rating="down", cited=[{"passage_id": "tokyo"}], **({} if reason is None else {"reason": reason}))
     )
     assert said == {sentence: {(0, noise)} for sentence in nearest(http, curie, "tokyo")}
@@ -105,10 +105,10 @@ def test_down_with_a_passage_rejects_its_sentences(
 
 def test_a_rating_counts_once(rate: Any, curie: str, application: Application) -> None:
     first = rate("key", rating="up", cited=["curie"])
-    before = undo.learned(application, curie)
+    before = undo.list_learned(application, curie)
     again = rate("key", rating="up", cited=["curie"])
     assert (first.status_code, first.json()) == (again.status_code, again.json())
-    undo.assert_same(before, undo.learned(application, curie))
+    undo.assert_same(before, undo.list_learned(application, curie))
     other = rate("key", rating="down")
     assert other.status_code == 422
     assert other.json()["type"] == "urn:engram:problem:idempotency-conflict"
@@ -117,10 +117,10 @@ def test_a_rating_counts_once(rate: Any, curie: str, application: Application) -
 
 def test_a_rating_replaces_the_judges_earlier_one(rate: Any, curie: str, application: Application) -> None:
     other = rate(rating="up", judge="ben")
-    only = undo.learned(application, curie)
+    only = undo.list_learned(application, curie)
     first = rate(rating="up", cited=["curie"], judge="ana").json()["feedback_id"]
     assert rate(rating=None, judge="ana").json()["status"] == "applied"
-    undo.assert_same(only, undo.learned(application, curie))
+    undo.assert_same(only, undo.list_learned(application, curie))
     down = rate(rating="down", judge="ana").json()["feedback_id"]
     up = rate(rating="up", judge="ana").json()["feedback_id"]
     status = state.event_statuses(application, curie)
@@ -148,10 +148,10 @@ def test_revoked_rating_leaves_no_trace_in_memory(
     rate: Any, http: TestClient, curie: str, application: Application
 ) -> None:
     rate(rating="down", reason="irrelevant", judge="ana")
-    before = undo.learned(application, curie)
+    before = undo.list_learned(application, curie)
     one = rate(rating="up", cited=["curie", nearest(http, curie, "warsaw")[0]], judge="ben").json()["feedback_id"]
     assert http.delete(f"/feedback/{one}", params={"collection": curie}).json()["status"] == "revoked"
-    undo.assert_same(before, undo.learned(application, curie))
+    undo.assert_same(before, undo.list_learned(application, curie))
     undo.assert_verified(application, curie)
 
 

@@ -8,8 +8,8 @@ import cohere
 import pytest
 from cohere.errors import NotFoundError, UnprocessableEntityError
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import RERANK, assert_problem
 from tests.conftest import CURIE

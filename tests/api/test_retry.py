@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.operations import assert_problem
 from tests.support import state
 from tests.support.strict_client import TestClient
@@ -13,7 +13,7 @@ QUESTION = "Where was Marie Curie born?"
 @pytest.fixture
 def parked(application: Application, curie: str) -> list[int]:
     """Three verdicts that were given up, the last of another judge, and one that waits."""
-    query_id = state.given_episode(application, curie, QUESTION, [])
+    query_id = state.add_episode(application, curie, QUESTION, [])
     events = [
         state.judge(application, curie, query_id, judge=judge).event.id for judge in ("a", "a", "b", "waiting")
     ]
@@ -27,7 +27,9 @@ def parked(application: Application, curie: str) -> list[int]:
     return events
 
 
-def test_one_is_retried(http: TestClient, application: Application, curie: str, parked: list[int]) -> None:
+def test_parked_verdict_is_retried(
+    http: TestClient, application: Application, curie: str, parked: list[int]
+) -> None:
     path, where = f"/feedback/{parked[0]}/retry", {"collection": curie}
     retried = http.post(path, params=where)
     assert retried.status_code == 202

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
 from tests.support import state, undo
@@ -36,7 +36,7 @@ def test_a_verdict_is_revoked_once(http: TestClient, application: Application, c
     assert (revoked.json()["status"], revoked.json()["changes"]) == ("revoked", [])
     assert revoked.json()["revoked_at"] >= revoked.json()["applied_at"]
     assert revoked.json()["verdict"]["supports"]
-    assert not any(undo.learned(application, curie).values())
+    assert not any(undo.list_learned(application, curie).values())
 
     assert http.delete(path, params=where).json() == revoked.json()
     assert http.get(path, params=where).json() == revoked.json()
@@ -86,6 +86,6 @@ def test_a_span_that_ends_before_it_begins_changes_nothing(http: TestClient, cur
 
 
 def test_jobs_of_other_kinds_revoke_nothing(http: TestClient, application: Application, curie: str) -> None:
-    job = state.staged(application, curie, {"id": "new", "text": "It is new."})
+    job = state.stage_passages(application, curie, {"id": "new", "text": "It is new."})
     assert http.get(f"/jobs/{job}", params={"collection": curie}).json()["revocation"] is None
     application.runner.run_ready()

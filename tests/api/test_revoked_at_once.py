@@ -6,14 +6,14 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.support.strict_client import TestClient
 
-LONG = {"access": "keys", "access_cache_seconds": 3600.0}
+LONG_CACHE = {"access": "keys", "access_cache_seconds": 3600.0}
 
 
 def client(services: Application, key: str) -> TestClient:
@@ -22,8 +22,8 @@ def client(services: Application, key: str) -> TestClient:
 
 
 @pytest.mark.parametrize("change", ["revoke", "rotate", "close"])
-def test_each_process_hears_of_it(variant: Variant, change: str) -> None:
-    here, there, tenant = variant(**LONG), variant(**LONG), f"acme-{uuid4().hex}"
+def test_each_process_hears_of_changed_keys(variant: Variant, change: str) -> None:
+    here, there, tenant = variant(**LONG_CACHE), variant(**LONG_CACHE), f"acme-{uuid4().hex}"
     made = here.access_keys.make(LOCAL, AccessKeyRequest(name="alice", scopes={"*": ["admin"]}), tenant)
     with client(here, made.key) as one, client(there, made.key) as other:  # which starts them
         assert [app.get("/access/me").status_code for app in (one, other)] == [200, 200]
@@ -42,10 +42,10 @@ def test_each_process_hears_of_it(variant: Variant, change: str) -> None:
 
 def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Variant) -> None:
     moment = 0.0
-    deaf = variant(redis_url="redis://127.0.0.1:1/0", **LONG)
+    deaf = variant(redis_url="redis://127.0.0.1:1/0", **LONG_CACHE)
     deaf.authentication._clock = lambda: moment
     made = deaf.access_keys.make(LOCAL, AccessKeyRequest(name=f"bob-{uuid4().hex}", scopes={"*": ["admin"]}))
-    other = variant(**LONG)
+    other = variant(**LONG_CACHE)
     with client(deaf, made.key) as app:
         assert app.get("/access/me").status_code == 200
         other.access_keys.revoke(LOCAL, made.stored.id)
@@ -55,7 +55,7 @@ def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Varian
 
 
 def test_lookup_overtaken_by_a_revocation_is_not_cached(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    services = variant(**LONG)
+    services = variant(**LONG_CACHE)
     made = services.access_keys.make(LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]}))
     look = services.authentication._find_key_principal
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from httpx import Response
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.scope import LOCAL
 from tests.api.operations import (
     BODIES,
@@ -24,7 +24,7 @@ from tests.api.operations import (
 )
 from tests.conftest import CURIE, Ingest
 from tests.support import state
-from tests.support.statements import before_each
+from tests.support.statements import hook_statements
 from tests.support.strict_client import TestClient
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
@@ -44,11 +44,11 @@ def names_a_collection(operation: Operation) -> bool:
 
 BATCH = ("POST", "/queries:batch")
 """Each of its questions names one."""
-NAMING = [operation for operation in OPERATIONS if names_a_collection(operation) and operation != BATCH]
+NAMING_OPERATIONS = [operation for operation in OPERATIONS if names_a_collection(operation) and operation != BATCH]
 
 
 @contextmanager
-def looked_up(name: str = "no-such-collection") -> Iterator[list[str]]:
+def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
     """The statements of the block that find the collection by its name."""
     noted: list[str] = []
 
@@ -56,17 +56,17 @@ def looked_up(name: str = "no-such-collection") -> Iterator[list[str]]:
         if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
-    with before_each(note):
+    with hook_statements(note):
         yield noted
 
 
-@pytest.mark.parametrize("operation", NAMING, ids=" ".join)
+@pytest.mark.parametrize("operation", NAMING_OPERATIONS, ids=" ".join)
 def test_each_request_resolves_its_collection_once(
     application: Application, http: TestClient, curie: str, operation: Operation
 ) -> None:
     method, path = operation
     application.access._remembered.clear()
-    with looked_up(curie) as found:
+    with record_lookups(curie) as found:
         answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
     assert answer.status_code < 500 or answer.status_code == 503, answer.text
@@ -74,13 +74,15 @@ def test_each_request_resolves_its_collection_once(
 
 
 @pytest.mark.parametrize(
-    "operation", [one for one in NAMING if one not in (("POST", "/documents"), ("POST", "/passages"))], ids=" ".join
+    "operation",
+    [one for one in NAMING_OPERATIONS if one not in (("POST", "/documents"), ("POST", "/passages"))],
+    ids=" ".join,
 )
 def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
     application: Application, http: TestClient, operation: Operation
 ) -> None:
     method, path = operation
-    with looked_up() as found:
+    with record_lookups() as found:
         answer = http.request(method, url(path), **well_formed(method, path))
 
     assert_problem(answer)
@@ -95,7 +97,7 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
 def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
     application: Application, http: TestClient, curie: str, ingest: Ingest
 ) -> None:
-    def judged(key: str) -> Response:
+    def post_verdict(key: str) -> Response:
         """A verdict on a new answer, posted by a process that remembers the collection of before."""
         asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
         application.access._remembered[LOCAL, curie] = before
@@ -103,16 +105,16 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
         return http.post("/feedback", json=body, headers={"idempotency-key": key})
 
     before = application.access.scope(curie)
-    with looked_up(curie) as found:
-        assert judged("first").status_code == 202
+    with record_lookups(curie) as found:
+        assert post_verdict("first").status_code == 202
     assert len(found) == 1  # the question's
 
     application.ingest.delete_collection(before)
-    gone = judged("second")
+    gone = post_verdict("second")
     assert (gone.status_code, gone.json()["detail"]) == (404, f"There is no collection {curie!r}.")
 
     ingest(*CURIE)
-    assert judged("third").status_code == 202
+    assert post_verdict("third").status_code == 202
     now = application.access.find_remembered_scope(curie)
     assert now is not None
     assert now.collection.id > before.collection.id

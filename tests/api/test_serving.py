@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
@@ -14,10 +14,10 @@ from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-EVERYBODY = {"arms": [{"name": "everybody", "percent": 100, "memory": "off", "profile": "paper"}]}
+ONE_ARM = {"arms": [{"name": "everybody", "percent": 100, "memory": "off", "profile": "paper"}]}
 
 
-def configured(http: TestClient, collection: str, **patch: Any) -> dict[str, Any]:
+def patch_collection(http: TestClient, collection: str, **patch: Any) -> dict[str, Any]:
     response = http.patch(f"/collections/{collection}", json=patch)
     assert response.status_code == 200, response.text
     shown: dict[str, Any] = response.json()
@@ -34,7 +34,7 @@ def ask(http: TestClient, collection: str, **more: Any) -> dict[str, Any]:
 def test_settings_are_shown_wherever_the_collection_is(http: TestClient, curie: str) -> None:
     fresh = http.get(f"/collections/{curie}").json()
     assert (fresh["serving"], fresh["experiment"], fresh["exploration"]) == ("live", None, None)
-    changed = configured(http, curie, serving="shadow", experiment=EVERYBODY, exploration={"share": 0.1})
+    changed = patch_collection(http, curie, serving="shadow", experiment=ONE_ARM, exploration={"share": 0.1})
     arm = {"name": "everybody", "percent": 100.0, "memory": "off", "profile": "paper", "strategy": "graph"}
     assert changed == fresh | {
         "serving": "shadow",
@@ -44,7 +44,7 @@ def test_settings_are_shown_wherever_the_collection_is(http: TestClient, curie: 
     assert http.get(f"/collections/{curie}").json() == changed
     listed = http.get("/collections", params={"limit": 1000}).json()["collections"]
     assert changed in listed
-    assert configured(http, curie, serving=None, experiment=None, exploration=None) == fresh
+    assert patch_collection(http, curie, serving=None, experiment=None, exploration=None) == fresh
 
 
 def test_a_merge_patch_may_call_itself_one(http: TestClient, curie: str) -> None:
@@ -82,12 +82,12 @@ def test_invalid_serving_settings_are_refused(
 def test_percentages_may_add_up_to_all(http: TestClient, curie: str) -> None:
     shares = [14.3, 14.3, 14.3, 14.3, 14.3, 14.3, 14.2]
     arms = [{"name": f"arm {at}", "percent": share} for at, share in enumerate(shares)]
-    configured(http, curie, experiment={"arms": arms})
+    patch_collection(http, curie, experiment={"arms": arms})
     assert all(ask(http, curie, unit=f"user-{at}")["arm"] is not None for at in range(10))
 
 
 def test_only_a_query_that_says_no_arm_is_given_one(http: TestClient, curie: str) -> None:
-    configured(http, curie, experiment=EVERYBODY)
+    patch_collection(http, curie, experiment=ONE_ARM)
     given = ask(http, curie)
     assert (given["arm"], given["memory"], given["profile"]) == ("everybody", "off", "paper")
     for said in ({}, {"memory": "read"}, {"strategy": "dense"}):
@@ -99,7 +99,7 @@ def test_only_a_query_that_says_no_arm_is_given_one(http: TestClient, curie: str
 
 def test_shadow_says_why_memory_is_off(http: TestClient, curie: str) -> None:
     assert ask(http, curie)["shadow"] is False
-    configured(http, curie, serving="shadow")
+    patch_collection(http, curie, serving="shadow")
     answer = ask(http, curie, arm={"memory": "read"})
     assert (answer["memory"], answer["shadow"]) == ("off", True)
     again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).json()
@@ -107,20 +107,20 @@ def test_shadow_says_why_memory_is_off(http: TestClient, curie: str) -> None:
 
 
 def test_worded_answers_follow_the_experiment(http: TestClient, variant: Variant, curie: str) -> None:
-    configured(http, curie, experiment=EVERYBODY)
+    patch_collection(http, curie, experiment=ONE_ARM)
     body = {"collection": curie, "query": QUESTION}
     with OpenAiServer(keyword_handler) as server:
         worded = TestClient(create_app(variant(llm_base_url=server.base_url)), raise_server_exceptions=False)
         retrieval = worded.post("/answer", json=body).json()["retrieval"]
         assert (retrieval["arm"], retrieval["memory"], retrieval["profile"]) == ("everybody", "off", "paper")
-        configured(http, curie, serving="shadow")
+        patch_collection(http, curie, serving="shadow")
         retrieval = worded.post("/answer", json=body | {"arm": {"memory": "read"}}).json()["retrieval"]
     assert (retrieval["arm"], retrieval["memory"], retrieval["shadow"]) == (None, "off", True)
 
 
 def test_explored_passages_are_marked_and_accept_verdicts(http: TestClient, curie: str) -> None:
     assert not any(hit["explored"] for hit in ask(http, curie, top_k=3)["passages"])
-    configured(http, curie, exploration={"share": 1.0, "slots": 2, "seed": 3})
+    patch_collection(http, curie, exploration={"share": 1.0, "slots": 2, "seed": 3})
     answer = ask(http, curie, top_k=3, unit="user")
     assert [hit["explored"] for hit in answer["passages"]] == [False, True, True]
     named = [hit["sentences"][0]["sentence_id"] for hit in answer["passages"][1:]]
@@ -134,7 +134,7 @@ def test_explored_passages_are_marked_and_accept_verdicts(http: TestClient, curi
 
 def test_the_report_compares_arms(http: TestClient, curie: str) -> None:
     arms = [{"name": "off", "percent": 50, "memory": "off"}, {"name": "read", "percent": 50}]
-    configured(http, curie, experiment={"arms": arms})
+    patch_collection(http, curie, experiment={"arms": arms})
     for number in range(12):
         answer = ask(http, curie, unit=f"user-{number}")
         if number % 3:
@@ -172,7 +172,7 @@ def test_a_report_that_makes_no_sense_is_refused(http: TestClient, curie: str, p
 
 def test_retrieval_itself_sees_memory_in_shadow(http: TestClient, application: Application, curie: str) -> None:
     """The rule stands before retrieval, not in it: who measures memory asks below."""
-    configured(http, curie, serving="shadow", experiment=EVERYBODY, exploration={"share": 1.0})
+    patch_collection(http, curie, serving="shadow", experiment=ONE_ARM, exploration={"share": 1.0})
     answer = application.ask.query(
         Query(text=QUESTION, scope=application.access.scope(curie), top_k=2, caller_chose_arm=False)
     )

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.sessions import session_service as service
 from tests.support import state
 from tests.support.live_server import LiveServer
@@ -47,7 +47,9 @@ def test_a_session_asks_for_what_is_missing_until_nothing_is(
     } | {"seconds": session["cost"]["seconds"]}
     assert session["cost"]["rounds"] == 2
     texts = {
-        text: sentence for one in ("curie", "warsaw", "vistula") for text, sentence in _of(application, curie, one)
+        text: sentence
+        for one in ("curie", "warsaw", "vistula")
+        for text, sentence in list_sentences(application, curie, one)
     }
     for sentence in session["evidence"]:
         assert texts[sentence["text"]] == sentence["sentence_id"]
@@ -116,11 +118,11 @@ def test_the_published_stop_and_search_are_of_rfm_rag_alone(http: TestClient, cu
         assert why in refused.json()["detail"]
 
 
-def _of(application: Application, collection: str, passage: str) -> Any:
+def list_sentences(application: Application, collection: str, passage: str) -> Any:
     return state.sentences(application, collection, passage).items()
 
 
-def test_one_that_is_not_waited_for_is_a_job_and_is_followed_by_its_events(
+def test_unawaited_session_is_a_job_followed_by_its_events(
     http: TestClient, application: Application, curie: str
 ) -> None:
     body = {"collection": curie, "question": CHAIN, **STEPS}
@@ -255,7 +257,7 @@ def test_a_filter_and_an_arm_hold_in_every_round(http: TestClient, application: 
     assert (nothing["passages"], nothing["evidence"]) == ([], [])
 
 
-def test_of_two_who_wait_each_gets_its_own(http: TestClient, application: Application, curie: str) -> None:
+def test_two_waiting_clients_get_their_own_sessions(http: TestClient, application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     first, second = (
         application.sessions.start(scope, service.NewSession(question=text, planner="pool"))
@@ -270,17 +272,17 @@ def test_sessions_are_listed_by_pages_the_latest_first(http: TestClient, curie: 
     stopped = [start(http, curie, planner="pool", budget={"rounds": 1}) for _ in range(2)]
     waiting = http.post("/sessions", json={"collection": curie, "question": CHAIN}).json()
 
-    def listed(**where: Any) -> Any:
+    def list_sessions(**where: Any) -> Any:
         return http.get("/sessions", params={"collection": curie} | where).json()
 
     ids = [waiting["session_id"], *(one["session_id"] for one in reversed(stopped))]
-    assert [one["session_id"] for one in listed()["sessions"]] == ids
-    first = listed(limit=2)
+    assert [one["session_id"] for one in list_sessions()["sessions"]] == ids
+    first = list_sessions(limit=2)
     assert [one["session_id"] for one in first["sessions"]] == ids[:2]
-    second = listed(limit=2, before=first["next_before"])
+    second = list_sessions(limit=2, before=first["next_before"])
     assert ([one["session_id"] for one in second["sessions"]], second["next_before"]) == (ids[2:], None)
-    assert [one["session_id"] for one in listed(status="running")["sessions"]] == ids[:1]
-    (one,) = [one for one in listed()["sessions"] if one["session_id"] == ids[1]]
+    assert [one["session_id"] for one in list_sessions(status="running")["sessions"]] == ids[:1]
+    (one,) = [one for one in list_sessions()["sessions"] if one["session_id"] == ids[1]]
     assert one == {key: stopped[1][key] for key in one if key != "rounds"} | {"rounds": 1}
     assert http.get("/sessions", params={"collection": curie, "status": "over"}).status_code == 422
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
-from tests.support.state import given_episode, judge, sentences
-from tests.support.statements import Sent, watched
+from engram.composition.container import Application
+from tests.support.state import add_episode, judge, sentences
+from tests.support.statements import Sent, record_statements
 from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -18,15 +18,15 @@ UNKNOWN = "Into which sea flows the river of the Curies and of Kopernik?"
 def taught(application: Application, curie: str) -> str:
     """The five passages, and a verdict on ``CHAIN``."""
     ids: Sequence[int] = list(sentences(application, curie, "vistula").values())
-    judge(application, curie, given_episode(application, curie, CHAIN, ids), ids, wait=True)
+    judge(application, curie, add_episode(application, curie, CHAIN, ids), ids, wait=True)
     return curie
 
 
-def asked(http: TestClient, collection: str, query: str = CHAIN, hops: int = 3, **body: Any) -> Sent:
+def record_query(http: TestClient, collection: str, query: str = CHAIN, hops: int = 3, **body: Any) -> Sent:
     """What one question sends whose walk makes so many hops; 0 for a strategy that makes none."""
     bounds = {"max_hops": hops, "stop_rule": "none"} if hops else {}
     body = {"query": query, "collection": collection, "top_k": 2} | bounds | body
-    with watched() as sent:
+    with record_statements() as sent:
         answer = http.post("/query", json=body).raise_for_status().json()
     assert answer["hops"] == hops
     return sent
@@ -64,7 +64,7 @@ LOOK = 1
 def test_a_question_takes_one_connection_to_read_and_one_to_write(
     http: TestClient, taught: str, arm: dict[str, str], hops: int, statements: int
 ) -> None:
-    scope, read, written = asked(http, taught, hops=hops, arm=arm).connections
+    scope, read, written = record_query(http, taught, hops=hops, arm=arm).connections
     assert len(scope) == SCOPE
     assert len(read) == statements
     assert not {"INSERT", "UPDATE", "DELETE"} & {*read}
@@ -72,22 +72,24 @@ def test_a_question_takes_one_connection_to_read_and_one_to_write(
 
 
 def test_a_question_of_three_hops_that_nothing_is_recalled_for_takes_nine(http: TestClient, curie: str) -> None:
-    assert asked(http, curie).statements == SCOPE + OPENED + 2 * HOP + FOUND + COMPARED + LOOK + TEXTS + 1 == 9
+    assert (
+        record_query(http, curie).statements == SCOPE + OPENED + 2 * HOP + FOUND + COMPARED + LOOK + TEXTS + 1 == 9
+    )
 
 
 def test_uncollapsed_query_sends_one_statement_less(http: TestClient, curie: str) -> None:
-    assert asked(http, curie, collapse_duplicates=False).statements == 8
+    assert record_query(http, curie, collapse_duplicates=False).statements == 8
 
 
 def test_a_general_corpus_takes_one_more_to_compare_titles_and_sentences(http: TestClient, curie: str) -> None:
     http.patch(f"/collections/{curie}", json={"corpus_kind": "general"}).raise_for_status()
-    assert asked(http, curie).statements == 10
+    assert record_query(http, curie).statements == 10
 
 
 def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: TestClient, taught: str) -> None:
     body = {"hops": 1, "arm": {"memory": "off"}}
-    known = asked(http, taught, **body)
-    scope, looked, read, written = asked(http, taught, UNKNOWN, **body).connections
+    known = record_query(http, taught, **body)
+    scope, looked, read, written = record_query(http, taught, UNKNOWN, **body).connections
     assert (len(scope), len(looked), written) == (SCOPE, OPENED, ["INSERT"])
     left = OPENED - ALIGNED - HOP - SPACE
     assert len(read) == len(known.connections[1]) - left + 2, "the two names' nearest entities"
@@ -98,5 +100,5 @@ def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: T
 def test_plain_search_sends_as_much_with_memory_as_without(
     http: TestClient, taught: str, strategy: str, memory: str, statements: int
 ) -> None:
-    sent = asked(http, taught, hops=0, arm={"strategy": strategy, "memory": memory})
+    sent = record_query(http, taught, hops=0, arm={"strategy": strategy, "memory": memory})
     assert sent.statements == statements

@@ -10,7 +10,7 @@ from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 UNITS = [{"method": "hyde", "text": "She was born in the capital of Poland."}, {"method": "prf", "text": "1867"}]
-PLAIN = ["dense", "lexical", "hybrid"]
+PLAIN_STRATEGIES = ["dense", "lexical", "hybrid"]
 
 
 def ask(http: TestClient, collection: str, **more: Any) -> Any:
@@ -19,7 +19,7 @@ def ask(http: TestClient, collection: str, **more: Any) -> Any:
     return response.json()
 
 
-@pytest.mark.parametrize("strategy", ["graph", *PLAIN])
+@pytest.mark.parametrize("strategy", ["graph", *PLAIN_STRATEGIES])
 def test_an_answer_and_its_episode_name_their_strategy(http: TestClient, curie: str, strategy: str) -> None:
     answer = ask(http, curie, arm={"strategy": strategy}, include=["trace", "entities"])
     assert answer["strategy"] == strategy
@@ -42,7 +42,7 @@ def test_the_graph_is_walked_unless_another_strategy_is_named(http: TestClient, 
     assert answer["hops"] > 0
 
 
-@pytest.mark.parametrize("strategy", ["graph", *PLAIN])
+@pytest.mark.parametrize("strategy", ["graph", *PLAIN_STRATEGIES])
 def test_expansions_are_kept_as_a_verdict_takes_them(http: TestClient, curie: str, strategy: str) -> None:
     answer = ask(http, curie, arm={"strategy": strategy}, expansions=UNITS)
     assert answer["expanded"] is True
@@ -58,7 +58,7 @@ def test_expansions_are_kept_as_a_verdict_takes_them(http: TestClient, curie: st
     assert response.json()["status"] == "applied"
 
 
-@pytest.mark.parametrize("strategy", PLAIN)
+@pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
 @pytest.mark.parametrize("bound", [{"max_hops": 3}, {"stop_rule": "none"}, {"stop_rule": "coverage"}])
 def test_hops_cannot_be_bounded_where_none_is_made(
     http: TestClient, curie: str, counts: Counts, strategy: str, bound: dict[str, Any]
@@ -74,7 +74,7 @@ def test_hops_cannot_be_bounded_where_none_is_made(
     assert ask(http, curie, arm={"strategy": "graph"}, **bound)["hops"] > 0
 
 
-@pytest.mark.parametrize("strategy", PLAIN)
+@pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
 def test_a_collection_that_is_not_there_is_not_found(http: TestClient, strategy: str) -> None:
     body = {"collection": "no-such-collection", "query": QUESTION, "arm": {"strategy": strategy}}
     response = http.post("/query", json=body)

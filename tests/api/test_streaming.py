@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from engram.api.corpus import passage_bodies
+from engram.composition.container import Application
 from engram.context.errors import UnavailableError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.corpus.passage_intake import PassageReception
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
@@ -243,13 +243,15 @@ def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
     sizes: list[int] = []
     add = PassageReception.add
 
-    def counted(reception: PassageReception, lines: passage_bodies.Lines, errors: passage_bodies.Mistakes) -> None:
+    def record_batch(
+        reception: PassageReception, lines: passage_bodies.Lines, errors: passage_bodies.Mistakes
+    ) -> None:
         sizes.append(sum(len(body["text"]) for _, body in lines))
         if len(sizes) == fails_at:
             raise UnavailableError("Postgres is away.")
         add(reception, lines, errors)
 
-    monkeypatch.setattr(PassageReception, "add", counted)
+    monkeypatch.setattr(PassageReception, "add", record_batch)
     fails_at = 3
     url = f"/passages?collection={collection}"
     assert http.post(url, json={"passages": passages}).status_code == 503

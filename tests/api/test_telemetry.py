@@ -19,15 +19,15 @@ from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
+from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.telemetry import metrics, stages, tracing
-from engram.telemetry.metrics_endpoint import Exposed
+from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from tests.api.conftest import Variant
 from tests.support.forks import ROOT
-from tests.support.state import given_episode, judge, sentences
+from tests.support.state import add_episode, judge, sentences
 from tests.support.strict_client import TestClient
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -44,7 +44,7 @@ def series(page: str) -> Series:
     }
 
 
-def told(http: TestClient) -> Series:
+def read_metrics(http: TestClient) -> Series:
     return series(http.get("/metrics").raise_for_status().text)
 
 
@@ -52,49 +52,49 @@ def value(of: Series, name: str, **labels: str) -> float:
     return sum(number for (found, at), number in of.items() if found == name and labels.items() <= dict(at).items())
 
 
-def asked(http: TestClient, collection: str, query: str = QUESTION, **headers: str) -> httpx.Response:
+def post_query(http: TestClient, collection: str, query: str = QUESTION, **headers: str) -> httpx.Response:
     return http.post("/query", json={"query": query, "collection": collection}, headers=headers)
 
 
 def test_query_is_measured_by_stage(http: TestClient, curie: str) -> None:
-    before = told(http)
-    answer = asked(http, curie).raise_for_status().json()
-    after = told(http)
+    before = read_metrics(http)
+    answer = post_query(http, curie).raise_for_status().json()
+    after = read_metrics(http)
 
-    def more(name: str, **labels: str) -> float:
+    def count_increase(name: str, **labels: str) -> float:
         return value(after, name, **labels) - value(before, name, **labels)
 
-    assert more("engram_requests_total", route="/query", method="POST", status="200") == 1
-    assert more("engram_request_seconds_count", route="/query") == 1
-    assert more("engram_queries_total", strategy="graph", stop_reason=answer["stop_reason"]) == 1
-    assert more("engram_query_hops_sum") == answer["hops"]
+    assert count_increase("engram_requests_total", route="/query", method="POST", status="200") == 1
+    assert count_increase("engram_request_seconds_count", route="/query") == 1
+    assert count_increase("engram_queries_total", strategy="graph", stop_reason=answer["stop_reason"]) == 1
+    assert count_increase("engram_query_hops_sum") == answer["hops"]
     for stage in ("analyse", "embed", "align", "walk", "rank", "read", "keep"):
-        assert more("engram_stage_seconds_count", stage=stage) == 1, stage
+        assert count_increase("engram_stage_seconds_count", stage=stage) == 1, stage
 
 
 def test_verdict_is_measured_with_gains_and_perplexities(
     http: TestClient, application: Application, curie: str
 ) -> None:
-    before = told(http)
+    before = read_metrics(http)
     ids = list(sentences(application, curie, "vistula").values())
-    query = given_episode(application, curie, QUESTION, ids)
+    query = add_episode(application, curie, QUESTION, ids)
     changes = judge(application, curie, query, ids, wait=True).changes
     judge(application, curie, query, (), rejected=ids, judge="another", wait=True)
-    after = told(http)
+    after = read_metrics(http)
 
-    def more(name: str, **labels: str) -> float:
+    def count_increase(name: str, **labels: str) -> float:
         return value(after, name, **labels) - value(before, name, **labels)
 
     assert changes
-    assert more("engram_verdicts_total", outcome="applied") == 2
-    assert more("engram_verdicts_total", outcome="contested") == 1
-    assert more("engram_gain_count", channel="task") == 2 * len(ids)
-    assert more("engram_perplexity_sum", channel="task") > 0
-    assert more("engram_verdict_seconds_count") == 2
+    assert count_increase("engram_verdicts_total", outcome="applied") == 2
+    assert count_increase("engram_verdicts_total", outcome="contested") == 1
+    assert count_increase("engram_gain_count", channel="task") == 2 * len(ids)
+    assert count_increase("engram_perplexity_sum", channel="task") > 0
+    assert count_increase("engram_verdict_seconds_count") == 2
 
 
 def test_metrics_include_the_current_state(http: TestClient, curie: str) -> None:
-    now = told(http)
+    now = read_metrics(http)
     assert value(now, "engram_postgres_up") == value(now, "engram_redis_up") == 1
     assert value(now, "engram_collections") >= 1
     assert value(now, "engram_database_bytes") > 1e6
@@ -103,15 +103,15 @@ def test_metrics_include_the_current_state(http: TestClient, curie: str) -> None
 
 
 def test_no_series_comes_of_what_callers_send(http: TestClient, curie: str) -> None:
-    asked(http, curie).raise_for_status()
+    post_query(http, curie).raise_for_status()
     http.get("/collections/first")
     http.get("/nothing/first")
     http.request("BREW", "/query")
-    before = told(http)
+    before = read_metrics(http)
     for number in range(5):
         name = f"{SECRETIVE}-{number}"
-        asked(http, curie, f"Who is {name}?").raise_for_status()
-        asked(http, name)
+        post_query(http, curie, f"Who is {name}?").raise_for_status()
+        post_query(http, name)
         http.get(f"/collections/{name}")
         http.get(f"/nothing/{name}")
         http.request(f"BREW{number}", "/query")
@@ -138,18 +138,18 @@ def test_an_odd_request_id_is_replaced(http: TestClient, odd: str) -> None:
 
 def test_log_lines_of_a_request_name_it(http: TestClient, curie: str) -> None:
     with structlog.testing.capture_logs([structlog.contextvars.merge_contextvars]) as lines:
-        asked(http, curie, **{"x-request-id": "mine"}).raise_for_status()
+        post_query(http, curie, **{"x-request-id": "mine"}).raise_for_status()
         http.get("/healthz")
     assert [line["request_id"] for line in lines if line["event"] == "query"] == ["mine"]
     assert structlog.contextvars.get_contextvars() == {}
 
 
 def test_requests_refused_before_routing_are_measured(http: TestClient) -> None:
-    before = told(http)
+    before = read_metrics(http)
     answer = http.post("/query", headers={"origin": "https://elsewhere.example"}, json={})
     assert answer.status_code == 403
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
-    assert value(told(http), "engram_requests_total", status="403", route="none") == 1 + value(
+    assert value(read_metrics(http), "engram_requests_total", status="403", route="none") == 1 + value(
         before, "engram_requests_total", status="403", route="none"
     )
 
@@ -163,7 +163,7 @@ def test_the_api_shows_metrics_to_its_own_machine_only(variant: Variant, changed
 
 
 def test_a_port_of_its_own_shows_metrics_and_nothing_else(application: Application) -> None:
-    exposed = Exposed("127.0.0.1", 0, application.state.metrics)
+    exposed = MetricsEndpoint("127.0.0.1", 0, application.state.metrics)
     try:
         address = f"http://127.0.0.1:{exposed.port}"
         page = httpx.get(f"{address}/metrics", trust_env=False, timeout=60)
@@ -171,7 +171,7 @@ def test_a_port_of_its_own_shows_metrics_and_nothing_else(application: Applicati
         assert value(series(page.text), "engram_postgres_up") == 1
         assert httpx.get(f"{address}/query", trust_env=False, timeout=60).status_code == 404
         with pytest.raises(ConfigurationError, match=f"port {exposed.port}"):
-            Exposed("127.0.0.1", exposed.port)
+            MetricsEndpoint("127.0.0.1", exposed.port)
     finally:
         exposed.close()
     with pytest.raises(httpx.ConnectError):
@@ -219,7 +219,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @contextmanager
-def traced(receiver: Receiver) -> Iterator[None]:
+def export_traces(receiver: Receiver) -> Iterator[None]:
     stop = tracing.start(receiver.url, "tests", "0", 1.0)
     try:
         yield
@@ -235,8 +235,8 @@ def test_traces_are_off_until_a_receiver_is_named() -> None:
 
 def test_a_query_is_one_trace_with_a_span_a_stage(http: TestClient, curie: str, receiver: Receiver) -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    with traced(receiver):
-        asked(http, curie, traceparent=parent).raise_for_status()
+    with export_traces(receiver):
+        post_query(http, curie, traceparent=parent).raise_for_status()
     names = [span.name for span in receiver.spans]
     (root,) = [span for span in receiver.spans if span.name == "POST /query"]
     assert sorted(set(names) - {"walk"}) == sorted(
@@ -249,8 +249,8 @@ def test_a_query_is_one_trace_with_a_span_a_stage(http: TestClient, curie: str, 
 
 
 def test_traces_hold_nothing_that_callers_sent(http: TestClient, curie: str, receiver: Receiver) -> None:
-    with traced(receiver):
-        asked(http, curie, f"Who is {SECRETIVE}?").raise_for_status()
+    with export_traces(receiver):
+        post_query(http, curie, f"Who is {SECRETIVE}?").raise_for_status()
         http.get(f"/collections/{SECRETIVE}")
         with pytest.raises(ValueError, match=SECRETIVE), stages.stage("learn"):
             raise ValueError(SECRETIVE)
@@ -261,12 +261,12 @@ def test_traces_hold_nothing_that_callers_sent(http: TestClient, curie: str, rec
 
 
 def test_no_span_outlives_its_request(http: TestClient, curie: str, receiver: Receiver) -> None:
-    with traced(receiver):
-        asked(http, curie).raise_for_status()
+    with export_traces(receiver):
+        post_query(http, curie).raise_for_status()
         http.get("/collections/no-such-one")
         assert not trace.get_current_span().get_span_context().is_valid
     ended = len(receiver.spans)
-    asked(http, curie).raise_for_status()
+    post_query(http, curie).raise_for_status()
     assert len(receiver.spans) == ended, "off again"
     assert all(span.end_time_unix_nano for span in receiver.spans)
 
@@ -274,8 +274,8 @@ def test_no_span_outlives_its_request(http: TestClient, curie: str, receiver: Re
 def test_a_receiver_that_is_away_costs_no_answer(http: TestClient, curie: str, receiver: Receiver) -> None:
     receiver.close()
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-    with traced(receiver):
-        asked(http, curie).raise_for_status()
+    with export_traces(receiver):
+        post_query(http, curie).raise_for_status()
 
 
 def test_problems_without_a_request_have_no_id(http: TestClient) -> None:

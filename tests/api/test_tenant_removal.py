@@ -5,12 +5,12 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import ConflictError, InvalidRequestError, NotFoundError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.maintenance.tenant_closing import REMOVED
+from engram.services.maintenance.tenant_closing import REMOVAL_REASON
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
@@ -32,7 +32,7 @@ def client(guarded: Application, tenant: str, name: str, scopes: list[str]) -> T
     return TestClient(create_app(guarded), raise_server_exceptions=False, headers=headers)
 
 
-def lived(app: TestClient, guarded: Application, collection: str, tenant: str) -> None:
+def fill_all_rooms(app: TestClient, guarded: Application, collection: str, tenant: str) -> None:
     """Leave something in every room."""
     guarded.access_keys.set_tenant(tenant, Quotas(queries=100, llm_tokens=5, judges=9))
     where = {"collection": collection}
@@ -56,7 +56,7 @@ def test_removed_tenant_leaves_nothing_and_others_lose_nothing(guarded: Applicat
     docs = f"{tenant}-docs"
     app = client(guarded, tenant, MARK.lower(), ["admin"])
     reader = client(guarded, tenant, "reader", ["query", "read"])
-    lived(app, guarded, docs, tenant)
+    fill_all_rooms(app, guarded, docs, tenant)
     assert len(places(guarded, MARK)) > 12
     assert len(places(guarded, tenant)) >= 3
 
@@ -80,7 +80,7 @@ def test_removed_tenant_leaves_nothing_and_others_lose_nothing(guarded: Applicat
     assert places(guarded, MARK) == set()
     assert places(guarded, tenant) == {"audit_log"}  # that it was removed, and by whom that is to be known
     acts = [act for act in guarded.audit_log.page(LOCAL, None, 20) if act.target == tenant]
-    assert [(act.action, act.status) for act in acts] == [(REMOVED, 200)]
+    assert [(act.action, act.status) for act in acts] == [(REMOVAL_REASON, 200)]
     assert guarded.access.scope(curie).collection.passage_count == 5
     with pytest.raises(NotFoundError):
         guarded.closing.close(tenant, tenant)

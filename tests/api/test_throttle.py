@@ -16,15 +16,15 @@ from engram.api.authentication_middleware import PRINCIPAL
 from engram.api.client_address import client_address
 from engram.api.refusals import Refusals
 from engram.api.throttle import Bounds, Throttle
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import Principal
 from engram.storage.rate_buckets import Buckets
-from tests.conftest import NOWHERE
+from tests.conftest import UNREACHABLE_SERVERS
 
-FREELY = Bounds(0, 0, 0, 1.0)
+NO_BOUNDS = Bounds(0, 0, 0, 1.0)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Named:
+class NamedPrincipals:
     """Makes each request that of the principal that its header names, as access control does."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -46,7 +46,7 @@ class Named:
         await self._app(scope, receive, send)
 
 
-class Served:
+class SlowApplication:
     """An application that takes its time, within limits."""
 
     def __init__(self, bounds: Bounds, rates: Rates | None = None) -> None:
@@ -71,7 +71,7 @@ class Served:
 
         problems.install(app)
         app.add_middleware(Throttle, bounds=bounds, rates=rates, refusals=Refusals(1, delay_seconds=0.0))
-        app.add_middleware(Named)
+        app.add_middleware(NamedPrincipals)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
 
     async def begun(self, count: int, **request: Any) -> "list[asyncio.Task[httpx.Response]]":
@@ -90,18 +90,18 @@ def rates(addresses: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rates
     buckets.close()
 
 
-def some() -> dict[str, str]:
+def build_headers() -> dict[str, str]:
     return {"name": uuid4().hex}
 
 
-async def _asked(rates: Rates, headers: Mapping[str, str], times: int) -> list[httpx.Response]:
-    served = Served(FREELY, rates)
+async def _send(rates: Rates, headers: Mapping[str, str], times: int) -> list[httpx.Response]:
+    served = SlowApplication(NO_BOUNDS, rates)
     served.go.set()
     return [await served.http.get("/work", headers=dict(headers)) for _ in range(times)]
 
 
 def test_rate_limited_request_is_429_with_retry_after(rates: Rates) -> None:
-    *through, refused = asyncio.run(_asked(rates, some(), 4))
+    *through, refused = asyncio.run(_send(rates, build_headers(), 4))
     assert [answer.status_code for answer in through] == [200, 200, 200]
     assert through[0].headers["ratelimit-policy"] == '"requests";q=3;w=6'
     assert through[0].headers["ratelimit"] == '"requests";r=2;t=2'
@@ -112,15 +112,15 @@ def test_rate_limited_request_is_429_with_retry_after(rates: Rates) -> None:
     assert refused.json()["type"] == "urn:engram:problem:too-many-requests"
 
 
-def test_one_is_not_held_for_another(rates: Rates) -> None:
-    assert asyncio.run(_asked(rates, some(), 4))[-1].status_code == 429
-    assert asyncio.run(_asked(rates, some(), 1))[-1].status_code == 200
+def test_rate_limits_are_separate_by_client(rates: Rates) -> None:
+    assert asyncio.run(_send(rates, build_headers(), 4))[-1].status_code == 429
+    assert asyncio.run(_send(rates, build_headers(), 1))[-1].status_code == 200
 
 
 def test_processes_count_together(rates: Rates, addresses: Servers) -> None:
-    other, headers = Rates(Buckets(addresses.redis_url), 0.5, 3), some()
-    assert asyncio.run(_asked(rates, headers, 3))[-1].status_code == 200
-    assert asyncio.run(_asked(other, headers, 1))[-1].status_code == 429
+    other, headers = Rates(Buckets(addresses.redis_url), 0.5, 3), build_headers()
+    assert asyncio.run(_send(rates, headers, 3))[-1].status_code == 200
+    assert asyncio.run(_send(other, headers, 1))[-1].status_code == 429
 
 
 def test_redis_and_local_rate_limits_agree(rates: Rates) -> None:
@@ -136,14 +136,14 @@ def test_without_redis_each_process_counts_alone_and_soon_asks_no_more(monkeypat
     asked: list[str] = []
     take = Buckets.take
 
-    def counted(self: Buckets, name: str, rate: float, burst: float) -> tuple[float, bool] | None:
+    def take_and_record(self: Buckets, name: str, rate: float, burst: float) -> tuple[float, bool] | None:
         asked.append(name)
         return take(self, name, rate, burst)
 
-    monkeypatch.setattr(Buckets, "take", counted)
+    monkeypatch.setattr(Buckets, "take", take_and_record)
     monkeypatch.setattr("engram.services.auth.rate_limits.AWAY_SECONDS", 600.0)  # longer than a slow machine takes
     rates = Rates(Buckets("redis://127.0.0.1:1/0"), 0.5, 3)
-    answers = asyncio.run(_asked(rates, some(), 4))
+    answers = asyncio.run(_send(rates, build_headers(), 4))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
     rates.take("somebody")
     assert len(asked) == 1
@@ -157,8 +157,8 @@ def test_a_bucket_is_forgotten_once_it_would_be_full(rates: Rates) -> None:
 
 
 @pytest.mark.anyio
-async def test_each_has_so_many_in_hand() -> None:
-    served = Served(Bounds(2, 0, 0, 1.0))
+async def test_requests_in_hand_are_limited_by_client() -> None:
+    served = SlowApplication(Bounds(2, 0, 0, 1.0))
     mine = await served.begun(3, headers={"name": "a"})
     others = await served.begun(1, headers={"name": "b"})
     assert mine[2].done()
@@ -171,7 +171,7 @@ async def test_each_has_so_many_in_hand() -> None:
 
 @pytest.mark.anyio
 async def test_the_queue_has_an_end() -> None:
-    served = Served(Bounds(0, 2, 3, 5.0))
+    served = SlowApplication(Bounds(0, 2, 3, 5.0))
     tasks = await served.begun(6)
     assert served.running == 2
     (refused,) = [task for task in tasks if task.done()]
@@ -186,7 +186,7 @@ async def test_the_queue_has_an_end() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("request_", [{}, {"method": "POST", "content": b"{}"}])
 async def test_queued_request_times_out_with_503(request_: dict[str, Any]) -> None:
-    served = Served(Bounds(0, 1, 5, 0.1))
+    served = SlowApplication(Bounds(0, 1, 5, 0.1))
     first, second = await served.begun(2, **request_)
     assert (await second).status_code == 503
     served.go.set()
@@ -196,7 +196,7 @@ async def test_queued_request_times_out_with_503(request_: dict[str, Any]) -> No
 
 @pytest.mark.anyio
 async def test_departed_client_leaves_the_queue() -> None:
-    served = Served(Bounds(0, 1, 1, 5.0))
+    served = SlowApplication(Bounds(0, 1, 1, 5.0))
     first, second = await served.begun(2)
     second.cancel()
     await asyncio.sleep(0.01)
@@ -208,15 +208,15 @@ async def test_departed_client_leaves_the_queue() -> None:
 
 @pytest.mark.anyio
 async def test_slow_upload_does_not_occupy_a_slot() -> None:
-    served = Served(Bounds(0, 1, 0, 0.1))
+    served = SlowApplication(Bounds(0, 1, 0, 0.1))
     end = asyncio.Event()
 
-    async def slow() -> AsyncIterator[bytes]:
+    async def send_slowly() -> AsyncIterator[bytes]:
         yield b"{"
         await end.wait()
         yield b"}"
 
-    (slowly,) = await served.begun(1, method="POST", content=slow())
+    (slowly,) = await served.begun(1, method="POST", content=send_slowly())
     served.go.set()
     assert (await served.http.post("/work", content=b"{}")).status_code == 200
     end.set()
@@ -225,7 +225,7 @@ async def test_slow_upload_does_not_occupy_a_slot() -> None:
 
 @pytest.mark.anyio
 async def test_streamed_passages_take_no_slot() -> None:
-    served = Served(Bounds(0, 1, 0, 0.1))
+    served = SlowApplication(Bounds(0, 1, 0, 0.1))
     streaming = await served.begun(3, method="POST", url="/passages", content=b"{}")
     assert served.running == 3
     served.go.set()
@@ -246,13 +246,13 @@ def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> 
 
 
 def test_rate_limit_defaults_apply_off_loopback_only(application: Application, settings: Settings) -> None:
-    def limited(**changed: Any) -> Rates | None:
-        with closing(Application(settings.model_copy(update=changed), NOWHERE)) as apart:
+    def build_rates(**changed: Any) -> Rates | None:
+        with closing(Application(settings.model_copy(update=changed), UNREACHABLE_SERVERS)) as apart:
             return apart.rates
 
-    assert limited() is None
-    assert limited(host="192.0.2.1", rate_per_second=0) is None
-    elsewhere = limited(host="192.0.2.1")
+    assert build_rates() is None
+    assert build_rates(host="192.0.2.1", rate_per_second=0) is None
+    elsewhere = build_rates(host="192.0.2.1")
     assert elsewhere is not None
     assert elsewhere.rate == 20
 

@@ -9,7 +9,7 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import keyword_handler
 from tests.support.strict_client import TestClient
 
@@ -25,7 +25,7 @@ def ask(http: TestClient, collection: str, headers: dict[str, str] | None = None
     return answer
 
 
-def traced(http: TestClient, collection: str, trace_id: str) -> list[str]:
+def list_traced_queries(http: TestClient, collection: str, trace_id: str) -> list[str]:
     response = http.get("/queries", params={"collection": collection, "trace_id": trace_id})
     assert response.status_code == 200, response.text
     return [query["query_id"] for query in response.json()["queries"]]
@@ -36,8 +36,8 @@ def test_a_trace_id_is_stored_answered_and_found(http: TestClient, curie: str) -
     other = ask(http, curie)
     assert (first["trace_id"], other["trace_id"]) == ("message-7", None)
     assert http.get(f"/queries/{first['query_id']}").json()["trace_id"] == "message-7"
-    assert traced(http, curie, "message-7") == [first["query_id"], second["query_id"]]
-    assert traced(http, curie, "message-8") == []
+    assert list_traced_queries(http, curie, "message-7") == [first["query_id"], second["query_id"]]
+    assert list_traced_queries(http, curie, "message-8") == []
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_body_comes_before_the_header_and_an_invalid_header_is_ignored(
     assert ask(http, curie, headers, **body)["trace_id"] == stored
 
 
-def test_each_question_of_a_batch_has_its_own_or_that_of_the_request(http: TestClient, curie: str) -> None:
+def test_batch_questions_have_their_own_trace_id_or_the_requests(http: TestClient, curie: str) -> None:
     own, without = (
         {"query": QUESTION, "collection": curie, "trace_id": "own"},
         {"query": QUESTION, "collection": curie},
@@ -83,32 +83,32 @@ def test_a_trace_id_is_text_and_a_list_needs_one(http: TestClient, curie: str) -
     ],
 )
 def test_a_chat_answer_belongs_to_the_message_that_shows_it(
-    modelled: Modelled, curie: str, headers: dict[str, str], body: dict[str, str], stored: str
+    modelled: ModelApplications, curie: str, headers: dict[str, str], body: dict[str, str], stored: str
 ) -> None:
     http = TestClient(create_app(modelled.application(keyword_handler)))
     message = {"model": curie, "messages": [{"role": "user", "content": QUESTION}]} | body
     grounds = http.post("/v1/chat/completions", json=message, headers=headers).json()["engram"]
     assert grounds["trace_id"] == stored
-    assert grounds["query_id"] in traced(http, curie, stored)
+    assert grounds["query_id"] in list_traced_queries(http, curie, stored)
 
 
 def test_a_session_gives_its_trace_to_its_own_question(http: TestClient, curie: str) -> None:
     body = {"question": QUESTION, "collection": curie, "trace_id": "session-1", "wait": True}
     session = http.post("/sessions", json=body).json()
-    found = traced(http, curie, "session-1")
+    found = list_traced_queries(http, curie, "session-1")
     assert found
     for query in found:
         assert http.get(f"/queries/{query}").json()["query"] == session["question"] == QUESTION
 
 
-def test_others_queries_of_a_trace_are_not_listed(variant: Variant, http: TestClient, curie: str) -> None:
+def test_queries_of_other_keys_are_not_listed(variant: Variant, http: TestClient, curie: str) -> None:
     query = ask(http, curie, trace_id="shared")["query_id"]
     guarded = variant(access="keys")
     found = []
     for name, scopes in {"reader": ["query"], "auditor": ["query", "audit"]}.items():
         made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}), LOCAL.tenant)
         client = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
-        found.append(traced(client, curie, "shared"))
+        found.append(list_traced_queries(client, curie, "shared"))
     assert found == [[], [query]]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from tests.api import operations
 from tests.api.conftest import Variant
 from tests.api.operations import OPERATIONS, assert_problem

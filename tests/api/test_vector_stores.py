@@ -7,7 +7,7 @@ from uuid import UUID
 import openai
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
 from tests.conftest import Ingest
@@ -129,7 +129,7 @@ def test_pages_of_stores(client: openai.OpenAI, ingest: Ingest, collection: str)
     names = [f"{collection}-{letter}" for letter in "abcd"]
     for name in names:
         ingest({"id": "x", "text": "One."}, into=name)
-    names = [name for name in _all(client) if name.startswith(collection)]
+    names = [name for name in _list_all(client) if name.startswith(collection)]
     assert names == sorted(names)
     first = client.vector_stores.list(limit=2, after=names[0], order="asc")
     assert [one.id for one in first.data] == names[1:3]
@@ -140,7 +140,7 @@ def test_pages_of_stores(client: openai.OpenAI, ingest: Ingest, collection: str)
     assert [one.id for one in client.vector_stores.list(limit=2, before=names[3], order="asc").data] == names[1:3]
 
 
-def _all(client: openai.OpenAI) -> list[str]:
+def _list_all(client: openai.OpenAI) -> list[str]:
     return [one.id for one in client.vector_stores.list(limit=2, order="asc")]
 
 

@@ -12,7 +12,7 @@ from engram.core.auth.access_keys import ADMIN
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.learning.verdict_listing import NAMED
+from engram.services.learning.verdict_listing import MOST_SENTENCES
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
 
@@ -34,7 +34,7 @@ def judge(client: TestClient, answer: dict[str, Any], **verdict: Any) -> int:
     return feedback_id
 
 
-def listed(client: TestClient, collection: str, **filters: Any) -> list[dict[str, Any]]:
+def list_verdicts(client: TestClient, collection: str, **filters: Any) -> list[dict[str, Any]]:
     answer = client.get("/feedback", params={"collection": collection} | filters).raise_for_status()
     rows: list[dict[str, Any]] = answer.json()["feedback"]
     return rows
@@ -66,7 +66,7 @@ def test_a_verdict_shows_its_question_and_its_sentences(http: TestClient, curie:
         missed=[{"passage_id": "vistula", "text": "The Vistula flows into the Baltic Sea."}],
         rejected=[{"passage_id": "tokyo", "text": "Tokyo is the capital of Japan."}],
     )
-    (row,) = listed(http, curie)
+    (row,) = list_verdicts(http, curie)
     assert (row["question"], row["rating"], row["reason"], row["sentences_cut"]) == (QUESTION, None, None, False)
     assert texts(row) == {
         ("supported", "curie", BORN),
@@ -80,7 +80,7 @@ def test_a_rating_and_a_supported_passage_are_shown_as_such(http: TestClient, cu
     answer = ask(http, curie)
     judge(http, answer, rating="down", reason="missing")
     judge(http, answer, supporting_passages=["curie"])
-    rating, passage = listed(http, curie)
+    rating, passage = list_verdicts(http, curie)
     assert (rating["rating"], rating["reason"], rating["sentences"]) == ("down", "missing", [])
     assert (passage["rating"], passage["supporting_passages"]) == (None, ["curie"])
     assert {one["role"] for one in passage["sentences"]} == {"likely"}
@@ -90,12 +90,12 @@ def test_verdicts_on_one_answer_are_listed_alone(http: TestClient, curie: str) -
     first, second = ask(http, curie), ask(http, curie)
     judge(http, first, rating="up")
     of_second = [judge(http, second, rating="up"), judge(http, second, rating=None)]
-    rows = listed(http, curie, query_id=second["query_id"])
+    rows = list_verdicts(http, curie, query_id=second["query_id"])
     assert [row["feedback_id"] for row in rows] == of_second
     assert [(row["rating"], row["status"]) for row in rows] == [("up", "revoked"), ("withdrawn", "applied")]
-    backwards = listed(http, curie, query_id=second["query_id"], before=of_second[1])
+    backwards = list_verdicts(http, curie, query_id=second["query_id"], before=of_second[1])
     assert [row["feedback_id"] for row in backwards] == of_second[:1]
-    assert listed(http, curie, query_id=str(uuid4())) == []
+    assert list_verdicts(http, curie, query_id=str(uuid4())) == []
     refused: Any = http.get("/feedback", params={"collection": curie, "query_id": "no-id"})
     assert refused.status_code == 422
     assert_refused(refused)
@@ -107,50 +107,50 @@ def test_a_deleted_sentence_has_no_text(http: TestClient, curie: str) -> None:
     )
     for passage in ("curie", "warsaw"):
         http.delete(f"/passages/{passage}", params={"collection": curie}).raise_for_status()
-    (row,) = listed(http, curie)
+    (row,) = list_verdicts(http, curie)
     assert row["question"] == QUESTION
     assert row["supporting_passages"] == []
     assert {(one["passage_id"], one["title"], one["text"]) for one in row["sentences"]} <= {(None, None, None)}
 
 
 def test_a_long_verdict_is_cut(http: TestClient, curie: str, ingest: Any) -> None:
-    ingest({"id": "long", "text": " ".join(f"Marie Curie wrote letter {n}." for n in range(NAMED + 5))})
+    ingest({"id": "long", "text": " ".join(f"Marie Curie wrote letter {n}." for n in range(MOST_SENTENCES + 5))})
     sentences = http.get("/passages/long", params={"collection": curie}).json()["sentences"]
     ids = [one["sentence_id"] for one in sentences]
-    assert len(ids) > NAMED
+    assert len(ids) > MOST_SENTENCES
     judge(http, ask(http, curie), rejected=ids)
-    (row,) = listed(http, curie)
+    (row,) = list_verdicts(http, curie)
     assert row["sentences_cut"]
-    assert [one["sentence_id"] for one in row["sentences"]] == sorted(ids)[:NAMED]
+    assert [one["sentence_id"] for one in row["sentences"]] == sorted(ids)[:MOST_SENTENCES]
 
 
-def test_who_may_only_judge_reads_no_texts(keyed: KeyedClient, curie: str) -> None:
+def test_key_that_may_only_judge_reads_no_texts(keyed: KeyedClient, curie: str) -> None:
     asker, blind = keyed("asker", {curie: ["query"]}), keyed("blind", {curie: ["judge"]})
     sighted, auditor = keyed("sighted", {curie: ["judge", "read"]}), keyed("auditor", {curie: ["judge", "audit"]})
     answer = ask(asker, curie)
     support = {"supporting": [{"passage_id": "curie", "text": BORN}]}
     for client in (blind, sighted, auditor):
         judge(client, answer, **support)
-    (of_blind,) = listed(blind, curie)
+    (of_blind,) = list_verdicts(blind, curie)
     assert of_blind["question"] is None, "another one asked it"
     assert [(one["role"], one["text"], one["passage_id"]) for one in of_blind["sentences"]] == [
         ("supported", None, None)
     ]
-    (of_sighted,) = listed(sighted, curie)
+    (of_sighted,) = list_verdicts(sighted, curie)
     assert of_sighted["question"] is None
     assert texts(of_sighted) == {("supported", "curie", BORN)}
-    assert [(row["question"], texts(row)) for row in listed(auditor, curie)] == [
+    assert [(row["question"], texts(row)) for row in list_verdicts(auditor, curie)] == [
         (QUESTION, {("supported", "curie", BORN)})
     ] * 3
 
 
-def test_one_s_own_question_is_shown(keyed: KeyedClient, curie: str) -> None:
+def test_own_question_is_shown(keyed: KeyedClient, curie: str) -> None:
     client = keyed("one", {curie: ["query", "judge"]})
     judge(client, ask(client, curie), rating="up")
-    (row,) = listed(client, curie)
+    (row,) = list_verdicts(client, curie)
     assert row["question"] == QUESTION
     assert row["sentences"]
     for one in row["sentences"]:
         NamedSentenceOut.model_validate(one)
     other = keyed("other", {"*": [ADMIN]})
-    assert len(listed(other, curie)) == 1
+    assert len(list_verdicts(other, curie)) == 1

@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.support import state
-from tests.support.statements import Sent, watched
+from tests.support.statements import Sent, record_statements
 from tests.support.strict_client import TestClient
 
 UNITS = [
@@ -36,14 +36,14 @@ CREDITED = [
     *["INSERT", "INSERT", "WITH", "UPDATE"],  # evidence, credits, memories, progress
 ]
 # Of a model: its weights, locked; the judges' days; the sum; its terms.
-TAUGHT = ["SELECT", "SELECT", "INSERT", "INSERT"]
+TEACHING_STATEMENTS = ["SELECT", "SELECT", "INSERT", "INSERT"]
 MARKED = ["UPDATE"]
 
 
-def posted(http: TestClient, query_id: object, collection: str, **body: Any) -> Sent:
+def record_verdict(http: TestClient, query_id: object, collection: str, **body: Any) -> Sent:
     """What one verdict sends."""
     body = {"query_id": str(query_id), "collection": collection} | body
-    with watched() as sent:
+    with record_statements() as sent:
         http.post("/feedback", json=body, headers={"Idempotency-Key": uuid4().hex}).raise_for_status()
     return sent
 
@@ -52,10 +52,12 @@ class TestOneVerdict:
     def test_ids_are_checked_and_stored_by_one_statement(
         self, http: TestClient, application: Application, curie: str
     ) -> None:
-        ids = state.all_sentences(application, curie)
+        ids = state.list_sentence_ids(application, curie)
         for some in (ids[:1], ids):
-            query_id = state.given_episode(application, curie, "Which river?", ids)
-            assert posted(http, query_id, curie, supporting=some, expansions=UNITS).connections == [["WITH"]]
+            query_id = state.add_episode(application, curie, "Which river?", ids)
+            assert record_verdict(http, query_id, curie, supporting=some, expansions=UNITS).connections == [
+                ["WITH"]
+            ]
 
     def test_quotes_and_passages_are_looked_up_together(
         self, http: TestClient, application: Application, curie: str
@@ -66,10 +68,10 @@ class TestOneVerdict:
         ]
         looked = []
         for count in (1, 3):
-            query_id = state.given_episode(application, curie, "Which river?", [])
+            query_id = state.add_episode(application, curie, "Which river?", [])
             passages = ["tokyo", "curie", "vistula"][:count]
             body = {"supporting": quotes[:count], "supporting_passages": passages}
-            looks, stored = posted(http, query_id, curie, **body).connections
+            looks, stored = record_verdict(http, query_id, curie, **body).connections
             assert stored == ["WITH"]
             looked.append(looks)
         assert looked[0] == looked[1] == ["SELECT"] * len(looked[0])
@@ -77,9 +79,9 @@ class TestOneVerdict:
     def test_one_that_waits_is_applied_in_one_transaction(
         self, http: TestClient, application: Application, curie: str
     ) -> None:
-        ids = state.all_sentences(application, curie)
-        query_id = state.given_episode(application, curie, "Which river?", ids)
-        sent = posted(http, query_id, curie, supporting=ids[:2], wait=True)
+        ids = state.list_sentence_ids(application, curie)
+        query_id = state.add_episode(application, curie, "Which river?", ids)
+        sent = record_verdict(http, query_id, curie, supporting=ids[:2], wait=True)
         assert sent.written == [[*APPLIED, *MARKED]]
 
 
@@ -90,9 +92,9 @@ class TestABatchOfVerdicts:
     @pytest.fixture(params=["memories", "weights", "keys"])
     def given(self, request: pytest.FixtureRequest, application: Application, curie: str) -> tuple[str, Given]:
         """What the verdicts teach, and a way to have so many of them wait."""
-        ids = state.all_sentences(application, curie)
+        ids = state.list_sentence_ids(application, curie)
         passages = list(state.passages(application, curie).values())
-        ranking: Mapping[str, Any] = {"ranked": passages, "features": state.some_features(len(passages))}
+        ranking: Mapping[str, Any] = {"ranked": passages, "features": state.draw_features(len(passages))}
         more: Mapping[str, Any] = {"expansions": [Expansion(**unit) for unit in UNITS]}
         teaches: str = request.param
 
@@ -102,7 +104,7 @@ class TestABatchOfVerdicts:
                 state.judge(
                     application,
                     curie,
-                    state.given_episode(
+                    state.add_episode(
                         application,
                         curie,
                         f"Which river, {count} {place}?",
@@ -126,13 +128,13 @@ class TestABatchOfVerdicts:
         application.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
         expected = {
             "memories": [*APPLIED, *MARKED],
-            "weights": [*APPLIED, *TAUGHT, *TAUGHT, *MARKED],
+            "weights": [*APPLIED, *TEACHING_STATEMENTS, *TEACHING_STATEMENTS, *MARKED],
             "keys": [*APPLIED, *CREDITED, *MARKED],
         }[teaches]
         totals = []
         for count in (1, 2, 7):
             events = wait(count)
-            with watched() as sent:
+            with record_statements() as sent:
                 assert application.learn.apply(target, events) == count
             assert sent.written == [expected], count
             totals.append(sent.statements)
@@ -141,11 +143,11 @@ class TestABatchOfVerdicts:
 
 PLANNED = 1 + 3 + 2 + 1
 """A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
-WRITTEN = 23
+INGEST_STATEMENTS = 23
 MEASURED = 5
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
-ENDED = 2
-NAMED = 1 + 2 + 1
+END_STATEMENTS = 2
+NAMING_STATEMENTS = 1 + 2 + 1
 """Where names wait, the first of them and their embeddings, the next: there are none."""
 
 
@@ -161,9 +163,9 @@ def lines(count: int, said: str = "", **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def ingested(application: Application, collection: str, passages: Sequence[Mapping[str, Any]]) -> Sent:
-    state.staged(application, collection, *passages)
-    with watched() as sent:
+def record_ingest(application: Application, collection: str, passages: Sequence[Mapping[str, Any]]) -> Sent:
+    state.stage_passages(application, collection, *passages)
+    with record_statements() as sent:
         application.runner.run_ready()
     return sent
 
@@ -171,9 +173,9 @@ def ingested(application: Application, collection: str, passages: Sequence[Mappi
 class TestIngest:
     def test_new_passages_take_as_many_statements_as_one(self, application: Application, collection: str) -> None:
         for count in (1, 9):
-            sent = ingested(application, f"{collection}-{count}", lines(count))
-            assert sum(len(words) == WRITTEN for words in sent.written) == 1, count
-            assert sent.statements == PLANNED + WRITTEN + MEASURED + ENDED + NAMED
+            sent = record_ingest(application, f"{collection}-{count}", lines(count))
+            assert sum(len(words) == INGEST_STATEMENTS for words in sent.written) == 1, count
+            assert sent.statements == PLANNED + INGEST_STATEMENTS + MEASURED + END_STATEMENTS + NAMING_STATEMENTS
 
     @pytest.mark.parametrize(
         "change",
@@ -186,8 +188,8 @@ class TestIngest:
         sent = []
         for count in (1, 9):
             into = f"{collection}-{count}"
-            ingested(application, into, lines(count))
-            sent.append(ingested(application, into, lines(count, **change)))
+            record_ingest(application, into, lines(count))
+            sent.append(record_ingest(application, into, lines(count, **change)))
         assert sent[0].statements == sent[1].statements
         assert list(map(sorted, sent[0].written)) == list(map(sorted, sent[1].written))
 
@@ -197,9 +199,9 @@ class TestIngest:
         sent = []
         for count in (1, 5):
             into = f"{collection}-{count}"
-            ingested(application, into, lines(count))
+            record_ingest(application, into, lines(count))
             scope = application.access.scope(into)
-            query_id = state.given_episode(application, into, "Who lived in Warsaw?", [])
+            query_id = state.add_episode(application, into, "Who lived in Warsaw?", [])
             units = (Expansion("hyde", "Number lived in Warsaw and met Curie."), Expansion("facet", "Warsaw"))
             named = tuple(passage["id"] for passage in lines(count))
             state.judge(
@@ -214,14 +216,14 @@ class TestIngest:
             )
             assert application.evolve.evolve(scope) is not None
             assert len(state.rows(application, into, "passage_key")) == count
-            sent.append(ingested(application, into, lines(count, "He read.")))
+            sent.append(record_ingest(application, into, lines(count, "He read.")))
         assert sent[0].statements == sent[1].statements
 
     def test_each_batch_takes_as_many_as_the_first(
         self, application: Application, variant: Variant, collection: str
     ) -> None:
         by_four = variant(ingest_batch_size=4)
-        state.staged(application, collection, *lines(8))
-        with watched() as sent:
+        state.stage_passages(application, collection, *lines(8))
+        with record_statements() as sent:
             by_four.runner.run_ready()
-        assert [len(words) for words in sent.written if "DELETE" in words] == [WRITTEN, WRITTEN]
+        assert [len(words) for words in sent.written if "DELETE" in words] == [INGEST_STATEMENTS, INGEST_STATEMENTS]

@@ -40,19 +40,19 @@ class DefectiveAdapter(AdapterSuite):
         return self._defect(question, **where)
 
 
-def ignoring_k(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+def ignore_k(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
     return results(question, url, collection, 4)
 
 
-def reversing(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+def reverse_order(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
     return results(question, url, collection, k)[::-1]
 
 
-def dropping_metadata(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+def drop_metadata(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
     return [AdapterResult(one.passage_id, one.text, {}) for one in results(question, url, collection, k)]
 
 
-def swallowing(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+def swallow_errors(question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
     try:
         return results(question, url, collection, k)
     except EngramError:
@@ -63,12 +63,12 @@ def swallowing(question: str, *, url: str, collection: str, k: int) -> Sequence[
 @pytest.mark.parametrize(
     ("defect", "test", "error"),
     [
-        (ignoring_k, "test_as_many_results_as_asked_for", AssertionError),
-        (reversing, "test_the_best_passage_comes_first_with_its_text_and_id", AssertionError),
-        (dropping_metadata, "test_metadata_have_what_a_verdict_needs", KeyError),
-        (dropping_metadata, "test_a_verdict_on_a_result_is_learned", KeyError),
-        (swallowing, "test_a_refusal_is_an_error_and_not_an_empty_result", AssertionError),
-        (swallowing, "test_a_service_that_is_away_is_an_error_and_not_an_empty_result", AssertionError),
+        (ignore_k, "test_as_many_results_as_asked_for", AssertionError),
+        (reverse_order, "test_the_best_passage_comes_first_with_its_text_and_id", AssertionError),
+        (drop_metadata, "test_metadata_have_what_a_verdict_needs", KeyError),
+        (drop_metadata, "test_a_verdict_on_a_result_is_learned", KeyError),
+        (swallow_errors, "test_a_refusal_is_an_error_and_not_an_empty_result", AssertionError),
+        (swallow_errors, "test_a_service_that_is_away_is_an_error_and_not_an_empty_result", AssertionError),
     ],
 )
 def test_a_defect_fails_its_test(

@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.support import state
 from tests.support.processes import free_port

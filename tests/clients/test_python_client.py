@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram_client import (
     AsyncEngram,
     BusyError,
@@ -30,7 +30,7 @@ from engram_client import (
 )
 from engram_client.requests import PulledScoreIn
 from tests.conftest import CURIE
-from tests.support.command import NOWHERE
+from tests.support.command import UNREACHABLE_URL
 from tests.support.forks import ROOT
 
 FRONTENDS = {
@@ -177,6 +177,8 @@ class TestService:
         assert again.hops <= found.hops
         assert engram.memory(sentence).sentence_id == sentence
         assert [one.feedback_id for one in engram.verdicts()] == [said.feedback_id]
+        assert [one.feedback_id for one in engram.verdicts(query_id=found.query_id)] == [said.feedback_id]
+        assert list(engram.verdicts(query_id=again.query_id)) == []
         assert engram.episode(found.query_id).query_id == found.query_id
         one, two = engram.batch(["Where was Marie Curie born?", {"query": "?", "collection": "no-such-collection"}])
         assert one.answer is not None
@@ -209,7 +211,7 @@ class TestService:
 
     @pytest.mark.usefixtures("working")
     def test_the_same_with_await(self, service: str, collection: str) -> None:
-        async def story() -> list[str]:
+        async def run_story() -> list[str]:
             async with AsyncEngram(service, collection=collection) as engram:
                 await engram.wait(await engram.ingest(CURIE), poll_seconds=0.05)
                 found = await asyncio.gather(*(engram.query("Who discovered radium?") for _ in range(4)))
@@ -218,7 +220,7 @@ class TestService:
                 await engram.delete_collection(collection)
                 return [one.query_id for one in found]
 
-        assert len(set(asyncio.run(story()))) == 4
+        assert len(set(asyncio.run(run_story()))) == 4
 
     @pytest.mark.usefixtures("working")
     def test_a_trace_finds_its_queries(self, engram: Engram) -> None:
@@ -271,7 +273,7 @@ class TestService:
             assert {made.key_id, again.key_id} <= {key.key_id for key in engram.access_keys()}
 
     def test_unreachable_service_raises_unreachable_error(self) -> None:
-        with pytest.raises(UnreachableError, match="out of reach"), Engram(NOWHERE, retries=0) as engram:
+        with pytest.raises(UnreachableError, match="out of reach"), Engram(UNREACHABLE_URL, retries=0) as engram:
             engram.health()
 
 

@@ -32,7 +32,7 @@ def npm(folder: Path, *arguments: str, **env: str) -> None:
 
 @pytest.mark.usefixtures("working")
 @pytest.mark.timeout(300)  # a registry may be slow
-def test_it_is_what_the_document_says_and_works(built: Path, service: str) -> None:
+def test_client_agrees_with_the_document_and_works(built: Path, service: str) -> None:
     npm(built, "run", "check")
     npm(built, "test", ENGRAM_URL=service)
 
@@ -57,7 +57,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def imported(project: Path) -> str:
+def import_package(project: Path) -> str:
     done = subprocess.run(
         ["node", "--input-type=module", "--eval", IMPORTED],
         cwd=project,
@@ -70,17 +70,17 @@ def imported(project: Path) -> str:
 
 
 @pytest.mark.timeout(300)
-def test_it_is_installed_from_the_folder_of_the_repository(repository: Path, project: Path) -> None:
+def test_client_is_installed_from_the_repository(repository: Path, project: Path) -> None:
     npm(project, "install", "--no-audit", "--no-fund", str(repository))
-    assert imported(project) == "notes"
+    assert import_package(project) == "notes"
 
 
 @pytest.mark.timeout(300)
-def test_it_is_installed_from_its_packed_tarball(repository: Path, project: Path) -> None:
+def test_client_is_installed_from_its_tarball(repository: Path, project: Path) -> None:
     npm(repository, "pack", "--pack-destination", str(project))
     (tarball,) = project.glob("engram-client-*.tgz")
     npm(project, "install", "--no-audit", "--no-fund", str(tarball))
-    assert imported(project) == "notes"
+    assert import_package(project) == "notes"
     installed = project / "node_modules" / "engram-client"
     assert (installed / "dist" / "index.d.ts").exists()
     assert not installed.is_symlink()

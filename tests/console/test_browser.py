@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram_client import Engram
 from tests.console.conftest import Opened
 from tests.console.console_page import BORN, QUESTION, ask, place, violations
 from tests.support.live_server import LiveServer
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Reply, keyword_handler
 
 pytestmark = pytest.mark.browser
@@ -82,7 +82,7 @@ def test_ask_judge_and_ask_again(opened: Opened, service: str, curie: str) -> No
 
 
 def test_an_answer_in_words_leads_to_the_sentences_it_rests_on(
-    opened: Opened, modelled: Modelled, service: str, curie: str
+    opened: Opened, modelled: ModelApplications, service: str, curie: str
 ) -> None:
     page = opened(service, place("ask", curie))
     page.get_by_label("Question", exact=True).wait_for()

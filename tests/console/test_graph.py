@@ -27,7 +27,7 @@ def ink(page: Any) -> int:
     return found
 
 
-def with_guests(route: Any) -> None:
+def add_guests(route: Any) -> None:
     """The entity's own answer, and its first fact once for each of many others."""
     response = route.fetch()
     found = response.json()
@@ -43,7 +43,7 @@ def test_edges_and_labels_are_drawn_again_at_rest(opened: Opened, service: str, 
     page = opened(service, f"#/facts?c={curie}")
     fact = {"subject": "Acme", "predicate": "invites", "object": "Ana Diaz"}
     page.request.post(f"{service}/facts", data={"collection": curie, "source": "list", "facts": [fact]})
-    page.route("**/entities/*", with_guests)
+    page.route("**/entities/*", add_guests)
     page.get_by_label("Name or question").fill("Acme")
     page.get_by_role("button", name="Look").click()
     page.get_by_text(f"{GUESTS + 1:,} facts; ").wait_for()

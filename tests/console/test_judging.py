@@ -14,7 +14,7 @@ from tests.console.console_page import BORN, QUESTION, ask, place, violations
 
 pytestmark = pytest.mark.browser
 
-OTHER = "Into which sea does the Vistula flow?"
+OTHER_QUESTION = "Into which sea does the Vistula flow?"
 PHONE = {"width": 390, "height": 844}
 PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
          "sessions", "facts", "collections", "health", "keys")  # fmt: skip
@@ -41,7 +41,7 @@ def thumb(page: Any, up: bool, name: str) -> Any:
     return page.get_by_label(f"Thumb {'up' if up else 'down'}: {name}", exact=True)
 
 
-def stored(page: Any) -> None:
+def wait_until_stored(page: Any) -> None:
     page.get_by_text("Stored as verdict").wait_for()
 
 
@@ -49,7 +49,7 @@ def test_an_answer_is_reached_by_its_address(opened: Opened, service: str, curie
     page = opened(service, place("ask", curie))
     ask(page)
     first, order = answer_id(page), titles(page)
-    ask(page, OTHER)
+    ask(page, OTHER_QUESTION)
     page.wait_for_function("id => !location.hash.includes(id)", arg=first)
     assert answer_id(page) != first
     page.go_back()
@@ -80,7 +80,7 @@ def test_thumbs_are_stored_as_they_are_pressed(opened: Opened, service: str, cur
     page = opened(service, place("ask", curie))
     ask(page)
     thumb(page, True, "the answer").click()
-    stored(page)
+    wait_until_stored(page)
     page.reload()
     page.locator('[aria-pressed="true"]').wait_for()
     assert thumb(page, True, "the answer").get_attribute("aria-pressed") == "true", "it is read from the service"
@@ -100,7 +100,7 @@ def test_each_passage_has_thumbs(opened: Opened, service: str, curie: str) -> No
     page = opened(service, place("ask", curie))
     ask(page)
     thumb(page, True, "Marie Curie").click()
-    stored(page)
+    wait_until_stored(page)
     thumb(page, False, "Marie Curie").click()
     page.locator('.thumb.rejected[aria-pressed="true"]').wait_for()
     up, down = verdicts(page, service, curie)
@@ -126,7 +126,7 @@ def test_keys_move_between_passages_and_press_thumbs(opened: Opened, service: st
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"Passage 2: {names[1]}"
     page.keyboard.press("k")
     page.keyboard.press("u")
-    stored(page)
+    wait_until_stored(page)
     assert thumb(page, True, names[0]).get_attribute("aria-pressed") == "true"
     page.keyboard.press("d")
     page.locator('.passage .thumb.rejected[aria-pressed="true"]').wait_for()
@@ -139,7 +139,7 @@ def test_after_an_error_the_old_answer_is_gone_and_can_be_tried_again(
     page = opened(service, place("ask", curie))
     ask(page)
     page.route("**/query", lambda route: route.abort())
-    page.get_by_label("Question", exact=True).fill(OTHER)
+    page.get_by_label("Question", exact=True).fill(OTHER_QUESTION)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("alert").get_by_text("The service cannot be reached.").wait_for()
     assert page.locator(".passage").count() == 0
@@ -147,7 +147,7 @@ def test_after_an_error_the_old_answer_is_gone_and_can_be_tried_again(
     page.get_by_role("button", name="Try again").click()
     page.wait_for_selector(".passage")
     assert page.get_by_role("alert").count() == 0
-    assert page.get_by_label("Question", exact=True).input_value() == OTHER
+    assert page.get_by_label("Question", exact=True).input_value() == OTHER_QUESTION
     assert answer_id(page)
 
 

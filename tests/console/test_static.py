@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from engram.api import console_files
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from tests.support.strict_client import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js")
+OWN_FILES = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js")
 OF_THE_CLIENT = ("events.ts", "index.ts", "retries.ts")
 """All of it that is in the bundle; its types leave no trace there."""
 MOST_BYTES = 1_000_000
@@ -25,7 +25,7 @@ def sources() -> str:
     """One fingerprint of all that the built files are made of, as console/stamp.mjs computes it."""
     folder = ROOT / "console"
     paths = [path for path in (folder / "src").rglob("*") if path.is_file()]
-    paths += [folder / name for name in OWN]
+    paths += [folder / name for name in OWN_FILES]
     paths += [ROOT / "clients/typescript/src" / name for name in OF_THE_CLIENT]
     whole = hashlib.sha256()
     for name, path in sorted((path.relative_to(ROOT).as_posix(), path) for path in paths):

@@ -15,27 +15,27 @@ def outside() -> str | None:
 
 
 def test_unset_tenancy_raises() -> None:
-    with pytest.raises(UnsetTenancyError, match=r"tenancy\.restricted_to or tenancy\.unrestricted"):
+    with pytest.raises(UnsetTenancyError, match=r"tenancy\.restrict_to or tenancy\.allow_all_tenants"):
         outside()
 
 
 def test_blocks_set_it_and_their_ends_restore_it() -> None:
     seen: list[str | None] = []
 
-    def work() -> None:
-        with tenancy.restricted_to("one"):
-            with tenancy.unrestricted():
+    def record_tenants() -> None:
+        with tenancy.restrict_to("one"):
+            with tenancy.allow_all_tenants():
                 seen.append(tenancy.get_current_tenant())
             seen.append(tenancy.get_current_tenant())
         with pytest.raises(UnsetTenancyError):
             tenancy.get_current_tenant()
 
-    Context().run(work)
+    Context().run(record_tenants)
     assert seen == [None, "one"]
 
 
 def test_a_thread_has_what_is_carried_to_it_and_nothing_else() -> None:
-    with tenancy.restricted_to("one"), ThreadPoolExecutor(1) as pool:
+    with tenancy.restrict_to("one"), ThreadPoolExecutor(1) as pool:
         assert pool.submit(tenancy.carry(tenancy.get_current_tenant)).result() == "one"
         with pytest.raises(UnsetTenancyError):
             pool.submit(tenancy.get_current_tenant).result()

@@ -12,7 +12,7 @@ from engram.config.settings import Settings
 from engram.runtime.launcher import STOP_MARGIN_SECONDS, STOP_PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = ["migrate", "api", "worker", "judge"]
+OWN_SERVICES = ["migrate", "api", "worker", "judge"]
 SETTINGS = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
 IMAGES = {"PYTHON_IMAGE", "POSTGRES_IMAGE", "REDIS_IMAGE"}
 COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS", "JUDGE_COLLECTION"} | IMAGES
@@ -37,7 +37,7 @@ def example_variables() -> set[str]:
 
 
 def test_the_services_are_those_documented(services: dict[str, dict[str, Any]]) -> None:
-    assert list(services) == ["postgres", "redis", *OURS]
+    assert list(services) == ["postgres", "redis", *OWN_SERVICES]
 
 
 def test_every_dependency_is_a_service_in_a_state_it_can_reach(services: dict[str, dict[str, Any]]) -> None:
@@ -98,7 +98,7 @@ def test_every_image_can_be_named_by_its_digest(text: str, services: dict[str, d
 
 def test_every_engram_variable_is_a_setting(text: str, services: dict[str, dict[str, Any]]) -> None:
     used = {name for name, _ in REFERENCE.findall(text)} | example_variables()
-    for name in OURS:
+    for name in OWN_SERVICES:
         used |= set(services[name]["environment"]) - {"DATABASE_URL", "REDIS_URL"}
     assert used - COMPOSE_VARIABLES <= SETTINGS
 
@@ -117,7 +117,7 @@ def test_every_reference_has_a_default_or_must_be_set_and_stands_in_the_example(
 
 def test_commands_are_subcommands(services: dict[str, dict[str, Any]]) -> None:
     known = {command.name or command.callback.__name__ for command in cli.registered_commands if command.callback}
-    assert {services[name]["command"][0] for name in OURS} <= known
+    assert {services[name]["command"][0] for name in OWN_SERVICES} <= known
 
 
 def test_only_the_api_is_published_and_only_to_this_machine(services: dict[str, dict[str, Any]]) -> None:
@@ -139,7 +139,7 @@ def test_servers_keep_their_data_and_sit_on_an_internal_network(
 
 
 def test_our_containers_have_no_privileges(services: dict[str, dict[str, Any]]) -> None:
-    for name in OURS:
+    for name in OWN_SERVICES:
         assert services[name]["read_only"] is True
         assert services[name]["cap_drop"] == ["ALL"]
         assert "no-new-privileges:true" in services[name]["security_opt"]

@@ -25,7 +25,7 @@ from tests.support.containers import (
     Buildah,
     Compose,
     Service,
-    missing_tools,
+    list_missing_tools,
 )
 from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.processes import free_port
@@ -43,7 +43,7 @@ def is_taken(port: int) -> bool:
 @pytest.fixture(scope="module")
 def buildah(tmp_path_factory: pytest.TempPathFactory) -> Buildah:
     """With the images built."""
-    if lacking := missing_tools():
+    if lacking := list_missing_tools():
         pytest.skip(f"this machine lacks {', '.join(lacking)}")
     if taken := [port for port in (5432, 6379) if is_taken(port)]:
         pytest.skip(f"somebody listens on {taken}")
@@ -52,7 +52,7 @@ def buildah(tmp_path_factory: pytest.TempPathFactory) -> Buildah:
     made = Buildah(folder)
     made.debian(BASE, "bookworm", BASE_PACKAGES)
     made.debian(SERVERS, "trixie", SERVER_PACKAGES)
-    made.ours()
+    made.build_own_image()
     return made
 
 
@@ -125,11 +125,11 @@ def api(compose: Compose) -> Iterator[httpx.Client]:
     address = _url(compose.running["api"])
     assert httpx.get(f"{address}/collections", trust_env=False).status_code == 401
     with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=60.0) as client:
-        until(lambda: client.get("/readyz").status_code == 200)
+        wait_until(lambda: client.get("/readyz").status_code == 200)
         yield client
 
 
-def until(condition: object) -> None:
+def wait_until(condition: object) -> None:
     deadline = time.monotonic() + 120
     assert callable(condition)
     while not condition():
@@ -140,7 +140,7 @@ def until(condition: object) -> None:
 def test_asking_and_judging_go_through_it(api: httpx.Client) -> None:
     sent = api.post("/passages", params={"collection": "curie"}, json={"passages": [dict(row) for row in CURIE]})
     job = sent.raise_for_status().json()["status_url"]
-    until(lambda: api.get(job).json()["status"] == "succeeded")
+    wait_until(lambda: api.get(job).json()["status"] == "succeeded")
     answer = api.post("/query", json={"collection": "curie", "query": QUESTION}).raise_for_status().json()
     assert answer["passages"][0]["passage_id"] == "curie"
     verdict = {
@@ -149,7 +149,7 @@ def test_asking_and_judging_go_through_it(api: httpx.Client) -> None:
         "supporting": [{"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}],
     }
     judged = api.post("/feedback", json=verdict, headers={"idempotency-key": "one"}).raise_for_status().json()
-    until(lambda: api.get(f"/feedback/{judged['feedback_id']}?collection=curie").json()["status"] == "applied")
+    wait_until(lambda: api.get(f"/feedback/{judged['feedback_id']}?collection=curie").json()["status"] == "applied")
 
 
 def test_llm_judge_container_judges_open_queries(api: httpx.Client) -> None:
@@ -159,7 +159,7 @@ def test_llm_judge_container_judges_open_queries(api: httpx.Client) -> None:
         page = api.get("/feedback", params={"collection": "curie"}).raise_for_status().json()
         return {event["judge"] for event in page["feedback"]}
 
-    until(lambda: "llm-judge" in judges())
+    wait_until(lambda: "llm-judge" in judges())
 
 
 @pytest.mark.parametrize("name", ["postgres", "redis", "api", "worker"])
@@ -197,9 +197,7 @@ def test_the_image_carries_the_built_page_and_nothing_that_it_is_built_or_tested
 
 
 @pytest.mark.parametrize("name", ["api", "worker", "judge"])
-def test_they_go_on_with_a_file_system_that_cannot_be_written(
-    compose: Compose, api: httpx.Client, name: str
-) -> None:
+def test_services_run_on_a_read_only_file_system(compose: Compose, api: httpx.Client, name: str) -> None:
     service = compose.running[name]
     subprocess.run(["mount", "-o", "remount,ro", str(service.folder)], check=True)
     try:

@@ -9,12 +9,12 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.telemetry import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"\bengram_\w+")
-BY = re.compile(r"by \(([^)]*)\)")
+BY_LABELS = re.compile(r"by \(([^)]*)\)")
 SELECTED = re.compile(r"(engram_\w+)\{([^}]*)\}")
 ADDED = {"le", "instance"}
 
@@ -77,7 +77,7 @@ def test_dashboard_queries_use_existing_metrics_and_labels(known: dict[str, set[
     assert asked
     assert set(asked) <= set(known)
     labels = set().union(*(known[name] for name in asked)) | ADDED
-    assert {label.strip() for by in BY.findall(expression) for label in by.split(",")} <= labels
+    assert {label.strip() for by in BY_LABELS.findall(expression) for label in by.split(",")} <= labels
     for name, selected in SELECTED.findall(expression):
         assert {part.split("=")[0].strip("~!") for part in selected.split(",")} <= known[name], name
 

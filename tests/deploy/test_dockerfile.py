@@ -28,7 +28,7 @@ INSTRUCTIONS = parse(TEXT)
 LAST_STAGE = INSTRUCTIONS[max(at for at, (name, _) in enumerate(INSTRUCTIONS) if name == "FROM") :]
 
 
-def only(instructions: list[Instruction], name: str) -> str:
+def find_instruction(instructions: list[Instruction], name: str) -> str:
     (found,) = [arguments for instruction, arguments in instructions if instruction == name]
     return found
 
@@ -38,22 +38,22 @@ def test_the_base_image_names_its_version() -> None:
     assert {arguments.split()[0] for name, arguments in INSTRUCTIONS if name == "FROM"} == {"${PYTHON_IMAGE}"}
 
 
-def test_it_runs_as_a_user_by_number() -> None:
-    user = only(LAST_STAGE, "USER")
+def test_image_runs_as_a_numbered_user() -> None:
+    user = find_instruction(LAST_STAGE, "USER")
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)  # a number: Kubernetes can then verify that it is not root
     assert f"--uid {user.split(':')[0]}" in " ".join(arguments for _, arguments in LAST_STAGE)
 
 
 def test_entry_point_and_command_are_lists_that_the_command_line_knows() -> None:
-    assert json.loads(only(LAST_STAGE, "ENTRYPOINT")) == ["engram"]
-    (subcommand,) = json.loads(only(LAST_STAGE, "CMD"))
+    assert json.loads(find_instruction(LAST_STAGE, "ENTRYPOINT")) == ["engram"]
+    (subcommand,) = json.loads(find_instruction(LAST_STAGE, "CMD"))
     assert subcommand in {
         command.name or command.callback.__name__ for command in cli.registered_commands if command.callback
     }
 
 
 def test_the_health_check_is_a_program_over_healthz() -> None:
-    check = only(LAST_STAGE, "HEALTHCHECK")
+    check = find_instruction(LAST_STAGE, "HEALTHCHECK")
     program, flag, script = json.loads(check[check.index("[") :])
     assert (program, flag) == ("python", "-c")
     ast.parse(script)
@@ -74,7 +74,7 @@ def test_python_in_run_instructions_parses() -> None:
         ast.parse(script)
 
 
-def copied() -> list[str]:
+def list_copied() -> list[str]:
     """Sources of COPY in the build context."""
     sources = []
     for name, arguments in INSTRUCTIONS:
@@ -83,7 +83,7 @@ def copied() -> list[str]:
     return sources
 
 
-@pytest.mark.parametrize("source", copied())
+@pytest.mark.parametrize("source", list_copied())
 def test_copied_paths_exist_and_are_not_ignored(source: str) -> None:
     assert (ROOT / source).exists()
     kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
@@ -101,7 +101,7 @@ def test_everything_installed_is_copied() -> None:
         "app",
         "migrations",
     }
-    assert wanted == set(copied())
+    assert wanted == set(list_copied())
 
 
 def test_no_file_that_installs_names_a_registry() -> None:

@@ -17,12 +17,12 @@ import pytest
 from tests.support.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMED = {"python:3.12-slim-bookworm", "pgvector/pgvector:0.8.6-pg18-trixie", "redis:7.4.7-alpine"}
+NAMED_IMAGES = {"python:3.12-slim-bookworm", "pgvector/pgvector:0.8.6-pg18-trixie", "redis:7.4.7-alpine"}
 PLACES = ("Dockerfile", "docker-compose.yml", "deploy/kubernetes", "deploy/images.py")
 LACKING = [tool for tool in ("skopeo", "docker-registry") if shutil.which(tool) is None]
 
 
-def loaded(root: Path) -> ModuleType:
+def load_module(root: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("deploy_images", root / "deploy/images.py")
     assert spec is not None
     assert spec.loader is not None
@@ -32,7 +32,7 @@ def loaded(root: Path) -> ModuleType:
     return module
 
 
-images = loaded(ROOT)
+images = load_module(ROOT)
 
 
 @pytest.fixture
@@ -46,34 +46,42 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(salt: str = "") -> dict[str, str]:
-    return {image: f"sha256:{hashlib.sha256((image + salt).encode()).hexdigest()}" for image in NAMED}
+def build_digests(salt: str = "") -> dict[str, str]:
+    return {image: f"sha256:{hashlib.sha256((image + salt).encode()).hexdigest()}" for image in NAMED_IMAGES}
 
 
 def test_every_image_but_ours_is_found_and_written_down(root: Path) -> None:
-    found = list(images.named(root))
-    assert {one.image for one in found} == NAMED
+    found = list(images.list_references(root))
+    assert {one.image for one in found} == NAMED_IMAGES
     assert len(found) == 5  # the base image also stands in the compose file, and Redis in both
     assert all(not one.file.name.startswith("README") for one in found)
-    assert {file.name for file in images.pin(told(), root)} == {"Dockerfile", "docker-compose.yml", "redis.yaml"}
-    assert images.wrong(told(), root) == []
-    assert images.pin(told(), root) == []
-    assert images.pin(told("later"), root)  # a digest gives way to the next one
-    assert {one.digest for one in images.named(root)} == set(told("later").values())
-    assert f"ARG PYTHON_IMAGE=python:3.12-slim-bookworm@{told('later')['python:3.12-slim-bookworm']}\n" in (
-        root / "Dockerfile"
-    ).read_text(encoding="utf-8")
+    assert {file.name for file in images.pin(build_digests(), root)} == {
+        "Dockerfile",
+        "docker-compose.yml",
+        "redis.yaml",
+    }
+    assert images.list_mismatches(build_digests(), root) == []
+    assert images.pin(build_digests(), root) == []
+    assert images.pin(build_digests("later"), root)  # a digest gives way to the next one
+    assert {one.digest for one in images.list_references(root)} == set(build_digests("later").values())
+    assert (
+        f"ARG PYTHON_IMAGE=python:3.12-slim-bookworm@{build_digests('later')['python:3.12-slim-bookworm']}\n"
+        in (root / "Dockerfile").read_text(encoding="utf-8")
+    )
 
 
 def test_unpinned_and_moved_images_are_reported(root: Path) -> None:
-    lines = images.wrong(told(), root)
+    lines = images.list_mismatches(build_digests(), root)
     assert len(lines) == 5
     assert all("by its tag alone" in line for line in lines)
-    images.pin(told(), root)
-    assert ["redis" in line and "by now" in line for line in images.wrong(told() | moved(), root)] == [True, True]
+    images.pin(build_digests(), root)
+    assert [
+        "redis" in line and "by now" in line
+        for line in images.list_mismatches(build_digests() | build_moved_digest(), root)
+    ] == [True, True]
 
 
-def moved() -> dict[str, str]:
+def build_moved_digest() -> dict[str, str]:
     return {"redis:7.4.7-alpine": f"sha256:{'0' * 64}"}
 
 
@@ -143,12 +151,12 @@ def test_a_registry_is_asked(registry: str, root: Path) -> None:
     missing = run(root, registry)
     assert missing.returncode == 1
     assert "pgvector/pgvector:0.8.6-pg18-trixie" in missing.stderr  # the first that is not there
-    digests = {image: push(registry, image, "first") for image in NAMED}
+    digests = {image: push(registry, image, "first") for image in NAMED_IMAGES}
     assert run(root, registry, "--check").returncode == 1
 
     assert run(root, registry).returncode == 0
 
-    assert {one.image: one.digest for one in images.named(root)} == digests
+    assert {one.image: one.digest for one in images.list_references(root)} == digests
     checked = run(root, registry, "--check")
     assert (checked.returncode, "3 images" in checked.stdout) == (0, True), checked.stderr
     later = push(registry, "redis:7.4.7-alpine", "second")

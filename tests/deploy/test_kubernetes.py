@@ -29,11 +29,11 @@ PODS = {
     for manifest in MANIFESTS
     if "template" in manifest.get("spec", {})
 }
-OURS = {"engram-migrate", "engram-api", "engram-worker"}
+OWN_WORKLOADS = {"engram-migrate", "engram-api", "engram-worker"}
 VERSIONS = ("1.29", "1.37")
 
 
-def of(kind: str) -> list[Manifest]:
+def select_kind(kind: str) -> list[Manifest]:
     return [manifest for manifest in MANIFESTS if manifest["kind"] == kind]
 
 
@@ -45,7 +45,7 @@ def container(pod: str) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=NAMES)
-def test_it_agrees_with_its_schema(manifest: dict[str, Any], version: str) -> None:
+def test_manifest_agrees_with_its_schema(manifest: dict[str, Any], version: str) -> None:
     import kubernetes_validate  # three seconds, which whoever only collects tests need not spend
 
     kubernetes_validate.validate(manifest, version, strict=True)
@@ -54,7 +54,7 @@ def test_it_agrees_with_its_schema(manifest: dict[str, Any], version: str) -> No
 def test_the_schemas_notice_a_mistake() -> None:
     import kubernetes_validate
 
-    (api,) = (one for one in of("Deployment") if one["metadata"]["name"] == "engram-api")
+    (api,) = (one for one in select_kind("Deployment") if one["metadata"]["name"] == "engram-api")
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate({**api, "spec": {**api["spec"], "replica": 2}}, VERSIONS[-1], strict=True)
 
@@ -62,7 +62,7 @@ def test_the_schemas_notice_a_mistake() -> None:
 def test_every_file_is_applied_and_nothing_twice() -> None:
     assert {*KUSTOMIZATION["resources"], "kustomization.yaml"} == {path.name for path in FOLDER.iterdir()}
     assert len(set(NAMES)) == len(NAMES)
-    assert PODS.keys() == OURS | {"engram-redis"}
+    assert PODS.keys() == OWN_WORKLOADS | {"engram-redis"}
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
@@ -92,20 +92,20 @@ def test_pods_have_no_privileges(pod: str) -> None:
 def test_our_pods_are_the_images_user_and_commands_that_there_are() -> None:
     (user,) = re.findall(r"^USER (\d+):\d+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
     known = {command.name or command.callback.__name__ for command in cli.registered_commands if command.callback}
-    for pod in OURS:
+    for pod in OWN_WORKLOADS:
         assert PODS[pod]["securityContext"]["runAsUser"] == int(user)
         assert container(pod)["args"][0] in known
         assert "command" not in container(pod)
 
 
 def test_settings_are_settings_and_no_secret_is_in_any_file() -> None:
-    (settings,) = of("ConfigMap")
+    (settings,) = select_kind("ConfigMap")
     known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"REDIS_URL"}
     assert settings["data"].keys() <= known
     assert settings["data"]["ENGRAM_ACCESS"] == "keys"
     assert settings["data"]["ENGRAM_WORKER_HEARTBEAT_FILE"].startswith("/tmp/")
-    assert not of("Secret")
-    for pod in OURS:
+    assert not select_kind("Secret")
+    for pod in OWN_WORKLOADS:
         assert container(pod)["envFrom"] == [
             {"configMapRef": {"name": "engram-settings"}},
             {"secretRef": {"name": "engram-servers"}},
@@ -115,7 +115,7 @@ def test_settings_are_settings_and_no_secret_is_in_any_file() -> None:
 
 
 def test_ports_and_probes_are_those_of_the_processes() -> None:
-    (settings,) = of("ConfigMap")
+    (settings,) = select_kind("ConfigMap")
     ports = {port["name"]: port["containerPort"] for port in container("engram-api")["ports"]}
     assert ports == {
         "http": int(settings["data"]["ENGRAM_PORT"]),
@@ -139,15 +139,18 @@ def test_selectors_find_their_pods() -> None:
         if "template" in one.get("spec", {})
     }
     for kind in ("Deployment", "PodDisruptionBudget", "Service"):
-        for one in of(kind):
+        for one in select_kind(kind):
             selector = one["spec"]["selector"]
             assert selector.get("matchLabels", selector).items() <= labels[one["metadata"]["name"]].items()
-    assert {one["metadata"]["name"] for one in of("PodDisruptionBudget")} == {"engram-api", "engram-worker"}
-    assert of("HorizontalPodAutoscaler")[0]["spec"]["scaleTargetRef"]["name"] in labels
+    assert {one["metadata"]["name"] for one in select_kind("PodDisruptionBudget")} == {
+        "engram-api",
+        "engram-worker",
+    }
+    assert select_kind("HorizontalPodAutoscaler")[0]["spec"]["scaleTargetRef"]["name"] in labels
 
 
 def test_network_policies_deny_by_default() -> None:
-    policies = {one["metadata"]["name"]: one["spec"] for one in of("NetworkPolicy")}
+    policies = {one["metadata"]["name"]: one["spec"] for one in select_kind("NetworkPolicy")}
     closed = policies.pop("engram-nothing-else")
     assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     for name, policy in policies.items():

@@ -63,7 +63,7 @@ def test_make_run_fails_early_without_venv_module(checkout: Path) -> None:
     assert not (checkout / ".venv").exists()
 
 
-def installed(checkout: Path, at: str) -> Path:
+def install(checkout: Path, at: str) -> Path:
     """A virtual environment that looks like one installed at ``at``; returns its engram."""
     binaries = checkout / ".venv" / "bin"
     binaries.mkdir(parents=True)
@@ -75,25 +75,25 @@ def installed(checkout: Path, at: str) -> Path:
 
 
 def test_an_installed_checkout_is_not_installed_again(checkout: Path) -> None:
-    installed(checkout, str(checkout))
+    install(checkout, str(checkout))
     done = make(checkout, "run", "PYTHON=python0.0")
     assert (done.returncode, done.stdout) == (0, "engram up --sample\n"), done.stderr
 
 
 def test_a_moved_checkout_is_installed_anew(checkout: Path) -> None:
-    installed(checkout, "/somewhere/else")
+    install(checkout, "/somewhere/else")
     done = make(checkout, "--dry-run", "run")
     assert "-m venv --clear" in done.stdout
 
 
 def test_a_virtual_environment_whose_python_is_gone_is_installed_anew(checkout: Path) -> None:
-    installed(checkout, str(checkout)).with_name("python").unlink()
+    install(checkout, str(checkout)).with_name("python").unlink()
     done = make(checkout, "--dry-run", "run")
     assert "-m venv --clear" in done.stdout
 
 
 def test_changed_requirements_are_installed_into_what_is_there(checkout: Path) -> None:
-    installed(checkout, str(checkout))
+    install(checkout, str(checkout))
     os.utime(checkout / ".venv" / ".installed", (0, 0))
     done = make(checkout, "--dry-run", "run")
     assert "pip install" in done.stdout
@@ -115,8 +115,8 @@ def test_ci_runs_both_commands_and_fails_if_one_does(checkout: Path) -> None:
     assert f"CI=true ENGRAM_EVALUATION_DATA={checkout}/../shared/data" in done.stdout
 
 
-def test_to_run_nothing_is_installed_that_only_tests_need(checkout: Path) -> None:
-    installed(checkout, str(checkout))
+def test_running_needs_no_test_packages(checkout: Path) -> None:
+    install(checkout, str(checkout))
     for beside in ROOT.glob("*/*/pyproject.toml"):  # clients and integrations, installed with what tests need
         target = checkout / beside.relative_to(ROOT)
         target.parent.mkdir(parents=True)
@@ -127,7 +127,7 @@ def test_to_run_nothing_is_installed_that_only_tests_need(checkout: Path) -> Non
 
 
 def test_the_site_is_made_without_torch(checkout: Path) -> None:
-    installed(checkout, str(checkout))
+    install(checkout, str(checkout))
     done = make(checkout, "--dry-run", "site")
     assert "--editable '.[site]'" in done.stdout
     assert "[dev]" not in done.stdout
@@ -169,7 +169,8 @@ for name in {left_out!r}:
     sys.modules[name] = None
 from pathlib import Path
 import engram.cli, engram.sample.tour
-from engram.runtime import api_process, container, launcher, worker
+from engram.composition import container
+from engram.runtime import api_process, launcher, worker
 from engram.providers.language import load_language
 load_language("en_core_web_sm").analyse_question("Who is Ada?")
 """

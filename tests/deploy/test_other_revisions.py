@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.storage.maintenance import schema_drift
 from tests.faults.installation import Installation
 from tests.support import client_story, releases
@@ -37,7 +37,7 @@ class Place:
     def run(self, command: str, python: Path | None = None) -> None:
         """Run a command of the working tree, or of another revision, to its end."""
         with Process(command, self.folder, self.env, python=python) as process:
-            assert process.ended() == 0, process.output
+            assert process.wait_for_end() == 0, process.output
 
     @contextmanager
     def service(self, python: Path | None = None) -> Iterator[str]:
@@ -51,7 +51,7 @@ class Place:
             yield api.ready().url
             for process in (api, worker):
                 process.terminate()
-                assert process.ended() == 0, process.output
+                assert process.wait_for_end() == 0, process.output
 
     @contextmanager
     def installation(self, settings: Settings, application: Application) -> Iterator[Installation]:

@@ -18,7 +18,7 @@ COMPONENTS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-def test_it_is_a_cyclonedx_document() -> None:
+def test_bill_of_materials_is_a_cyclonedx_document() -> None:
     # Here, as it takes three seconds, which every process that collects tests would pay.
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
@@ -28,7 +28,7 @@ def test_it_is_a_cyclonedx_document() -> None:
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(damaged) is not None
 
 
-def test_it_is_in_step_with_the_lock() -> None:
+def test_bill_of_materials_agrees_with_the_lock() -> None:
     """By another reading of the lock than the one that made it."""
     hashes = sum(len(one.get("hashes", ())) for one in COMPONENTS.values())
     assert hashes == (LOCK + WEIGHTS).count("--hash=sha256:")

@@ -24,7 +24,7 @@ READ = ("pyproject.toml", "LICENSE", "README.md", "app", "migrations", "tests", 
 """What a build of any of the packages reads, and `tests`, which no wheel may take."""
 
 
-def built(folder: str, tmp_path: Path) -> set[str]:
+def build_wheel(folder: str, tmp_path: Path) -> set[str]:
     """Build the wheel from a copy, since a build leaves folders behind, and list its files."""
     copy = tmp_path / "source"
     for name in READ:
@@ -44,7 +44,7 @@ def built(folder: str, tmp_path: Path) -> set[str]:
 
 @pytest.mark.parametrize(("folder", "package"), PACKAGES.items())
 def test_a_wheel_has_its_types(folder: str, package: str, tmp_path: Path) -> None:
-    files = built(folder, tmp_path)
+    files = build_wheel(folder, tmp_path)
     assert f"{package}/py.typed" in files
     assert {name.split("/")[0] for name in files if ".dist-info/" not in name} == {package}
     if folder == ".":

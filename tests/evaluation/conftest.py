@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from engram import sample
+from engram.composition.container import Application, Servers
 from engram.providers.llm import Llm
-from engram.runtime.container import Application, Servers
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.evaluation_run import evaluate
@@ -76,7 +76,9 @@ def run_protocol(
         drawn: bool = False,
         **options: Any,
     ) -> RunReport:
-        services = application if configuration is models is None else other(configuration or {}, models or {})
+        services = (
+            application if configuration is models is None else make_application(configuration or {}, models or {})
+        )
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:
@@ -89,7 +91,7 @@ def run_protocol(
 
     with ExitStack() as stack:
 
-        def other(configuration: Mapping[str, Any], models: Mapping[str, Any]) -> Application:
+        def make_application(configuration: Mapping[str, Any], models: Mapping[str, Any]) -> Application:
             """Make an application with these settings and models instead of the shared ones."""
             settings = application.settings.model_copy(update=configuration)
             services = stack.enter_context(closing(Application(settings, addresses)))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram_evaluation import adapt_table
@@ -41,8 +41,8 @@ def question(name: str, *relevant: str) -> Question:
     return Question(name, f"{name}?", frozenset(relevant), (), "")
 
 
-ASKED = (question("q1", "a", "b"), question("q2", "b"), question("q3", "b", "c"), question("q4", "d"))
-SMALL = Dataset("small", (), ASKED, {}, "", {"q1": UNITS})
+QUESTIONS = (question("q1", "a", "b"), question("q2", "b"), question("q3", "b", "c"), question("q4", "d"))
+SMALL = Dataset("small", (), QUESTIONS, {}, "", {"q1": UNITS})
 
 
 def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
@@ -53,17 +53,17 @@ def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
     }
     groups = split(SMALL, select_expandable(SMALL, None), 1.0, 0, vectors).groups
     assert {name: [q.id for q in group] for name, group in groups.items()} == {
-        adapt_table.ADAPTED: ["q1"],
-        adapt_table.NEAR: ["q3"],
-        adapt_table.SHARING: ["q2", "q3"],
-        adapt_table.OTHERS: ["q4"],
+        adapt_table.ADAPTED_GROUP: ["q1"],
+        adapt_table.NEAR_GROUP: ["q3"],
+        adapt_table.SHARING_GROUP: ["q2", "q3"],
+        adapt_table.OTHER_GROUP: ["q4"],
     }
 
 
 def test_paraphrases_are_what_is_near_where_there_are_any() -> None:
     reworded = replace(SMALL, paraphrases={"q1": question("q1-para", "a"), "q2": question("q2-para", "b")})
     groups = split(reworded, select_expandable(reworded, None), 1.0, 0, {}).groups
-    assert [q.id for q in groups[adapt_table.NEAR]] == ["q1-para"]
+    assert [q.id for q in groups[adapt_table.NEAR_GROUP]] == ["q1-para"]
 
 
 def test_a_larger_fraction_includes_a_smaller_one(sample_dataset: Dataset) -> None:
@@ -96,14 +96,17 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     report = run_protocol("adapt", several, fractions=(1.0,), retrievers=("dense", "graph"), ways=("supported",))
     for retriever, least in (("dense", 0.25), ("graph", 0.02)):
         before, after = (
-            figure(report, "ndcg@10", retriever, keys, adapt_table.ADAPTED)
+            figure(report, "ndcg@10", retriever, keys, adapt_table.ADAPTED_GROUP)
             for keys in (adapt_table.BASE, "supported")
         )
         assert after > before + least
-    near = [figure(report, "ndcg@10", "dense", keys, adapt_table.NEAR) for keys in (adapt_table.BASE, "supported")]
+    near = [
+        figure(report, "ndcg@10", "dense", keys, adapt_table.NEAR_GROUP) for keys in (adapt_table.BASE, "supported")
+    ]
     assert near[1] > near[0] + 0.1
     others = [
-        figure(report, "ndcg@10", "dense", keys, adapt_table.OTHERS) for keys in (adapt_table.BASE, "supported")
+        figure(report, "ndcg@10", "dense", keys, adapt_table.OTHER_GROUP)
+        for keys in (adapt_table.BASE, "supported")
     ]
     assert others[1] == pytest.approx(others[0], abs=0.06)
     # Keys learned, and nothing else.
@@ -121,7 +124,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     values = document["phases"][0]["questions"][0]["values"]
     assert set(values) >= {"ndcg@1", "ndcg@10", "mrr", "recall@5", "recall@10", "ms"}
     markdown = next(tmp_path.glob("*.md")).read_text(encoding="utf-8")
-    before = figure(report, "mrr", "dense", adapt_table.BASE, adapt_table.ADAPTED)
+    before = figure(report, "mrr", "dense", adapt_table.BASE, adapt_table.ADAPTED_GROUP)
     assert f"| dense, 100%, supported | {before:.3f} -> " in markdown
     assert f"## {adapt_table.PRICE_TITLE}" in markdown
     assert "95% interval" in markdown
@@ -130,7 +133,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     console.print(*report.build_further_tables())
     shown = console.export_text()
     assert "dense, 100%, supported" in shown
-    assert adapt_table.EXPANDED in shown
+    assert adapt_table.EXPANDED_ARM in shown
 
 
 def test_base_figures_do_not_depend_on_what_evolved(run_protocol: Evaluate, few: Dataset, tmp_path: Path) -> None:
@@ -153,14 +156,14 @@ def test_each_way_credits_its_own_passages(
     evolve = KeyEvolutionService.evolve
     ways = iter(("supported", "published"))
 
-    def looked_at(self: KeyEvolutionService, scope: Scope) -> Any:
+    def record_credits(self: KeyEvolutionService, scope: Scope) -> Any:
         names = {row["id"]: row["external_id"] for row in rows(application, scope.collection.name, "passage")}
         credited[next(ways)] = {
             names[row["passage_id"]] for row in rows(application, scope.collection.name, "key_credit")
         }
         return evolve(self, scope)
 
-    monkeypatch.setattr(KeyEvolutionService, "evolve", looked_at)
+    monkeypatch.setattr(KeyEvolutionService, "evolve", record_credits)
     run_protocol("adapt", few, fractions=(1.0,), retrievers=("dense",), ways=("supported", "published"), limit=3)
     supported = set().union(*(q.relevant for q in select_expandable(few, 3)))
     assert credited["supported"] == supported
@@ -180,7 +183,7 @@ def test_ungated_keys_take_in_what_nothing_validated(run_protocol: Evaluate, few
         limit=3,
     )
     base, gated, ungated = (
-        figure(report, "ndcg@10", "lexical", keys, adapt_table.ADAPTED)
+        figure(report, "ndcg@10", "lexical", keys, adapt_table.ADAPTED_GROUP)
         for keys in (adapt_table.BASE, "supported", "ungated")
     )
     assert base == gated < ungated
@@ -192,14 +195,14 @@ def test_a_stopped_run_goes_on_where_it_was(
     asked: list[str] = []
     ask = Harness.ask
 
-    def counted(self: Harness, question: Question, *arguments: Any, **more: Any) -> Any:
+    def ask_and_record(self: Harness, question: Question, *arguments: Any, **more: Any) -> Any:
         asked.append(question.id)
         return ask(self, question, *arguments, **more)
 
-    def stopped(self: Harness, *_: Any) -> Any:
+    def stop(self: Harness, *_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Harness, "ask", counted)
+    monkeypatch.setattr(Harness, "ask", ask_and_record)
     options: dict[str, Any] = {
         "fractions": (0.5, 1.0),
         "retrievers": ("lexical",),
@@ -207,7 +210,7 @@ def test_a_stopped_run_goes_on_where_it_was(
         "limit": 4,
     }
     with monkeypatch.context() as patch:
-        patch.setattr(Harness, "give", stopped)
+        patch.setattr(Harness, "give", stop)
         with pytest.raises(KeyboardInterrupt):
             run_protocol("adapt", few, **options)
     everything = len(asked) - 1
@@ -222,7 +225,7 @@ def test_a_stopped_run_goes_on_where_it_was(
     other_seed = run_protocol("adapt", few, **options, seeds=(1,))
     assert len(asked) == 2 + everything + 4 + everything + 3 * 4
     base = [
-        figure(report, "ndcg@10", "lexical", adapt_table.BASE, adapt_table.ADAPTED)
+        figure(report, "ndcg@10", "lexical", adapt_table.BASE, adapt_table.ADAPTED_GROUP)
         for report in (resumed, other_seed)
     ]
     assert base[0] == base[1]  # of the same four questions, measured once
@@ -237,7 +240,8 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
     full = run_protocol("adapt", small, **options)
     assert application.access.scope("evaluate-sample-titles").collection.key_building == "full"
     recall = [
-        figure(report, "recall@10", "lexical", adapt_table.BASE, adapt_table.OTHERS) for report in (titles, full)
+        figure(report, "recall@10", "lexical", adapt_table.BASE, adapt_table.OTHER_GROUP)
+        for report in (titles, full)
     ]
     assert recall[0] < recall[1] - 0.1
 
@@ -255,13 +259,13 @@ def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg
 
 
 LINES = [
-    line("dense", 0.3, adapt_table.BASE, adapt_table.ADAPTED, 0, 0.5, 3),
-    line("dense", 0.3, adapt_table.BASE, adapt_table.OTHERS, 0, 0.7, 9),
-    line("dense", 0.3, "supported", adapt_table.ADAPTED, 1, 0.9, 3),
-    line("dense", 0.3, "supported", adapt_table.OTHERS, 1, 0.69, 9),
+    line("dense", 0.3, adapt_table.BASE, adapt_table.ADAPTED_GROUP, 0, 0.5, 3),
+    line("dense", 0.3, adapt_table.BASE, adapt_table.OTHER_GROUP, 0, 0.7, 9),
+    line("dense", 0.3, "supported", adapt_table.ADAPTED_GROUP, 1, 0.9, 3),
+    line("dense", 0.3, "supported", adapt_table.OTHER_GROUP, 1, 0.69, 9),
     line("dense", 0.3, adapt_table.BASE, adapt_table.PRICE, 0, 0.5, 3),
-    line("dense", 0.3, adapt_table.EVOLVED, adapt_table.PRICE, 1, 0.9, 3),
-    line("dense", 0.3, adapt_table.EXPANDED, adapt_table.PRICE, 0, 0.8, 3),
+    line("dense", 0.3, adapt_table.EVOLVED_ARM, adapt_table.PRICE, 1, 0.9, 3),
+    line("dense", 0.3, adapt_table.EXPANDED_ARM, adapt_table.PRICE, 0, 0.8, 3),
 ]
 
 

@@ -26,7 +26,7 @@ DOCUMENTS = [FILM, NOISE, BERG]
 ANSWERS = ["Carl Lind"]
 
 
-def said(act: Any, content: str, *cites: int) -> str:
+def format_said(act: Any, content: str, *cites: int) -> str:
     return format_turn(AgentTurn(act, content, "So.", cites))
 
 
@@ -36,22 +36,22 @@ def test_a_play_from_the_first_document_to_its_reward() -> None:
     assert "document 1 of 3, turn 1 of 8" in seen
     assert "Green Fields is a 1950 film" in seen
     assert (info["facts"], info["act"]) == (0, None)
-    seen, worth, terminated, truncated, info = env.step(said("insert", FILM.text))
+    seen, worth, terminated, truncated, info = env.step(format_said("insert", FILM.text))
     assert (worth, terminated, truncated, info["act"]) == (0.0, False, False, "insert")
     assert info["new"] == info["facts"] > 0
     assert "directed by: Ada Berg [1]" in seen
-    seen, *_, info = env.step(said("insert", "None"))
+    seen, *_, info = env.step(format_said("insert", "None"))
     assert (info["act"], info["new"]) == ("skip", 0)
-    env.step(said("insert", "She married Carl Lind in 1940."))
-    seen, *_, info = env.step(said("search", "spouse of Ada Berg"))
+    env.step(format_said("insert", "She married Carl Lind in 1940."))
+    seen, *_, info = env.step(format_said("search", "spouse of Ada Berg"))
     assert "Search results:\nAda Berg | spouse: Carl Lind" in seen
     assert "<document_obs>" not in seen
-    seen, worth, terminated, truncated, info = env.step(said("answer", "Carl Lind"))
+    seen, worth, terminated, truncated, info = env.step(format_said("answer", "Carl Lind"))
     assert (seen, worth, terminated, truncated) == ("", 1.1, True, False)
     assert (info["f1"], info["format"], info["exact"], info["answer"]) == (1.0, 1.0, True, "Carl Lind")
     assert info["cites"] == ["Green Fields is a 1950 film directed by Ada Berg.", "She married Carl Lind in 1940."]
     with pytest.raises(InvalidRequestError, match="over"):
-        env.step(said("answer", "Carl Lind"))
+        env.step(format_said("answer", "Carl Lind"))
 
 
 def test_half_an_answer_is_worth_its_f1_and_a_wrong_form_its_share_less() -> None:
@@ -61,9 +61,9 @@ def test_half_an_answer_is_worth_its_f1_and_a_wrong_form_its_share_less() -> Non
     assert (worth, terminated, info["valid"], info["document"]) == (0.0, False, False, (1, 3))
     assert "The last reply was no turn" in seen
     assert "thought" in info["error"]
-    *_, info = env.step(said("search", "Ada Berg"))  # there is nothing to search yet
+    *_, info = env.step(format_said("search", "Ada Berg"))  # there is nothing to search yet
     assert "cannot be chosen now" in info["error"]
-    _, worth, terminated, _, info = env.step(said("answer", "Carl Berg"))
+    _, worth, terminated, _, info = env.step(format_said("answer", "Carl Berg"))
     assert terminated
     assert (worth, info["f1"], info["format"]) == (pytest.approx(0.5), pytest.approx(2 * 0.5 * 0.5 / 1), 0.0)
 
@@ -71,9 +71,9 @@ def test_half_an_answer_is_worth_its_f1_and_a_wrong_form_its_share_less() -> Non
 def test_turns_are_bounded() -> None:
     env = GraphMemoryEnvironment(turns=2)
     env.reset(QUESTION, DOCUMENTS, ANSWERS)
-    seen, *_ = env.step(said("insert", FILM.text))
+    seen, *_ = env.step(format_said("insert", FILM.text))
     assert "You may choose <answer>." in seen
-    _, worth, terminated, truncated, info = env.step(said("insert", "None"))
+    _, worth, terminated, truncated, info = env.step(format_said("insert", "None"))
     assert (worth, terminated, truncated, info["f1"]) == (0.0, False, True, 0.0)
 
 
@@ -91,8 +91,8 @@ def test_an_update_doubts_and_insert_only_offers_none() -> None:
     right = Text("Ada Berg (director)", "Ada Berg was born in Lund.")
     env = GraphMemoryEnvironment()
     env.reset("Where was Ada Berg born?", [wrong, right], ["Lund"])
-    env.step(said("insert", wrong.text))
-    seen, *_, info = env.step(said("update", right.text))
+    env.step(format_said("insert", wrong.text))
+    seen, *_, info = env.step(format_said("update", right.text))
     assert info["contradicted"] == 1
     assert "Oslo (doubted)" in seen
     assert env.memory.list_doubted_facts()
@@ -100,7 +100,7 @@ def test_an_update_doubts_and_insert_only_offers_none() -> None:
     assert "memory_update" not in only.system_prompt
     assert "memory_update" in env.system_prompt
     only.reset("Where was Ada Berg born?", [wrong, right], ["Lund"])
-    *_, info = only.step(said("update", right.text))
+    *_, info = only.step(format_said("update", right.text))
     assert not info["valid"]
 
 

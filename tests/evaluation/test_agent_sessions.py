@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.core.knowledge.agent_turns import read_turn
 from engram.providers.llm import agent_prompts
-from engram.runtime.container import Application
 from engram.services.sessions.session_trajectories import Trajectory
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
-from engram_evaluation.trajectory_export import Exported, export, reward_by_gold
-from tests.support.decomposed import decomposed
+from engram_evaluation.trajectory_export import ExportCounts, export, reward_by_gold
+from tests.support.decomposed import write_decomposed
 
 NAME = "agent-tests"
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return decomposed(NAME)
+    return write_decomposed(NAME)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_agent_stands_beside_one_query_and_itself_without_updates(
 
 
 def test_turns_are_lines_to_imitate_and_to_reinforce(trajectories: list[Trajectory], dataset: Dataset) -> None:
-    counted = Exported()
+    counted = ExportCounts()
     imitated = list(export(trajectories, dataset, "sft", reward_by_gold, counted))
     assert counted.lines == len(imitated) > 0
     for line in imitated:
@@ -61,11 +61,11 @@ def test_turns_are_lines_to_imitate_and_to_reinforce(trajectories: list[Trajecto
         assert "<memory_obs>" in user["content"]
         assert read_turn(reply["content"]).content
     assert {line["messages"][0]["content"] for line in imitated} > {agent_prompts.system()}
-    reinforced = list(export(trajectories, dataset, "grpo", reward_by_gold, Exported()))
+    reinforced = list(export(trajectories, dataset, "grpo", reward_by_gold, ExportCounts()))
     assert [line["completion"][0] for line in reinforced] == [line["messages"][2] for line in imitated]
     assert {line["reward"] for line in reinforced} == {1.1}
     assert all(line["answers"] and line["rewards"]["format"] == 1.0 for line in reinforced)
-    steps = list(export(trajectories, dataset, "steps", reward_by_gold, Exported()))
+    steps = list(export(trajectories, dataset, "steps", reward_by_gold, ExportCounts()))
     first = next(line for line in steps if line["step"] == 0)
     assert first["action"]["name"] in {"insert", "skip"}
     assert first["observation"]["seen"]

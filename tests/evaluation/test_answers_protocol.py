@@ -8,16 +8,16 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
-from engram.runtime.container import Application
 from engram_evaluation.answer_marking import contains, normalise_answer, score_exact_match, token_f1
 from engram_evaluation.answers_protocol import GROUP, marks
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.protocols import TOGETHER
+from engram_evaluation.protocols import QUESTIONS_PER_FILE
 from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from tests.evaluation.conftest import Evaluate
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.openai_server import OpenAiServer, Reply
 
 
@@ -110,15 +110,17 @@ def test_marks_made_before_an_endpoint_failure_are_reused(
 ) -> None:
     several = replace(
         sample_dataset,
-        questions=tuple(replace(q, answers=("Zyxwvut",)) for q in sample_dataset.questions[: TOGETHER + 2]),
+        questions=tuple(
+            replace(q, answers=("Zyxwvut",)) for q in sample_dataset.questions[: QUESTIONS_PER_FILE + 2]
+        ),
     )
-    answering("answers", several, limit=TOGETHER)
+    answering("answers", several, limit=QUESTIONS_PER_FILE)
     done = len(server.requests)
     server.queue(Reply("no", status=503))
     with pytest.raises(LlmError):
         answering("answers", several)
     report = answering("answers", several)
-    assert len(report.phases[0].rows) == TOGETHER + 2
+    assert len(report.phases[0].rows) == QUESTIONS_PER_FILE + 2
     assert len(server.requests) - done <= 1 + 2 * 2
 
 
@@ -144,7 +146,7 @@ def test_no_endpoint_no_answers(run_protocol: Evaluate, few: Dataset) -> None:
 
 
 def test_the_command_without_an_endpoint_fails_in_one_line(tmp_path: Path, application: Application) -> None:
-    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    cli = Cli(tmp_path, UNREACHABLE_URL, application.settings.data_dir)
     assert "needs ENGRAM_LLM_BASE_URL" in cli.fails("evaluate", "sample", "--protocol", "answers")
     assert not (tmp_path / "reports").exists()
 
@@ -152,7 +154,7 @@ def test_the_command_without_an_endpoint_fails_in_one_line(tmp_path: Path, appli
 def test_the_command_answers_through_an_endpoint(
     tmp_path: Path, application: Application, server: OpenAiServer
 ) -> None:
-    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    cli = Cli(tmp_path, UNREACHABLE_URL, application.settings.data_dir)
     done = cli(
         *("evaluate", "sample", "--protocol", "answers", "--limit", "2"), ENGRAM_LLM_BASE_URL=server.base_url
     )

@@ -4,9 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
-from engram_evaluation.clicks_protocol import AGAIN, OFF, READINGS, examination, measure_repeats, simulate_clicks
+from engram_evaluation.clicks_protocol import (
+    MEMORY_OFF,
+    READINGS,
+    REPEATED_GROUP,
+    examination,
+    measure_repeats,
+    simulate_clicks,
+)
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import QuestionScores
 from engram_evaluation.run_options import Options
@@ -68,15 +75,16 @@ def test_clicks_teach_and_silence_says_as_much_as_was_looked_at(
     run_protocol: Evaluate, application: Application, few: Dataset
 ) -> None:
     report = run_protocol("clicks", few, limit=12)
-    assert [line.arm for line in report.lines() if line.group == "last tenth"] == [OFF, *READINGS]
+    assert [line.arm for line in report.lines() if line.group == "last tenth"] == [MEMORY_OFF, *READINGS]
     # The last of the readings is the last that was learned by: no rejection is in the log.
     collection = f"evaluate-{few.name}"
     assert {row["role"] for row in rows(application, collection, "verdict_sentence")} == {"supported"}
-    assert {line.arm for line in report.lines() if line.group == AGAIN} == {OFF, *READINGS}
+    assert {line.arm for line in report.lines() if line.group == REPEATED_GROUP} == {MEMORY_OFF, *READINGS}
     found = {
-        arm: [row.ranking for p in report.phases if p.arm == arm for row in p.rows] for arm in (OFF, *READINGS)
+        arm: [row.ranking for p in report.phases if p.arm == arm for row in p.rows]
+        for arm in (MEMORY_OFF, *READINGS)
     }
-    assert all(found[arm] != found[OFF] for arm in READINGS)
+    assert all(found[arm] != found[MEMORY_OFF] for arm in READINGS)
     assert "asked again" in report.markdown()
     again = run_protocol("clicks", few, limit=12)
     assert again.phases == report.phases

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engram.core.filter.logged_verdict import Expansion
-from engram_evaluation.dataset import Gold, cut_dataset, load
+from engram_evaluation.dataset import GoldSentence, cut_dataset, load
 from engram_evaluation.dataset_files import DatasetError
-from engram_evaluation.rating_scale import Rated
+from engram_evaluation.rating_scale import PassageRatings
 
 CORPUS = [
     {
@@ -62,7 +62,7 @@ def test_a_folder_is_read(folder: Path) -> None:
     }
     assert dataset.passages[1]["title"] is None
     first, second = dataset.questions
-    assert (first.relevant, first.gold, first.type) == ({"a"}, (Gold("a", "A is first."),), "order")
+    assert (first.relevant, first.gold, first.type) == ({"a"}, (GoldSentence("a", "A is first."),), "order")
     assert (second.relevant, second.gold) == ({"b"}, ())
     assert [question.id for question in dataset.unlabelled] == ["q3"]
     assert list(dataset.paraphrases) == ["q1"]
@@ -141,8 +141,8 @@ def test_ratings_are_read_also_of_questions_without_a_label(folder: Path) -> Non
     (folder / "ratings.jsonl.gz").write_bytes(gzip.compress(lines(RATINGS).encode()))
     after = load(folder)
     assert after.ratings == {
-        "q1": (Rated("a", ("Excellent", "Bad")),),
-        "q3": (Rated("a", ("Acceptable",)), Rated("b", ("Bad", "Bad"))),
+        "q1": (PassageRatings("a", ("Excellent", "Bad")),),
+        "q3": (PassageRatings("a", ("Acceptable",)), PassageRatings("b", ("Bad", "Bad"))),
     }
     assert after.fingerprint != before.fingerprint
 
@@ -180,7 +180,7 @@ def write(name: str, content: str | bytes) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_bytes(data)
 
 
-def no_gold(supports: Any) -> Callable[[Path], object]:
+def write_without_gold(supports: Any) -> Callable[[Path], object]:
     return write(
         "queries.jsonl", lines([QUERIES[0] | {"metadata": {"supporting_sentences": supports}}, *QUERIES[1:]])
     )
@@ -203,8 +203,8 @@ def no_gold(supports: Any) -> Callable[[Path], object]:
         (write("corpus.jsonl", "\n"), "the corpus is empty"),
         (write("corpus.jsonl", b"\xff\n"), "not UTF-8 at byte 0"),
         (write("queries.jsonl", lines([*QUERIES, QUERIES[0]])), "query 'q1' comes twice"),
-        (no_gold([["a", "A is first."]]), r"queries\.jsonl, line 1: a supporting sentence is"),
-        (no_gold([["zzz", 0, "A is first."]]), "names passage 'zzz', which does not exist"),
+        (write_without_gold([["a", "A is first."]]), r"queries\.jsonl, line 1: a supporting sentence is"),
+        (write_without_gold([["zzz", 0, "A is first."]]), "names passage 'zzz', which does not exist"),
         (write("qrels.tsv", QRELS + "q1\ta\n"), r"qrels\.tsv, line 5: expected query id, passage id and score"),
         (write("qrels.tsv", QRELS + "q1\ta\tyes\n"), r"line 5: expected query id"),
         (write("qrels.tsv", QRELS + "q9\ta\t1\n"), r"line 5: there is no query 'q9'"),

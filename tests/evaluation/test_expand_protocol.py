@@ -54,29 +54,29 @@ def figure(report: RunReport, group: str, retriever: str, method: str = "", how:
 
 def test_each_stored_method_is_an_arm(run_protocol: Evaluate, few: Dataset, tmp_path: Any) -> None:
     kinds = tuple(dict.fromkeys(unit.method for units in few.expansions.values() for unit in units))
-    assert check(few, Options(protocol="expand"), None) == (*kinds, expand_table.ALL)
-    report = run_protocol("expand", few, retrievers=("dense",), methods=(kinds[0], expand_table.ALL))
+    assert check(few, Options(protocol="expand"), None) == (*kinds, expand_table.ALL_METHODS)
+    report = run_protocol("expand", few, retrievers=("dense",), methods=(kinds[0], expand_table.ALL_METHODS))
     names = list(dict.fromkeys(line.arm for line in report.lines()))
     assert names == [
         "dense, base keys",
         *(
             expand_table.arm("dense", kind, how)
-            for kind in (kinds[0], expand_table.ALL)
+            for kind in (kinds[0], expand_table.ALL_METHODS)
             for how in ("widened", "evolved keys", "both")
         ),
     ]
     counted = {line.group: line.questions for line in report.lines()}
-    assert counted[adapt_table.ADAPTED] + counted[expand_table.KEPT] == len(few.expansions)
+    assert counted[adapt_table.ADAPTED_GROUP] + counted[expand_table.HELD_BACK_GROUP] == len(few.expansions)
     # Units sent along help whoever sends them; in the keys they help those whose expansions they are.
-    assert figure(report, expand_table.KEPT, "dense", expand_table.ALL, expand_table.WIDENED) > figure(
-        report, expand_table.KEPT, "dense"
-    )
-    assert figure(report, adapt_table.ADAPTED, "dense", expand_table.ALL, expand_table.EVOLVED) > figure(
-        report, adapt_table.ADAPTED, "dense"
-    )
+    assert figure(
+        report, expand_table.HELD_BACK_GROUP, "dense", expand_table.ALL_METHODS, expand_table.WIDENED
+    ) > figure(report, expand_table.HELD_BACK_GROUP, "dense")
+    assert figure(
+        report, adapt_table.ADAPTED_GROUP, "dense", expand_table.ALL_METHODS, expand_table.EVOLVED
+    ) > figure(report, adapt_table.ADAPTED_GROUP, "dense")
     # Nobody widens the questions of the other groups.
     asked = {line.group for line in report.lines() if line.arm.endswith(expand_table.BOTH)}
-    assert asked == {adapt_table.ADAPTED, expand_table.KEPT}
+    assert asked == {adapt_table.ADAPTED_GROUP, expand_table.HELD_BACK_GROUP}
     (path,) = tmp_path.glob("*.json")
     assert json.loads(path.read_text())["command"] == (
         "engram evaluate sample --protocol expand --profile default --seed 0 --retrievers dense --methods "
@@ -94,11 +94,11 @@ def test_a_method_sends_and_teaches_its_own_units(
     sent: set[str] = set()
     accept = FeedbackService.accept
 
-    def noted(self: FeedbackService, verdict: Verdict, *more: Any, **named: Any) -> Any:
+    def accept_and_record(self: FeedbackService, verdict: Verdict, *more: Any, **named: Any) -> Any:
         sent.update(unit.method for unit in verdict.expansions)
         return accept(self, verdict, *more, **named)
 
-    monkeypatch.setattr(FeedbackService, "accept", noted)
+    monkeypatch.setattr(FeedbackService, "accept", accept_and_record)
     kind = next(iter(few.expansions.values()))[0].method
     run_protocol("expand", few, retrievers=("lexical",), methods=(kind,), limit=4)
     assert sent == {kind}
@@ -109,18 +109,20 @@ def test_live_units_are_requested_once_and_stored(expanding: Evaluate, few: Data
     passages = {p["id"]: p["text"] for p in few.passages}
     told = {q.text: passages[min(q.relevant)] for q in few.questions}
 
-    def clairvoyant(request: dict[str, Any]) -> str:
+    def answer_with_gold(request: dict[str, Any]) -> str:
         user = request["messages"][1]["content"]
         return json.dumps({"passage": next(text for asked, text in told.items() if asked in user)})
 
-    model._handler = clairvoyant
+    model._handler = answer_with_gold
     options: dict[str, Any] = {"retrievers": ("dense",), "live": True, "methods": ("hyde",), "limit": 4}
     report = expanding("expand", few, **options)
     assert len(model.requests) == 4
     name = expand_table.arm("dense", "hyde", expand_table.WIDENED)
-    assert report.value("mrr", expand_table.KEPT, 1, name) == 1.0  # the passage that was invented is there
-    assert figure(report, expand_table.KEPT, "dense", "hyde", expand_table.WIDENED) > figure(
-        report, expand_table.KEPT, "dense"
+    assert (
+        report.value("mrr", expand_table.HELD_BACK_GROUP, 1, name) == 1.0
+    )  # the passage that was invented is there
+    assert figure(report, expand_table.HELD_BACK_GROUP, "dense", "hyde", expand_table.WIDENED) > figure(
+        report, expand_table.HELD_BACK_GROUP, "dense"
     )
     assert report.options.command("sample").endswith("--retrievers dense --live --methods hyde --limit 4")
     costs = {row[0]: row[1:] for row in expand_table.cost_rows(report.lines())}
@@ -162,7 +164,7 @@ def test_passages_of_each_arm_are_answered_and_marked(
     first = {q.id: {gold.passage_id for gold in q.gold} for q in held.questions}
     rows = [(phase, row) for phase in report.phases for row in phase.rows]
     marked = [(phase, row) for phase, row in rows if "em" in row.values]
-    assert {phase.group for phase, _ in marked} == {adapt_table.ADAPTED, expand_table.KEPT}
+    assert {phase.group for phase, _ in marked} == {adapt_table.ADAPTED_GROUP, expand_table.HELD_BACK_GROUP}
     assert len(marked) == 4 * 4
     for _, row in marked:
         right = float(row.ranking[0] in first[row.id])
@@ -229,9 +231,9 @@ def test_tables_by_hand() -> None:
         )
 
     lines = [
-        line("dense, base keys", adapt_table.ADAPTED, 0.5, 3),
-        line("dense, base keys", expand_table.KEPT, 0.6, 2),
-        line("dense, hyde, widened", expand_table.KEPT, 0.7, 2),
+        line("dense, base keys", adapt_table.ADAPTED_GROUP, 0.5, 3),
+        line("dense, base keys", expand_table.HELD_BACK_GROUP, 0.6, 2),
+        line("dense, hyde, widened", expand_table.HELD_BACK_GROUP, 0.7, 2),
     ]
     assert expand_table.rows(lines, "ndcg@10") == [
         ["questions", "3", "2", "", "", ""],

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.extraction_protocol import (
@@ -22,7 +22,7 @@ from engram_evaluation.extraction_protocol import (
     recall,
 )
 from engram_evaluation.run_options import Options
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 PASSAGES = {
     "p1": ("Blue Harbour", "Blue Harbour is a 1951 Danish drama film directed by Nils Holm."),
@@ -41,10 +41,10 @@ EVIDENCES = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return written(tmp_path / "films", EVIDENCES)
+    return write_dataset(tmp_path / "films", EVIDENCES)
 
 
-def written(folder: Path, evidences: Any) -> Path:
+def write_dataset(folder: Path, evidences: Any) -> Path:
     folder.mkdir()
     passages = [{"_id": number, "title": title, "text": text} for number, (title, text) in PASSAGES.items()]
     question = {
@@ -118,14 +118,14 @@ def test_objects_that_are_one(one: str, other: str, strictly: bool, same: bool) 
 
 @pytest.mark.parametrize("evidences", [[], None, [["Blue Harbour", "director"]], [["a", "b", 3]]])
 def test_evidences_that_cannot_be_used(tmp_path: Path, evidences: Any) -> None:
-    bad = written(tmp_path / "bad", evidences)
+    bad = write_dataset(tmp_path / "bad", evidences)
 
     with pytest.raises(DatasetError, match="evidences"):
         read_gold_facts(bad, load(bad))
 
 
 def test_the_command_measures_without_a_server(folder: Path, application: Application) -> None:
-    cli = Cli(folder.parent, NOWHERE, application.settings.data_dir)
+    cli = Cli(folder.parent, UNREACHABLE_URL, application.settings.data_dir)
 
     done = cli("evaluate", "films", "--protocol", "extraction", "--limit", "1")
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram_evaluation import revision_measure
 from engram_evaluation.chains import build_chains
 from engram_evaluation.dataset import Dataset, Question, build
@@ -30,13 +30,13 @@ def dataset(*queries: dict[str, object]) -> Dataset:
     return build("little", corpus, rows, [(f"qrels:{n}", str(n), "film") for n in range(len(queries))])
 
 
-def nothing(_label: str, _total: int) -> object:
+def ignore_progress(_label: str, _total: int) -> object:
     return lambda: None
 
 
 def test_chains_of_gold_evidence_are_found_as_paths(application: Application) -> None:
     asked = {"text": "When was the director of Silent Weir born?", "metadata": {"evidences": EVIDENCES}}
-    report = facts(application, dataset(asked), Options(protocol="facts"), nothing)  # type: ignore[arg-type]
+    report = facts(application, dataset(asked), Options(protocol="facts"), ignore_progress)  # type: ignore[arg-type]
     assert report.chains is not None
     assert (report.chains.questions, report.chains.chains, report.chains.known) == (1, 1, 1.0)
     assert set(report.chains.hits.values()) == {1.0}
@@ -54,11 +54,11 @@ def test_evidence_that_does_not_meet_is_several_chains() -> None:
 
 def test_beliefs_keep_bridges_and_are_not_stale(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revision_measure, "RATES", (0.0,))
-    monkeypatch.setattr(revision_measure, "OUTDATED", 1.0)
+    monkeypatch.setattr(revision_measure, "OUTDATED_SHARE", 1.0)
     queries = [
         {"text": text, "metadata": {"answers": [answer], "page": "Acme", "type": "chair"}} for text, answer in YEARS
     ]
-    report = facts(application, dataset(*queries), Options(protocol="facts"), nothing)  # type: ignore[arg-type]
+    report = facts(application, dataset(*queries), Options(protocol="facts"), ignore_progress)  # type: ignore[arg-type]
     by_way = {row.way: row for row in report.revised}
     ours, append, prune = (by_way[way] for way in ("ours", "append", "prune"))
     assert (ours.current, ours.as_of, ours.stale, ours.bridges) == (1, 1, 0, 1)
@@ -68,4 +68,4 @@ def test_beliefs_keep_bridges_and_are_not_stale(application: Application, monkey
 
 def test_a_data_set_without_either_is_refused(application: Application) -> None:
     with pytest.raises(InvalidRequestError, match="no gold facts"):
-        facts(application, dataset({"text": "Who?"}), Options(protocol="facts"), nothing)  # type: ignore[arg-type]
+        facts(application, dataset({"text": "Who?"}), Options(protocol="facts"), ignore_progress)  # type: ignore[arg-type]

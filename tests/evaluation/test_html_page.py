@@ -18,7 +18,7 @@ from engram_evaluation.report_sections import sections
 from engram_evaluation.section_charts import charts
 from engram_evaluation.svg import COLOURS, Bars, Lines, figure, ticks
 from tests.evaluation.test_report_page import cold, noise_rows, row, write
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 SVG = re.compile(r"<svg.*?</svg>", re.DOTALL)
 VOID = {"meta"}
@@ -50,7 +50,7 @@ class Outline(HTMLParser):
         self.attributes += attrs
 
 
-def turned(arms: list[str], groups: list[str], turns: int) -> list[dict[str, Any]]:
+def build_rows(arms: list[str], groups: list[str], turns: int) -> list[dict[str, Any]]:
     return [
         row(arm, group, turn, 0.4 + 0.1 * turn + 0.01 * at)
         for group in groups
@@ -59,14 +59,14 @@ def turned(arms: list[str], groups: list[str], turns: int) -> list[dict[str, Any
     ]
 
 
-def drawn(folder: Path) -> list[Lines | Bars]:
+def list_charts(folder: Path) -> list[Lines | Bars]:
     return [chart for section in sections(read([folder])) for chart in charts(section)]
 
 
 def test_the_page_needs_nothing_from_anywhere_and_is_well_formed(tmp_path: Path) -> None:
     write(tmp_path, "2wiki", "cold", cold(0.5))
     write(tmp_path, "hotpotqa", "cold", cold(0.25))
-    write(tmp_path, "2wiki", "similar", turned(["default"], ["judged questions", "others"], 3), " --turns 3")
+    write(tmp_path, "2wiki", "similar", build_rows(["default"], ["judged questions", "others"], 3), " --turns 3")
     write(tmp_path, "2wiki", "noise", noise_rows())
     page = html([tmp_path])
     outline = Outline(page)
@@ -75,7 +75,7 @@ def test_the_page_needs_nothing_from_anywhere_and_is_well_formed(tmp_path: Path)
     assert not {"script", "link", "img", "iframe", "object"} & set(outline.names)
     assert not re.search(r"url\(|@import|https?:", page)
     assert "prefers-color-scheme:dark" in page
-    assert outline.names.count("figure") == outline.names.count("svg") == len(drawn(tmp_path)) == 3
+    assert outline.names.count("figure") == outline.names.count("svg") == len(list_charts(tmp_path)) == 3
     assert '<th scope="row">dense</th>' in page
     for svg in SVG.findall(page):
         assert ElementTree.fromstring(svg).get("aria-label")
@@ -84,7 +84,7 @@ def test_the_page_needs_nothing_from_anywhere_and_is_well_formed(tmp_path: Path)
 
 def test_the_tables_are_those_of_the_markdown_page(tmp_path: Path) -> None:
     write(tmp_path, "2wiki", "cold", cold(0.5))
-    write(tmp_path, "musique", "similar", turned(["default"], ["judged questions"], 2))
+    write(tmp_path, "musique", "similar", build_rows(["default"], ["judged questions"], 2))
     cells = {
         cell.strip()
         for line in gather([tmp_path]).splitlines()
@@ -97,13 +97,13 @@ def test_the_tables_are_those_of_the_markdown_page(tmp_path: Path) -> None:
 
 def test_report_page_escapes_measured_text(tmp_path: Path) -> None:
     bad = "<script>alert('x')</script>&\""
-    path = write(tmp_path, "plain", "similar", turned([bad, "b"], [bad], 1))
+    path = write(tmp_path, "plain", "similar", build_rows([bad, "b"], [bad], 1))
     document = json.loads(path.read_text(encoding="utf-8"))
     document["dataset"]["name"] = bad
     document["fitted_to_same_questions"] = True
     path.write_text(json.dumps(document), encoding="utf-8")
     for turns in (1, 3):
-        document["summary"] = turned([bad, "b"], [bad], turns)
+        document["summary"] = build_rows([bad, "b"], [bad], turns)
         path.write_text(json.dumps(document), encoding="utf-8")
         page = html([tmp_path])
         assert "script" not in Outline(page).names
@@ -113,10 +113,10 @@ def test_report_page_escapes_measured_text(tmp_path: Path) -> None:
 
 
 def test_lines_by_turn_and_bars_where_arms_are_compared(tmp_path: Path) -> None:
-    write(tmp_path, "2wiki", "similar", turned(["default"], ["judged", "others"], 3))
-    write(tmp_path, "2wiki", "ablation", turned(["full", "frozen"], ["judged", "others"], 3))
-    write(tmp_path, "2wiki", "time", turned(["full", "timeless"], ["judged", "others"], 1))
-    one, judged, others, bars = drawn(tmp_path)
+    write(tmp_path, "2wiki", "similar", build_rows(["default"], ["judged", "others"], 3))
+    write(tmp_path, "2wiki", "ablation", build_rows(["full", "frozen"], ["judged", "others"], 3))
+    write(tmp_path, "2wiki", "time", build_rows(["full", "timeless"], ["judged", "others"], 1))
+    one, judged, others, bars = list_charts(tmp_path)
     assert isinstance(one, Lines)
     assert one.series["judged"] == [(turn, pytest.approx(0.4 + 0.1 * turn)) for turn in range(4)]
     assert isinstance(judged, Lines)
@@ -132,7 +132,7 @@ def test_lines_by_turn_and_bars_where_arms_are_compared(tmp_path: Path) -> None:
 
 def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
     keys = [
-        row(adapt_table.arm("dense", 0.5, name), adapt_table.ADAPTED, turn, value)
+        row(adapt_table.arm("dense", 0.5, name), adapt_table.ADAPTED_GROUP, turn, value)
         for name, turn, value in ((adapt_table.BASE, 0, 0.5), ("supported", 1, 1.0), ("published", 1, 0.75))
     ]
     write(tmp_path, "scifact", "adapt", keys)
@@ -143,13 +143,13 @@ def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
     rated = [
         row(rule.name, group, turn, 0.5) | {"rated": 0.6 + turn / 10}
         for rule in HUMAN
-        for group in (ratings_table.TAUGHT, ratings_table.OTHERS)
+        for group in (ratings_table.TAUGHT_GROUP, ratings_table.OTHER_GROUP)
         for turn in (0, 1)
     ]
     write(tmp_path, "feedbackqa", "human", rated)
     swept = {"paper, K_S 12": 0.9, "paper, K_S 3": 0.5, "default, K_S 3": 0.7, "paper, K_E 5": 0.5}
     write(tmp_path, "2wiki", "sweep", [row(arm, "all questions", 0, value) for arm, value in swept.items()])
-    stream, adapted, human, answered, sentences, entities = drawn(tmp_path)
+    stream, adapted, human, answered, sentences, entities = list_charts(tmp_path)
     assert isinstance(sentences, Lines)
     assert isinstance(entities, Lines)
     assert sentences.series == {"paper": [(3.0, 0.5), (12.0, 0.9)], "default": [(3.0, 0.7)]}
@@ -157,7 +157,7 @@ def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
     assert isinstance(stream, Lines)
     assert stream.series["memory read"] == [(1, 0.25), (2, 0.5)]
     assert isinstance(adapted, Bars)
-    assert (adapted.title, adapted.categories) == ("scifact, dense, 50%: nDCG@10", [adapt_table.ADAPTED])
+    assert (adapted.title, adapted.categories) == ("scifact, dense, 50%: nDCG@10", [adapt_table.ADAPTED_GROUP])
     assert adapted.series == {adapt_table.BASE: [0.25], "supported": [0.5], "published": [0.375]}
     assert isinstance(human, Bars)
     assert human.series[HUMAN[0].name] == [pytest.approx(0.7), 0.5]
@@ -193,7 +193,7 @@ def test_ticks_enclose_what_is_drawn(ends: tuple[float, float]) -> None:
 
 
 def test_the_command_writes_the_file(tmp_path: Path) -> None:
-    cli = Cli(tmp_path, NOWHERE, tmp_path / "data")
+    cli = Cli(tmp_path, UNREACHABLE_URL, tmp_path / "data")
     write(tmp_path / "one", "2wiki", "cold", cold(0.5))
     done = cli("report", "one", "--html", "site/measured.html", "--out", "measured.md")
     assert done.stdout == "site/measured.html\nmeasured.md\n"

@@ -15,7 +15,7 @@ from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
 from engram_evaluation.human_protocol import split
 from engram_evaluation.learning_variations import HUMAN
-from engram_evaluation.rating_scale import SCALE, Rated, as_verdict, is_agreed, mean_value
+from engram_evaluation.rating_scale import SCALE, PassageRatings, as_verdict, is_agreed, mean_value
 from engram_evaluation.report_page import gather
 from engram_evaluation.retrieval_metrics import compute_graded_ndcg
 from tests.evaluation.conftest import Evaluate
@@ -31,12 +31,12 @@ def rated(sample_dataset: Dataset) -> Dataset:
     """
     questions = sample_dataset.questions[:8]
     words = cycle([("Excellent", "Excellent", "Acceptable"), ("Excellent", "Bad", "Acceptable")])
-    pairs: dict[str, tuple[Rated, ...]] = {}
+    pairs: dict[str, tuple[PassageRatings, ...]] = {}
     for at, question in enumerate(questions[:6]):
         foreign = min(questions[(at + 1) % 8].relevant - question.relevant)
         pairs[question.id] = (
-            Rated(min(question.relevant), ("Bad", "Bad", "Could be Improved")),
-            Rated(foreign, next(words)),
+            PassageRatings(min(question.relevant), ("Bad", "Bad", "Could be Improved")),
+            PassageRatings(foreign, next(words)),
         )
     last = replace(questions[5], relevant=frozenset())
     return replace(
@@ -59,8 +59,12 @@ def test_words_are_verdicts_and_as_sure_as_they_are_far_from_the_middle() -> Non
 
 
 def test_raters_agree_unless_they_split_on_a_passage() -> None:
-    assert is_agreed([Rated("a", ("Excellent", "Acceptable")), Rated("b", ("Bad", "Could be Improved"))])
-    assert not is_agreed([Rated("a", ("Excellent", "Excellent")), Rated("b", ("Bad", "Acceptable"))])
+    assert is_agreed(
+        [PassageRatings("a", ("Excellent", "Acceptable")), PassageRatings("b", ("Bad", "Could be Improved"))]
+    )
+    assert not is_agreed(
+        [PassageRatings("a", ("Excellent", "Excellent")), PassageRatings("b", ("Bad", "Acceptable"))]
+    )
 
 
 def test_graded_ndcg_by_hand() -> None:
@@ -89,14 +93,17 @@ def test_half_of_the_rated_questions_teach_and_one_rater_of_each_is_held_out(rat
 
 def test_a_rater_is_held_out_of_all_passages_of_a_question(rated: Dataset) -> None:
     short = {
-        key: (pairs[0], Rated(pairs[1].passage_id, pairs[1].words[:2])) for key, pairs in rated.ratings.items()
+        key: (pairs[0], PassageRatings(pairs[1].passage_id, pairs[1].words[:2]))
+        for key, pairs in rated.ratings.items()
     }
     of_two = replace(rated, ratings=short)
     assert {held for seed in range(9) for _, held in split(of_two, None, seed).taught} == {0, 1}
 
 
 def test_split_needs_ratings_by_several_people(rated: Dataset, run_protocol: Evaluate) -> None:
-    alone = {key: tuple(Rated(p.passage_id, p.words[:1]) for p in pairs) for key, pairs in rated.ratings.items()}
+    alone = {
+        key: tuple(PassageRatings(p.passage_id, p.words[:1]) for p in pairs) for key, pairs in rated.ratings.items()
+    }
     for without in (alone, {}):
         with pytest.raises(InvalidRequestError, match="too few ratings"):
             split(replace(rated, ratings=without), None, 0)
@@ -127,18 +134,18 @@ def test_human_ratings_are_learned_and_unseen_sentences_left_alone(
         assert (int(bool(verdict.supporting)), verdict.confidence) == as_verdict(pair.words[rater])
 
     for rule in (OURS, LAST):
-        before = report.value("graded", ratings_table.TAUGHT, 0, rule)
-        assert report.value("graded", ratings_table.TAUGHT, 1, rule) > before
+        before = report.value("graded", ratings_table.TAUGHT_GROUP, 0, rule)
+        assert report.value("graded", ratings_table.TAUGHT_GROUP, 1, rule) > before
     # A rate that hears doubt as loudly as conviction is another rule than ours.
-    taught = {rule: report.value("graded", ratings_table.TAUGHT, 1, rule) for rule in (OURS, FIXED, LAST)}
+    taught = {rule: report.value("graded", ratings_table.TAUGHT_GROUP, 1, rule) for rule in (OURS, FIXED, LAST)}
     assert len(set(taught.values())) > 1
     agree, disagree = (
-        part(ratings_table.TAUGHT)
+        part(ratings_table.TAUGHT_GROUP)
         for part in (ratings_table.name_agreeing_group, ratings_table.name_disagreeing_group)
     )
     counts = {line.group: line.questions for line in report.lines() if line.arm == OURS}
-    assert counts.get(agree, 0) + counts.get(disagree, 0) == counts[ratings_table.TAUGHT]
-    assert counts[ratings_table.OTHERS] == 2
+    assert counts.get(agree, 0) + counts.get(disagree, 0) == counts[ratings_table.TAUGHT_GROUP]
+    assert counts[ratings_table.OTHER_GROUP] == 2
 
 
 def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Evaluate, tmp_path: Any) -> None:
@@ -150,12 +157,12 @@ def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Ev
     )
     headings = f"| {ratings_table.METRICS['rated']} | n | before | " + " | ".join(rule.name for rule in HUMAN)
     assert headings in markdown
-    line = next(line for line in markdown.splitlines() if line.startswith(f"| {ratings_table.TAUGHT} | "))
+    line = next(line for line in markdown.splitlines() if line.startswith(f"| {ratings_table.TAUGHT_GROUP} | "))
     shown = [cell.strip() for cell in line.strip("|").split("|")][2:]
-    first = report.value("rated", ratings_table.TAUGHT, 0, OURS)
-    rules = [report.value("rated", ratings_table.TAUGHT, 1, rule.name) for rule in HUMAN]
+    first = report.value("rated", ratings_table.TAUGHT_GROUP, 0, OURS)
+    rules = [report.value("rated", ratings_table.TAUGHT_GROUP, 1, rule.name) for rule in HUMAN]
     assert shown == [f"{value:.3f}" for value in (first, *rules)]
-    assert f"| {ratings_table.OTHERS}: R@5, {OURS} |" in markdown  # among the changes, with an interval
+    assert f"| {ratings_table.OTHER_GROUP}: R@5, {OURS} |" in markdown  # among the changes, with an interval
     page = gather([tmp_path])
     assert (
         headings.replace(f"| {ratings_table.METRICS['rated']}", f"| sample: {ratings_table.METRICS['rated']}")

@@ -16,15 +16,15 @@ from tests.support.logs import BASES, Verdict, bits, logs
 some = settings(deadline=None)
 
 
-def moved_by(rule: LearningRule, log: Sequence[Verdict]) -> MovedStates:
+def apply_rule(rule: LearningRule, log: Sequence[Verdict]) -> MovedStates:
     bases = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
-    return rule([verdict.saying() for verdict in log], bases, SupportRows.from_rows([]))
+    return rule([verdict.as_statement() for verdict in log], bases, SupportRows.from_rows([]))
 
 
 @some
 @given(logs())
 def test_with_nothing_left_out_events_move_states_as_in_the_service(log: list[Verdict]) -> None:
-    partial, whole = moved_by(PartialRule(frozenset(), None), log), moved_by(apply_statements, log)
+    partial, whole = apply_rule(PartialRule(frozenset(), None), log), apply_rule(apply_statements, log)
     assert bits([*partial.memories]) == bits([*whole.memories])
     assert bits([*partial.supports]) == bits([*whole.supports])
     assert sorted(map(bits, partial.audit)) == sorted(map(bits, whole.audit))
@@ -34,7 +34,7 @@ def test_with_nothing_left_out_events_move_states_as_in_the_service(log: list[Ve
 @some
 @given(logs(), st.sampled_from(AUDITED))
 def test_a_frozen_channel_stays(log: list[Verdict], channel: str) -> None:
-    partial, whole = moved_by(PartialRule({channel}, None), log), moved_by(apply_statements, log)
+    partial, whole = apply_rule(PartialRule({channel}, None), log), apply_rule(apply_statements, log)
     channels = {row.channel for row in whole.audit}
     assert {row.channel for row in partial.audit} == channels - {channel}
     assert {memory.channel for memory in partial.memories} == channels - {channel, RECALL}
@@ -49,7 +49,7 @@ def test_a_fixed_gain_ignores_perplexity_where_no_cap_holds_it(log: list[Verdict
         for verdict in log
         for sentence in verdict.targets
     }
-    for row in moved_by(PartialRule(frozenset(), gain), log).audit:
+    for row in apply_rule(PartialRule(frozenset(), gain), log).audit:
         seen = examined[row.event_id, row.sentence_id]
         if not row.capped:
             assert row.gain == pytest.approx(gain / (gain + (1.0 - gain) / seen))

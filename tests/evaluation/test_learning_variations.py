@@ -10,22 +10,22 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import Profile
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.query import Query
 from engram_evaluation.commands.evaluate_command import build_variation
-from engram_evaluation.dataset import Dataset, Gold, Question
+from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_variations import (
     ABLATION,
-    COMPARED,
-    EXAMINED,
+    CLAIMED_EXAMINATION,
+    COMPARED_VARIATIONS,
     FIXED_GAIN,
-    FLIPPED,
+    FLIP_RATES,
     FULL,
     NOISE,
     RULES,
@@ -35,7 +35,7 @@ from engram_evaluation.learning_variations import (
     Variation,
     attacker,
 )
-from engram_evaluation.protocols import JUDGED
+from engram_evaluation.protocols import JUDGED_GROUP
 from engram_evaluation.run_options import SCOPES, Options
 from engram_evaluation.stream_protocol import arrivals
 from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
@@ -102,7 +102,7 @@ def test_without_hub_cap_more_is_read(application: Application, addresses: Serve
 
 
 def test_a_flipped_verdict_says_the_opposite() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
     shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
     for verdicts in ("full", "returned"):
         oracle = OracleJudge(verdicts)  # type: ignore[arg-type]
@@ -131,7 +131,9 @@ def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
 
     def flips(seed: str) -> list[bool]:
         judge = FlippingJudge(OracleJudge("returned"), 0.2, seed)
-        questions = [Question(f"q{at}", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "") for at in range(1000)]
+        questions = [
+            Question(f"q{at}", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "") for at in range(1000)
+        ]
         verdicts = [judge.verdict(ANYWHERE, uuid4(), question, shown) for question in questions]
         return [verdict is not None and verdict.supporting == [NamedSentence(2)] for verdict in verdicts]
 
@@ -156,7 +158,7 @@ def test_arrivals_repeat_as_zipf_says(sample_dataset: Dataset) -> None:
 
 def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, few: Dataset) -> None:
     report = run_protocol("noise", few, limit=3)
-    assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)] == [
+    assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED_GROUP, 1)] == [
         variation.name for variation in NOISE
     ]
     assert [rule.fixed_gain for rule in RULES] == [None, 0.05, 0.1, 0.3, None]
@@ -167,7 +169,7 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
     console.print(*report.build_further_tables())
     shown = console.export_text()
     before, honest, flipped = (
-        report.value("recall@5", JUDGED, turn, f"Kalman gain, {share} flipped")
+        report.value("recall@5", JUDGED_GROUP, turn, f"Kalman gain, {share} flipped")
         for turn, share in ((0, "0%"), (1, "0%"), (1, "20%"))
     )
     line = next(line for line in shown.splitlines() if "judged questions, Kalman gain" in line)
@@ -183,13 +185,15 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
 def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
     run_protocol: Evaluate, application: Application, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(COMPARED, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
+    monkeypatch.setitem(COMPARED_VARIATIONS, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
     report = run_protocol("sybil", few, limit=3)
     new, trusted, uncapped = (way.name for way in SYBIL)
-    recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
+    recall = [report.value("recall@5", JUDGED_GROUP, turn, new) for turn in range(3)]
     assert recall[2] >= recall[1] - 0.01
     assert (
-        report.value("recall@5", JUDGED, 2, uncapped) <= report.value("recall@5", JUDGED, 2, trusted) <= recall[2]
+        report.value("recall@5", JUDGED_GROUP, 2, uncapped)
+        <= report.value("recall@5", JUDGED_GROUP, 2, trusted)
+        <= recall[2]
     )
     events = rows(application, f"evaluate-{few.name}", "feedback_event")
     judges = {row["judge"] for row in events}
@@ -205,18 +209,20 @@ def test_many_new_names_neither_click_nor_poison_what_a_trusted_one_taught(
     monkeypatch: pytest.MonkeyPatch,
     protocol: str,
 ) -> None:
-    monkeypatch.setitem(COMPARED, protocol, tuple(replace(way, sybils=6) for way in COMPARED[protocol]))
+    monkeypatch.setitem(
+        COMPARED_VARIATIONS, protocol, tuple(replace(way, sybils=6) for way in COMPARED_VARIATIONS[protocol])
+    )
     report = run_protocol(protocol, few, limit=3)
     new, trusted, _ = (way.name for way in SYBIL)
-    recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
+    recall = [report.value("recall@5", JUDGED_GROUP, turn, new) for turn in range(3)]
     assert recall[2] >= recall[1] - 0.01
-    assert report.value("recall@5", JUDGED, 2, trusted) <= recall[2]
+    assert report.value("recall@5", JUDGED_GROUP, 2, trusted) <= recall[2]
     judges = {row["judge"] for row in rows(application, f"evaluate-{few.name}", "feedback_event")}
     assert judges == {"oracle", *(f"sybil-{n}" for n in range(6))}
 
 
 def test_a_click_spammer_supports_what_is_wrong_and_skips_what_is_right() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
     shown = [
         ShownSentence(1, "a", "A did."),
         ShownSentence(2, "x", "X did not."),
@@ -226,12 +232,12 @@ def test_a_click_spammer_supports_what_is_wrong_and_skips_what_is_right() -> Non
     assert verdict is not None
     assert verdict.partial
     assert verdict.supporting == [NamedSentence(2)]
-    assert verdict.rejected == [NamedSentence(1, examined=EXAMINED)]
+    assert verdict.rejected == [NamedSentence(1, examined=CLAIMED_EXAMINATION)]
     assert attacker("clicks", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown[:1]) is None
 
 
 def test_a_poisoner_says_that_the_question_led_to_what_is_wrong() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
     shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
     verdict = attacker("expansions", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown)
     assert verdict is not None
@@ -242,9 +248,11 @@ def test_a_poisoner_says_that_the_question_led_to_what_is_wrong() -> None:
 
 def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:
     report = run_protocol("ablation", few, limit=3)
-    arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)]
+    arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED_GROUP, 1)]
     assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
-    assert report.value("hops", JUDGED, 1, "default") < report.value("hops", JUDGED, 1, "without recall")
+    assert report.value("hops", JUDGED_GROUP, 1, "default") < report.value(
+        "hops", JUDGED_GROUP, 1, "without recall"
+    )
     assert report.build_further_tables() == []
 
 
@@ -262,7 +270,7 @@ def test_a_frozen_run_leaves_its_scopes_alone(
 def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:
     frozen = run_protocol("same", few, freeze=("recall",))
     whole = run_protocol("same", few)
-    assert whole.value("hops", JUDGED, 1) < frozen.value("hops", JUDGED, 1)
+    assert whole.value("hops", JUDGED_GROUP, 1) < frozen.value("hops", JUDGED_GROUP, 1)
 
 
 def test_an_ungated_run_asks_without_the_gate(
@@ -271,14 +279,14 @@ def test_an_ungated_run_asks_without_the_gate(
     asked: dict[bool, int] = {True: 0, False: 0}
     ask = QueryService.query
 
-    def counted(self: QueryService, query: Query, profile: Profile, **more: Any) -> Any:
+    def query_and_record(self: QueryService, query: Query, profile: Profile, **more: Any) -> Any:
         asked[not profile.policy.gated] += 1
         return ask(self, query, profile, **more)
 
-    monkeypatch.setattr(QueryService, "query", counted)
+    monkeypatch.setattr(QueryService, "query", query_and_record)
     report = run_protocol("noise", few, limit=1)
     groups = len({line.group for line in report.lines()})
-    ungated = len(FLIPPED)  # of the arms; before any verdict each group is asked once for all of a kind
+    ungated = len(FLIP_RATES)  # of the arms; before any verdict each group is asked once for all of a kind
     gated = ungated * (len(RULES) - 1)
     assert asked == {True: groups + ungated * (1 + groups), False: groups + gated * (1 + groups)}
 
@@ -288,8 +296,8 @@ def test_turns_between_are_taught_and_not_measured(run_protocol: Evaluate, few: 
     some = run_protocol("same", few, limit=3, turns=4, at=(2,))
     assert {phase.turn for phase in some.phases} == {0, 2, 4}
     for turn in (0, 2, 4):
-        assert some.value("recall@5", JUDGED, turn) == every.value("recall@5", JUDGED, turn)
-        assert some.value("hops", JUDGED, turn) == every.value("hops", JUDGED, turn)
+        assert some.value("recall@5", JUDGED_GROUP, turn) == every.value("recall@5", JUDGED_GROUP, turn)
+        assert some.value("hops", JUDGED_GROUP, turn) == every.value("hops", JUDGED_GROUP, turn)
     assert "--turns 4 --at 2 " in some.options.command(few.name)
 
 

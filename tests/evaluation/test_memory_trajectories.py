@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.memory_trajectories import EACH, QUESTIONS, Trajectories, project_to_principal_plane
+from engram_evaluation.memory_trajectories import (
+    FOLLOWED_SENTENCES,
+    QUESTIONS,
+    Trajectories,
+    project_to_principal_plane,
+)
 from tests.evaluation.conftest import Evaluate
 
 
@@ -45,7 +50,7 @@ def test_supported_memories_go_to_their_question_and_rejected_ones_away(
     assert set(followed.questions) <= {question.text for question in few.questions}
     kinds = {(course.question, course.supported) for course in followed.courses}
     assert kinds == {(at, kind) for at in range(QUESTIONS) for kind in (True, False)}
-    assert len(followed.courses) <= QUESTIONS * 2 * EACH
+    assert len(followed.courses) <= QUESTIONS * 2 * FOLLOWED_SENTENCES
     assert len({course.text for course in followed.courses}) == len(followed.courses)
     for course in followed.courses:
         gold = {

@@ -139,7 +139,7 @@ def test_a_failing_endpoint_ends_the_run_and_nothing_is_left_is_told(
         run("same", replace(few, paraphrases={}), limit=2, paraphrases="model")
 
 
-def test_who_is_reworded(few: Dataset) -> None:
+def test_reworded_questions_are_chosen_by_protocol(few: Dataset) -> None:
     second, third = few.questions[1:3]
     partly = replace(few, paraphrases={one.id: few.paraphrases[one.id] for one in (second, third)})
     model: dict[str, Any] = {"paraphrases": "model", "limit": 2}

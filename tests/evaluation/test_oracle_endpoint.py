@@ -16,12 +16,12 @@ from engram_evaluation.decomposition import fill_references, hops
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_server import ChatServer
-from tests.support.decomposed import FILM, LATE, MAKER, MOTHER, OTHER, decomposed
+from tests.support.decomposed import FILM, LATE_QUESTION, MAKER, MOTHER, OTHER_QUESTION, write_decomposed
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return decomposed()
+    return write_decomposed()
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ def endpoint(dataset: Dataset) -> Callable[..., object]:
     """A client of the oracle, with an error rate and a seed."""
 
     @contextmanager
-    def opened(error_rate: float = 0.0, seed: int = 0) -> Iterator[Llm]:
+    def open_oracle(error_rate: float = 0.0, seed: int = 0) -> Iterator[Llm]:
         with (
             ChatServer(Oracle(dataset, error_rate, seed)) as server,
             Llm(base_url=server.base_url, api_key=None, model="oracle", max_attempts=1) as llm,
         ):
             yield llm
 
-    return opened
+    return open_oracle
 
 
 def test_triples_become_hops_in_an_order_in_which_they_can_be_answered(dataset: Dataset) -> None:
@@ -74,7 +74,7 @@ def test_a_decomposition_of_another_form_is_refused(wrong: dict[str, object]) ->
 
 def test_each_hop_has_the_sentence_that_states_it(dataset: Dataset) -> None:
     knowledge = Knowledge(dataset)
-    case, late = knowledge.case(MOTHER), knowledge.case(LATE)
+    case, late = knowledge.case(MOTHER), knowledge.case(LATE_QUESTION)
     assert case is not None
     assert late is not None
     assert [set(gold) for gold in case.gold] == [{FILM}, {MAKER}]
@@ -88,7 +88,7 @@ def test_a_hop_is_known_only_with_those_that_it_starts_from(dataset: Dataset) ->
     assert case is not None
     assert case.check_hops([MAKER]) == [False, False]
     assert case.check_hops([FILM]) == [True, False]
-    assert case.check_hops([MAKER, OTHER, FILM]) == [True, True]
+    assert case.check_hops([MAKER, OTHER_QUESTION, FILM]) == [True, True]
     assert (
         case.find_next_hop([False, False]),
         case.find_next_hop([True, False]),
@@ -100,13 +100,13 @@ def test_a_hop_is_known_only_with_those_that_it_starts_from(dataset: Dataset) ->
     )
 
 
-def test_it_tells_what_the_sentences_state_and_nothing_else(endpoint: Callable[..., Llm]) -> None:
+def test_oracle_tells_only_what_sentences_state(endpoint: Callable[..., Llm]) -> None:
     with endpoint() as llm:
-        assert not llm.is_sufficient(MOTHER, [FILM, OTHER])
-        assert llm.is_sufficient(MOTHER, [FILM, OTHER, MAKER])
+        assert not llm.is_sufficient(MOTHER, [FILM, OTHER_QUESTION])
+        assert llm.is_sufficient(MOTHER, [FILM, OTHER_QUESTION, MAKER])
         assert llm.is_sufficient(MOTHER.upper(), [MAKER, FILM])
-        assert llm.judge_support(MOTHER, {7: OTHER, 8: FILM, 9: MAKER}).supporting == (8, 9)
-        whole = llm.answer(MOTHER, [(7, OTHER), (8, FILM), (9, MAKER)])
+        assert llm.judge_support(MOTHER, {7: OTHER_QUESTION, 8: FILM, 9: MAKER}).supporting == (8, 9)
+        whole = llm.answer(MOTHER, [(7, OTHER_QUESTION), (8, FILM), (9, MAKER)])
         assert (whole.text, whole.cited, whole.sufficient) == ("Ida Ferrero", (8, 9), True)
         half = llm.answer(MOTHER, [(8, FILM)])
         assert (half.text, half.cited, half.sufficient) == ("", (), False)
@@ -179,7 +179,7 @@ def test_unknown_prompt_is_refused(dataset: Dataset) -> None:
         assert client.post(url, content=b" " * (2**20 + 1)).status_code == 413
 
 
-def test_it_needs_a_data_set_that_takes_questions_apart(dataset: Dataset, sample_dataset: Dataset) -> None:
+def test_oracle_needs_decomposed_questions(dataset: Dataset, sample_dataset: Dataset) -> None:
     whole = replace(sample_dataset, questions=tuple(one for one in sample_dataset.questions if not one.hops))
     with pytest.raises(InvalidRequestError, match="does not take its questions apart"):
         Oracle(whole)

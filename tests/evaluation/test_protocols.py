@@ -11,16 +11,16 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
-from engram.providers.ranking_prior import SHIPPED
-from engram.runtime.container import Application
+from engram.providers.ranking_prior import SHIPPED_FILE
 from engram.services.learning.incoming_verdict import NamedSentence
-from engram_evaluation.dataset import Dataset, Gold, Question, load
-from engram_evaluation.expected import Expected, Figure, read_published
+from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
+from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
-from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
+from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, SHARING_GROUP, UNJUDGED, plan
 from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
 from engram_evaluation.weight_fit import fit_kinds
@@ -30,7 +30,9 @@ from tests.support.scopes import ANYWHERE
 from tests.support.state import rows
 from tests.support.undo import assert_verified
 
-QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Gold("b", "B did.")), "")
+QUESTION = Question(
+    "q", "Who?", frozenset({"a", "b"}), (GoldSentence("a", "A did."), GoldSentence("b", "B did.")), ""
+)
 SHOWN = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
 
 
@@ -47,14 +49,17 @@ def options(protocol: Any, **more: Any) -> Options:
 def test_plans_of_the_sample(sample_dataset: Dataset) -> None:
     count = len(sample_dataset.questions)
     everything = plan(sample_dataset, options("same"), 0)
-    assert {name: len(group) for name, group in everything.groups.items()} == {JUDGED: count, PARAPHRASES: count}
+    assert {name: len(group) for name, group in everything.groups.items()} == {
+        JUDGED_GROUP: count,
+        PARAPHRASES: count,
+    }
     few = plan(sample_dataset, options("unrelated", limit=5), 0)
     assert {name: len(group) for name, group in few.groups.items()} == {
-        JUDGED: 5,
+        JUDGED_GROUP: 5,
         PARAPHRASES: 5,
         UNJUDGED: count - 5,
     }
-    assert [q.id for q in few.groups[JUDGED]] == [q.id for q in sample_dataset.questions[:5]]
+    assert [q.id for q in few.groups[JUDGED_GROUP]] == [q.id for q in sample_dataset.questions[:5]]
     with pytest.raises(InvalidRequestError, match="unjudged questions"):
         plan(sample_dataset, options("unrelated"), 0)
     alone = sample_dataset.questions[:1]
@@ -73,9 +78,9 @@ def test_without_paraphrases_questions_that_share_a_passage_take_their_place() -
         groups = plan(dataset, options(protocol, limit=limit), 0).groups
         return {name: [question.id for question in group] for name, group in groups.items()}
 
-    assert names("similar") == {JUDGED: ["1", "2"], SHARING: ["3", "6"], UNJUDGED: ["4", "5"]}
-    assert names("same", 3) == {JUDGED: ["1", "2", "3"], SHARING: ["5", "6"], UNJUDGED: ["4"]}
-    assert names("unrelated", 1) == {JUDGED: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
+    assert names("similar") == {JUDGED_GROUP: ["1", "2"], SHARING_GROUP: ["3", "6"], UNJUDGED: ["4", "5"]}
+    assert names("same", 3) == {JUDGED_GROUP: ["1", "2", "3"], SHARING_GROUP: ["5", "6"], UNJUDGED: ["4"]}
+    assert names("unrelated", 1) == {JUDGED_GROUP: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
 
 
 def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
@@ -131,9 +136,9 @@ def test_passages_alone_teach_the_judged_questions(
         paraphrases={of: replace(question, gold=()) for of, question in sample_dataset.paraphrases.items()},
     )
     report = run_protocol("same", bare, limit=12)
-    before, after = (report.value("recall@2", JUDGED, turn) for turn in (0, 1))
+    before, after = (report.value("recall@2", JUDGED_GROUP, turn) for turn in (0, 1))
     assert after > before
-    assert report.value("recall@5", JUDGED, 1) == 1.0
+    assert report.value("recall@5", JUDGED_GROUP, 1) == 1.0
     assert "No question has gold sentences: verdicts name passages." in report.markdown({})
     collection = f"evaluate-{bare.name}"
     likely = [row for row in rows(application, collection, "verdict_sentence") if row["role"] == "likely"]
@@ -203,19 +208,19 @@ def test_a_stopped_run_goes_on_where_it_was(
     asked: list[str] = []
     ask, teach = Harness.ask, Harness.teach
 
-    def counted(self: Harness, question: Question, arm: Any, **more: Any) -> Any:
+    def ask_and_record(self: Harness, question: Question, arm: Any, **more: Any) -> Any:
         asked.append(question.id)
         return ask(self, question, arm, **more)
 
-    def stopped(self: Harness, question: Question, arm: Any, judge: Any) -> Any:
+    def stop_at_second(self: Harness, question: Question, arm: Any, judge: Any) -> Any:
         if "verdict" in asked:
             raise KeyboardInterrupt
         asked.append("verdict")
         return teach(self, question, arm, judge)
 
-    monkeypatch.setattr(Harness, "ask", counted)
+    monkeypatch.setattr(Harness, "ask", ask_and_record)
     with monkeypatch.context() as patch:
-        patch.setattr(Harness, "teach", stopped)
+        patch.setattr(Harness, "teach", stop_at_second)
         with pytest.raises(KeyboardInterrupt):
             run_protocol("similar", few, limit=4)
     finished = len(list(tmp_path.rglob("*.json")))
@@ -231,7 +236,7 @@ def test_a_stopped_run_goes_on_where_it_was(
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in resumed.phases]
     whole = run_protocol("same", few, limit=4)
     assert asked == []  # the same questions judged and measured: nothing is new
-    assert whole.value("recall@5", JUDGED, 1) == resumed.value("recall@5", JUDGED, 1)
+    assert whole.value("recall@5", JUDGED_GROUP, 1) == resumed.value("recall@5", JUDGED_GROUP, 1)
 
 
 def test_a_damaged_phase_is_measured_again(run_protocol: Evaluate, tmp_path: Path) -> None:
@@ -253,7 +258,7 @@ def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_pat
         "--seed 0 --seed 1 --limit 6"
     )
     assert len(document["phases"]) == 2 * 2 * 3  # seeds, groups, turns
-    assert {row["group"] for row in document["summary"]} == {JUDGED, OTHER_HALF}
+    assert {row["group"] for row in document["summary"]} == {JUDGED_GROUP, OTHER_HALF}
     question = document["phases"][0]["questions"][0]
     assert set(question["values"]) >= {"recall@5", "ndcg@10", "mrr", "support", "hops", "shown", "ms"}
     markdown = (tmp_path / f"{slug}.md").read_text(encoding="utf-8")
@@ -303,7 +308,7 @@ def test_frozen_scopes_are_part_of_the_command_in_one_order() -> None:
     assert one.slug("x").endswith("-freeze-task-freeze-weights")
 
 
-def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights: Path | None = None) -> None:
+def check(run_protocol: Evaluate, expected: ExpectedFigures, dataset: Dataset, weights: Path | None = None) -> None:
     options = expected.options.as_json()
     report = run_protocol(options.pop("protocol"), dataset, configuration={"ranking_prior": weights}, **options)
     assert expected.deviations(report) == []
@@ -311,7 +316,7 @@ def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights:
 
 @pytest.mark.parametrize("expected", [run for run in read_published() if run.quick], ids=lambda run: run.command)
 def test_published_figures_that_take_seconds(
-    run_protocol: Evaluate, sample_dataset: Dataset, expected: Expected
+    run_protocol: Evaluate, sample_dataset: Dataset, expected: ExpectedFigures
 ) -> None:
     check(run_protocol, expected, sample_dataset)
 
@@ -328,7 +333,7 @@ def test_published_figures(
     sample_dataset: Dataset,
     evaluation_data: Path,
     tmp_path: Path,
-    expected: Expected,
+    expected: ExpectedFigures,
 ) -> None:
     weights = None
     if expected.fitted:
@@ -337,7 +342,7 @@ def test_published_figures(
         weights = tmp_path / "weights.json"
         weights.write_text(
             json.dumps(
-                fit_kinds(corpora, lambda *_: lambda: None, json.loads(SHIPPED.read_text(encoding="utf-8")))
+                fit_kinds(corpora, lambda *_: lambda: None, json.loads(SHIPPED_FILE.read_text(encoding="utf-8")))
             ),
             encoding="utf-8",
         )
@@ -347,7 +352,9 @@ def test_published_figures(
 
 def test_a_figure_out_of_tolerance_is_named(run_protocol: Evaluate) -> None:
     report = run_protocol("cold", limit=2)
-    expected = Expected("sample", report.options, True, (Figure("all questions", 0, "mrr", 2.0, 0.5, "dense"),))
+    expected = ExpectedFigures(
+        "sample", report.options, True, (Figure("all questions", 0, "mrr", 2.0, 0.5, "dense"),)
+    )
     (line,) = expected.deviations(report)
     assert line.startswith("mrr of dense, all questions, turn 0: expected 2.0 ± 0.5, got")
     with pytest.raises(KeyError, match="recall@5 of nobody, turn 0"):

@@ -10,7 +10,7 @@ from tests.evaluation.conftest import FULL, Evaluate
 
 QUESTIONS = 40
 JUDGED = 20
-OTHERS = 60
+OTHER_QUESTIONS = 60
 """Passages, at most, that are no question's evidence: most of the time goes into embedding them."""
 
 
@@ -21,7 +21,7 @@ def part(request: pytest.FixtureRequest, evaluation_data: Path) -> Dataset:
     questions = whole.questions[:QUESTIONS]
     gold = {passage for question in questions for passage in question.relevant}
     others = [passage["id"] for passage in whole.passages if passage["id"] not in gold]
-    kept = gold.union(others[:: -(-len(others) // OTHERS)])
+    kept = gold.union(others[:: -(-len(others) // OTHER_QUESTIONS)])
     passages = [passage for passage in whole.passages if passage["id"] in kept]
     return replace(whole, name=f"{whole.name}-part", passages=tuple(passages), questions=questions)
 

@@ -13,7 +13,7 @@ from engram_evaluation.report_files import ReportFileError
 from engram_evaluation.report_page import gather
 from engram_evaluation.report_table import TableLine
 from engram_evaluation.robustness import rows
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 
 
 def row(arm: str, group: str, turn: int, value: float, n: int = 10) -> dict[str, Any]:
@@ -135,10 +135,10 @@ def test_evolved_keys_have_tables_of_their_own(tmp_path: Path) -> None:
     def rows(base: float, evolved: float) -> list[dict[str, Any]]:
         found = [
             row(adapt_table.arm("dense", 0.5, keys), group, turn, 2 * value)
-            for group in (adapt_table.ADAPTED, adapt_table.OTHERS)
+            for group in (adapt_table.ADAPTED_GROUP, adapt_table.OTHER_GROUP)
             for keys, turn, value in ((adapt_table.BASE, 0, base), ("supported", 1, evolved))
         ]
-        priced = zip(adapt_table.PRICED, (0, 1, 0), (base, evolved, 0.75), strict=True)
+        priced = zip(adapt_table.PRICED_ARMS, (0, 1, 0), (base, evolved, 0.75), strict=True)
         return found + [
             row(adapt_table.arm("dense", 0.5, keys), adapt_table.PRICE, turn, 2 * v) for keys, turn, v in priced
         ]
@@ -172,7 +172,7 @@ def test_invalid_or_duplicate_reports_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_or_prints_the_page(tmp_path: Path) -> None:
-    cli = Cli(tmp_path, NOWHERE, tmp_path / "data")
+    cli = Cli(tmp_path, UNREACHABLE_URL, tmp_path / "data")
     write(tmp_path / "one", "2wiki", "cold", cold(0.5))
     page = gather([tmp_path / "one"])
     assert cli("report", "one").stdout == page

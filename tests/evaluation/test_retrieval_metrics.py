@@ -5,7 +5,7 @@ import math
 import pytest
 
 from engram_evaluation.baselines import reciprocal_rank_fusion
-from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.retrieval_metrics import (
     QuestionResult,
     QuestionScores,
@@ -16,16 +16,18 @@ from engram_evaluation.retrieval_metrics import (
 )
 from engram_evaluation.run_report import bootstrap_interval
 
-GOLD = (Gold("a", "A is first."), Gold("b", "B is second."))
+GOLD = (GoldSentence("a", "A is first."), GoldSentence("b", "B is second."))
 
 
-def question(identity: str, *relevant: str, gold: tuple[Gold, ...] = ()) -> Question:
+def question(identity: str, *relevant: str, gold: tuple[GoldSentence, ...] = ()) -> Question:
     return Question(identity, f"question {identity}?", frozenset(relevant), gold, "toy")
 
 
 TOY = [
     # Both relevant passages, at ranks 1 and 3.
-    QuestionResult(question("q1", "a", "b", gold=GOLD), ["a", "x", "b"], [GOLD[0], Gold("x", "X.")], 2, 0, 10.0),
+    QuestionResult(
+        question("q1", "a", "b", gold=GOLD), ["a", "x", "b"], [GOLD[0], GoldSentence("x", "X.")], 2, 0, 10.0
+    ),
     # One of two, at rank 4.
     QuestionResult(question("q2", "c", "d"), ["x", "y", "z", "c"], [], 3, 2, 30.0),
     # Nothing came back.
@@ -111,9 +113,9 @@ def test_a_question_observed_twice_is_refused() -> None:
 
 
 def test_sentences_are_the_same_in_the_same_passage_only() -> None:
-    assert is_match(Gold("a", "A is  first."), Gold("a", "a is first. And more."))
-    assert not is_match(Gold("a", "A is first."), Gold("b", "A is first."))
-    assert not is_match(Gold("a", "A is first."), Gold("a", ""))
+    assert is_match(GoldSentence("a", "A is  first."), GoldSentence("a", "a is first. And more."))
+    assert not is_match(GoldSentence("a", "A is first."), GoldSentence("b", "A is first."))
+    assert not is_match(GoldSentence("a", "A is first."), GoldSentence("a", ""))
     assert compute_supporting_recall(GOLD, [GOLD[1]]) == 1 / 2
 
 

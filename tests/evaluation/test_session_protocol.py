@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
-from engram.runtime.container import Application
 from engram.services.sessions.session_trajectories import Trajectory
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate
@@ -19,17 +19,17 @@ from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
 from engram_evaluation.session_protocol import arms
-from engram_evaluation.trajectory_export import Exported, build_judge_reward, export, is_right, reward_by_gold
+from engram_evaluation.trajectory_export import ExportCounts, build_judge_reward, export, is_right, reward_by_gold
 from tests.evaluation.conftest import Evaluate
-from tests.support.command import NOWHERE, Cli
-from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
+from tests.support.command import UNREACHABLE_URL, Cli
+from tests.support.decomposed import FILM, MAKER, MOTHER, write_decomposed
 
 NAME = "session-tests"
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return decomposed(NAME)
+    return write_decomposed(NAME)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_options_are_checked(wrong: dict[str, Any], message: str) -> None:
 def lines(
     trajectories: list[Trajectory], dataset: Dataset, shape: Any, reward: Any = reward_by_gold
 ) -> list[dict[str, Any]]:
-    return list(export(trajectories, dataset, shape, reward, Exported()))
+    return list(export(trajectories, dataset, shape, reward, ExportCounts()))
 
 
 def test_steps_tell_state_action_observation_and_reward(trajectories: list[Trajectory], dataset: Dataset) -> None:
@@ -207,7 +207,7 @@ def test_prompts_to_reinforce_have_what_a_reward_needs(trajectories: list[Trajec
 
 def test_wrong_and_foreign_trajectories_are_left_out(trajectories: list[Trajectory], dataset: Dataset) -> None:
     one = next(one for one in trajectories if one.question == MOTHER)
-    counted = Exported()
+    counted = ExportCounts()
     several = [replace(one, answer="Ana Bellotti"), replace(one, question="Who else?"), one]
     made = list(export(several, dataset, "steps", reward_by_gold, counted))
     assert (counted.trajectories, counted.wrong, counted.unknown) == (3, 1, 1)
@@ -257,7 +257,7 @@ def test_the_command_writes_a_file(
         (data / name).write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
     labels = [f"{q.id}\t{passage}\t1" for q in dataset.questions for passage in q.relevant]
     (data / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *labels]) + "\n", encoding="utf-8")
-    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    cli = Cli(tmp_path, UNREACHABLE_URL, application.settings.data_dir)
     out = tmp_path / "train.jsonl"
     done = cli("trajectories", "export", str(data), "--out", str(out), "--shape", "sft", **env)
     assert done.returncode == 0, done.stderr

@@ -10,8 +10,8 @@ from typing import get_args
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.planning.session import Budget
-from engram.runtime.container import Application
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
@@ -86,14 +86,14 @@ def sessions(
     application: Application, outcomes: list[QuestionOutcome], sample_dataset: Dataset
 ) -> list[SessionView]:
     """Sessions on all checked questions and on the sample's own."""
-    shown = _asked(application, [one.text for one in sample_dataset.questions], "evaluate-session-check")
+    shown = _run_sessions(application, [one.text for one in sample_dataset.questions], "evaluate-session-check")
     for name in get_args(CorpusName):
         texts = [one.question.text for one in outcomes if one.question.corpus == name]
-        shown += _asked(application, texts, f"evaluate-{COLLECTIONS.get(name, name)}")
+        shown += _run_sessions(application, texts, f"evaluate-{COLLECTIONS.get(name, name)}")
     return shown
 
 
-def _asked(application: Application, texts: Sequence[str], collection: str) -> list[SessionView]:
+def _run_sessions(application: Application, texts: Sequence[str], collection: str) -> list[SessionView]:
     scope, found = application.access.scope(collection), []
     asked = SessionRequest(top_k=5, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=4, llm_calls=0, tokens=0, seconds=600.0, passages=100)

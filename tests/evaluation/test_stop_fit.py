@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import AT_LEAST, Network
-from engram.runtime.container import Application
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.stop_fit import FigurePower, Unit, fit_stop, hops, measure_rounds, pools
@@ -24,7 +24,7 @@ def steps(_label: str, _total: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize(("of", "hidden"), [("queries", 0), ("queries", 3), ("sessions", 0)])
-def test_it_learns_which_pools_hold_all_the_evidence(harness: Harness, of: Unit, hidden: int) -> None:
+def test_fit_learns_which_pools_hold_all_the_evidence(harness: Harness, of: Unit, hidden: int) -> None:
     dataset = load_dataset(Path("sample"))
     limit = 12 if of == "queries" else 4
     network, believed = fit_stop([(harness, dataset)], limit, steps, unit=of, hidden=hidden)

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.providers.embedder import Embedder
 from engram.providers.language import load_language
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram_evaluation import text_memory
 from engram_evaluation.commands import evaluate_command
 from engram_evaluation.dataset import build
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.run_options import Options
-from engram_evaluation.streamed_protocol import METHODS, TEXT, StreamedReport, streamed
-from tests.evaluation.test_agent_environment import ANSWERS, DOCUMENTS, FILM, QUESTION, dataset, said
+from engram_evaluation.streamed_protocol import METHODS, TEXT, StreamedReport, measure_streamed
+from tests.evaluation.test_agent_environment import ANSWERS, DOCUMENTS, FILM, QUESTION, dataset, format_said
 from tests.support.openai_server import OpenAiServer, Reply
 
 
@@ -33,13 +33,13 @@ def test_a_text_memory_keeps_what_was_inserted_and_finds_it(embedder: Embedder) 
     assert (play.offered, play.turns) == (("insert", "answer"), 8)
     assert "a list of texts" in play.messages[0]["content"]
     assert "memory_update" not in play.messages[0]["content"]
-    play, _ = text_memory.carry_out(play, said("insert", FILM.text), embedder)
-    play, _ = text_memory.carry_out(play, said("insert", "None"), embedder)
+    play, _ = text_memory.carry_out(play, format_said("insert", FILM.text), embedder)
+    play, _ = text_memory.carry_out(play, format_said("insert", "None"), embedder)
     assert (play.at, play.texts, play.note) == (2, (FILM.text,), "The document went by.")
-    play, _ = text_memory.carry_out(play, said("insert", "She married Carl Lind in 1940."), embedder)
+    play, _ = text_memory.carry_out(play, format_said("insert", "She married Carl Lind in 1940."), embedder)
     assert play.observation.document is None
     assert play.observation.memory == f"She married Carl Lind in 1940. [2]\n{FILM.text} [1]"
-    play, answer = text_memory.carry_out(play, said("search", "Who made the film Green Fields?"), embedder)
+    play, answer = text_memory.carry_out(play, format_said("search", "Who made the film Green Fields?"), embedder)
     assert (answer, play.matches, play.at) == (None, [0, 1], 3)
     assert (play.observation.found or "").startswith(FILM.text)
     before = play
@@ -47,14 +47,14 @@ def test_a_text_memory_keeps_what_was_inserted_and_finds_it(embedder: Embedder) 
     assert (answer, play.valid, play.turn, play.texts) == (None, False, before.turn + 1, before.texts)
     assert "no turn" in play.observation.note
     assert play.observation.found is None
-    play, answer = text_memory.carry_out(play, said("answer", "Carl Lind", 2), embedder)
+    play, answer = text_memory.carry_out(play, format_said("answer", "Carl Lind", 2), embedder)
     assert answer == "Carl Lind"
 
 
 def test_a_text_memory_shows_the_latest_that_fit(embedder: Embedder) -> None:
     play = text_memory.begin(QUESTION, DOCUMENTS)
     for number in range(3):
-        play, _ = text_memory.carry_out(play, said("insert", f"{number} " + "word " * 290), embedder)
+        play, _ = text_memory.carry_out(play, format_said("insert", f"{number} " + "word " * 290), embedder)
     lines = play.observation.memory.splitlines()
     assert [line[:1] for line in lines] == ["2", "1"]
 
@@ -77,9 +77,9 @@ def reply(request: dict[str, Any]) -> str:
     if "<memory_insert>" in system and "a list of texts" in system:
         memory = user.partition("<document_obs>")[0]
         if all(text in memory for text in gold) and "<document_obs>" not in user:
-            return said("answer", "Carl Lind" if len(gold) == 2 else "unknown")
+            return format_said("answer", "Carl Lind" if len(gold) == 2 else "unknown")
         fresh = [text for text in gold if text not in memory]
-        return said("insert", f"It says: {fresh[0]}." if fresh else "None")
+        return format_said("insert", f"It says: {fresh[0]}." if fresh else "None")
     if "<memory_insert>" in system:
         return Oracle(dataset())(request["messages"])
     if '"summary"' in system:
@@ -104,7 +104,7 @@ def llm(server: OpenAiServer) -> Iterator[Llm]:
 
 
 def run(llm: Llm | None, embedder: Embedder, folder: Path, **options: Any) -> StreamedReport:
-    return streamed(
+    return measure_streamed(
         dataset(),
         Options(protocol="streamed", **options),
         llm,
@@ -183,7 +183,7 @@ def test_an_unusable_reply_is_a_wrong_answer(
     assert "unusable" in phase.rows[0].said["unusable"]
 
 
-def test_what_is_missing_is_told(llm: Llm, embedder: Embedder, tmp_path: Path) -> None:
+def test_missing_requirements_are_named(llm: Llm, embedder: Embedder, tmp_path: Path) -> None:
     with pytest.raises(LlmNotConfiguredError, match="--protocol streamed needs ENGRAM_LLM_BASE_URL"):
         run(None, embedder, tmp_path)
     with pytest.raises(InvalidRequestError, match="'mem1' is none"):
@@ -196,7 +196,7 @@ def test_what_is_missing_is_told(llm: Llm, embedder: Embedder, tmp_path: Path) -
     )
     options = Options(protocol="streamed")
     with pytest.raises(InvalidRequestError, match="context_ids"):
-        streamed(bare, options, llm, load_language("rules"), embedder, tmp_path, lambda *_: lambda: None)
+        measure_streamed(bare, options, llm, load_language("rules"), embedder, tmp_path, lambda *_: lambda: None)
     with pytest.raises(InvalidRequestError, match="--oracle-errors means nothing"):
         Options(protocol="streamed", oracle_errors=0.0)
 
@@ -211,7 +211,7 @@ def test_the_command_prints_the_tables(
     monkeypatch.setenv("ENGRAM_LLM_BASE_URL", server.base_url)
     monkeypatch.setenv("ENGRAM_LLM_MODEL", "small")
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(application.settings.data_dir))
-    evaluate_command._streamed(dataset(), Options(protocol="streamed"), tmp_path)
+    evaluate_command._run_streamed(dataset(), Options(protocol="streamed"), tmp_path)
     printed = capsys.readouterr().out
     assert "GRAM, Table 2" in printed
     assert "graph-without-update" in printed

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.ranking_weights import Prior
-from engram.runtime.container import Application
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import open_harness
 from engram_evaluation.sufficiency_learning import measure_draws
@@ -24,7 +24,7 @@ from engram_evaluation.weight_fit import holds_all_relevant
 from tests.support import state
 
 
-def told(probability: float, *, held: bool) -> SufficiencyPrediction:
+def build_prediction(probability: float, *, held: bool) -> SufficiencyPrediction:
     return SufficiencyPrediction(probability, held, recall=0.0, hops=1, ms=1.0)
 
 
@@ -36,19 +36,24 @@ class TestFigures:
         assert auc([0.3], []) is None
 
     def test_the_calibration_error_is_the_gap_of_each_bin_by_its_size(self) -> None:
-        answers = [told(0.91, held=True), told(0.95, held=False), told(0.99, held=True), told(1.0, held=True)]
-        answers.append(told(0.2, held=False))
+        answers = [
+            build_prediction(0.91, held=True),
+            build_prediction(0.95, held=False),
+            build_prediction(0.99, held=True),
+            build_prediction(1.0, held=True),
+        ]
+        answers.append(build_prediction(0.2, held=False))
         assert calibration_error(answers) == pytest.approx((4 * abs(3 / 4 - 3.85 / 4) + 1 * 0.2) / 5)
         assert calibration_error([]) == 0.0
 
     def test_exact_predictions_have_no_calibration_error(self) -> None:
-        assert calibration_error([told(1.0, held=True), told(0.0, held=False)]) == 0.0
+        assert calibration_error([build_prediction(1.0, held=True), build_prediction(0.0, held=False)]) == 0.0
 
     def test_the_least_error_is_what_chance_alone_makes(self) -> None:
-        assert compute_least_error([told(0.5, held=True)]) == 0.5
-        assert compute_least_error([told(1.0, held=False), told(0.0, held=True)]) == 0.0
+        assert compute_least_error([build_prediction(0.5, held=True)]) == 0.5
+        assert compute_least_error([build_prediction(1.0, held=False), build_prediction(0.0, held=True)]) == 0.0
         # Of four at 1/2 none or four hold twice in 16 times, one or three eight times.
-        four = [told(0.5, held=False)] * 4
+        four = [build_prediction(0.5, held=False)] * 4
         assert compute_least_error(four) == pytest.approx((2 * 0.5 + 8 * 0.25) / 16, abs=0.04)
         assert compute_least_error(four) == compute_least_error(four)
         assert compute_least_error([]) == 0.0
@@ -67,7 +72,7 @@ class TestFigures:
         assert holds_all_relevant(set(relevant), list(first)) == held
 
 
-class TestDrawn:
+class TestMeasuredDraws:
     """400 answers, half of them enough by one feature, which the prior knows nothing of."""
 
     PRIOR = Prior(np.zeros(2), np.eye(2))

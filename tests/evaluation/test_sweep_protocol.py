@@ -10,7 +10,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import DEFAULT, PAPER
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
-from engram_evaluation.protocols import JUDGED
+from engram_evaluation.protocols import JUDGED_GROUP
 from engram_evaluation.run_options import Options
 from engram_evaluation.sweep_protocol import ENTITIES, GROUP, SENTENCES, VALUES, courses, settings
 from tests.evaluation.conftest import Evaluate
@@ -55,11 +55,11 @@ def test_a_setting_is_measured_once(
     asked: list[Any] = []
     ask = Harness.ask
 
-    def counted(self: Harness, question: Any, arm: Any, **more: Any) -> Any:
+    def ask_and_record(self: Harness, question: Any, arm: Any, **more: Any) -> Any:
         asked.append(arm)
         return ask(self, question, arm, **more)
 
-    monkeypatch.setattr(Harness, "ask", counted)
+    monkeypatch.setattr(Harness, "ask", ask_and_record)
     run_protocol("sweep", sample_dataset, limit=1)
     assert len(asked) == len(set(asked)) == 2 * (sum(map(len, VALUES.values())) - 1)
     asked.clear()
@@ -80,6 +80,6 @@ def test_the_published_profile_learns_over_turns(
     few = replace(sample_dataset, questions=sample_dataset.questions[:8])
     report = run_protocol(protocol, few, profile="paper", turns=3, limit=3)
     assert {line.arm for line in report.lines()} == {"paper"}
-    assert [line.turn for line in report.lines() if line.group == JUDGED] == [0, 1, 2, 3]
-    assert report.value("support", JUDGED, 3) >= report.value("support", JUDGED, 0)
+    assert [line.turn for line in report.lines() if line.group == JUDGED_GROUP] == [0, 1, 2, 3]
+    assert report.value("support", JUDGED_GROUP, 3) >= report.value("support", JUDGED_GROUP, 0)
     assert f"--protocol {protocol} --profile paper --turns 3" in report.options.command("sample")

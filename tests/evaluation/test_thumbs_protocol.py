@@ -5,12 +5,20 @@ from itertools import product
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.protocols import PARAPHRASES, SHARING
+from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP
 from engram_evaluation.run_options import Options
-from engram_evaluation.thumbs_protocol import ENGRAM, NO_LEARNING, OTHER, RATED, RULES, draw_rating, plan
+from engram_evaluation.thumbs_protocol import (
+    ENGRAM,
+    NO_LEARNING,
+    OTHER_GROUP,
+    RATED_GROUP,
+    RULES,
+    draw_rating,
+    plan,
+)
 from tests.evaluation.conftest import Evaluate
 from tests.support import undo
 from tests.support.state import rows
@@ -40,23 +48,23 @@ def test_half_of_the_ratings_cite_the_evidence_or_the_first_passage() -> None:
 
 def test_groups_do_not_overlap(sample_dataset: Dataset) -> None:
     planned = plan(sample_dataset, 20, 0)
-    rated = {question.id for question in planned.groups[RATED]}
+    rated = {question.id for question in planned.groups[RATED_GROUP]}
     assert rated == {question.id.rpartition("#")[0] for question in planned.arriving}
     assert len(planned.arriving) == 20
-    assert not rated & {question.id for question in planned.groups[OTHER]}
-    taught = frozenset[str]().union(*(question.relevant for question in planned.groups[RATED]))
-    assert not any(question.relevant & taught for question in planned.groups[OTHER])
+    assert not rated & {question.id for question in planned.groups[OTHER_GROUP]}
+    taught = frozenset[str]().union(*(question.relevant for question in planned.groups[RATED_GROUP]))
+    assert not any(question.relevant & taught for question in planned.groups[OTHER_GROUP])
     assert [one.id for one in planned.groups[PARAPHRASES]] == [
-        sample_dataset.paraphrases[one.id].id for one in planned.groups[RATED]
+        sample_dataset.paraphrases[one.id].id for one in planned.groups[RATED_GROUP]
     ]
-    assert SHARING not in planned.groups
+    assert SHARING_GROUP not in planned.groups
 
 
 def test_without_paraphrases_questions_that_share_a_passage_are_measured(sample_dataset: Dataset) -> None:
     planned = plan(replace(sample_dataset, paraphrases={}), 20, 0)
-    taught = frozenset[str]().union(*(question.relevant for question in planned.groups[RATED]))
+    taught = frozenset[str]().union(*(question.relevant for question in planned.groups[RATED_GROUP]))
     assert PARAPHRASES not in planned.groups
-    assert all(question.relevant & taught for question in planned.groups.get(SHARING, ()))
+    assert all(question.relevant & taught for question in planned.groups.get(SHARING_GROUP, ()))
 
 
 def test_every_arm_is_measured_on_every_group(
@@ -66,7 +74,7 @@ def test_every_arm_is_measured_on_every_group(
     arms = {NO_LEARNING, ENGRAM, *RULES}
     groups = {phase.group for phase in report.phases}
     assert {(phase.arm, phase.group) for phase in report.phases} == set(product(arms, groups))
-    assert {RATED, PARAPHRASES} <= groups
+    assert {RATED_GROUP, PARAPHRASES} <= groups
     name = f"evaluate-{few.name}"
     events = rows(application, name, "feedback_event")
     assert len(events) == 12

@@ -9,9 +9,9 @@ import pytest
 
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED
+from engram_evaluation.protocols import JUDGED_GROUP, OTHER_HALF, PARAPHRASES, UNJUDGED
 from engram_evaluation.report_page import gather
-from engram_evaluation.report_table import OF_ANSWERS
+from engram_evaluation.report_table import ANSWER_COLUMNS
 from engram_evaluation.run_options import Options
 from tests.evaluation.conftest import Evaluate
 from tests.support.openai_server import OpenAiServer, Reply
@@ -43,9 +43,9 @@ def test_each_turn_is_answered_in_words_and_marked(
     report = answering("unrelated", few, limit=2, turns=2, answered=True)
 
     assert {(line.group, line.turn) for line in report.lines()} == {
-        (group, turn) for group in (JUDGED, PARAPHRASES, UNJUDGED) for turn in (0, 1, 2)
+        (group, turn) for group in (JUDGED_GROUP, PARAPHRASES, UNJUDGED) for turn in (0, 1, 2)
     }
-    assert all(set(OF_ANSWERS) <= line.values.keys() for line in report.lines())
+    assert all(set(ANSWER_COLUMNS) <= line.values.keys() for line in report.lines())
     assert drafts(server) == 3 * (2 + 2 + 2)  # three unjudged ones, of which one accepts no answer
     unjudged = [phase for phase in report.phases if phase.group == UNJUDGED]
     assert [["f1" in row.values for row in phase.rows] for phase in unjudged] == [[True, True, False]] * 3
@@ -97,7 +97,7 @@ def test_what_was_answered_before_the_endpoint_failed_is_kept(
         answering("different", few, limit=1, turns=2, answered=True)
     again = answering("different", few, limit=1, turns=2, answered=True)
     assert [phase for phase in again.phases if phase.turn < 2] == list(whole.phases)
-    assert {phase.group for phase in again.phases} == {JUDGED, OTHER_HALF}
+    assert {phase.group for phase in again.phases} == {JUDGED_GROUP, OTHER_HALF}
     assert drafts(server) == asked + 1 + asked // 2
 
 
@@ -109,7 +109,7 @@ def test_variations_answer_alike_before_any_verdict(
     before = {
         phase.arm: [row.values["f1"] for row in phase.rows]
         for phase in report.phases
-        if phase.turn == 0 and phase.group == JUDGED
+        if phase.turn == 0 and phase.group == JUDGED_GROUP
     }
     assert before.keys() == arms
     assert len({tuple(values) for values in before.values()}) == 1

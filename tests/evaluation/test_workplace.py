@@ -8,7 +8,7 @@ import spacy
 from engram.core.knowledge.triples import Triple
 from engram.providers.language.rule_language import RuleLanguage
 from engram_evaluation.dataset_files import DatasetError
-from engram_evaluation.workplace import FOLDER, Reading, as_json, check, compare, load_sentences, summaries
+from engram_evaluation.workplace import FOLDER, ReadingCounts, as_json, check, compare, load_sentences, summaries
 from tests.support.command import Cli
 
 MAYOR = next(one for one in load_sentences() if one.id == "news-16")  # mayor of Braga from October 2021
@@ -65,8 +65,8 @@ def test_a_fact_read_twice_counts_once() -> None:
 
 
 def test_precision_and_recall_are_counted_by_half_and_kind() -> None:
-    right = Reading(MAYOR, 1, (), ())
-    wrong = Reading(replace(MAYOR, kind="email"), 0, MAYOR.facts, (triple("a", "b", "c"),))
+    right = ReadingCounts(MAYOR, 1, (), ())
+    wrong = ReadingCounts(replace(MAYOR, kind="email"), 0, MAYOR.facts, (triple("a", "b", "c"),))
     counted = {one.name: one for one in summaries([right, wrong])}
 
     assert (counted["develop: news"].precision, counted["develop: news"].recall) == (1.0, 1.0)

@@ -24,7 +24,7 @@ LIBRARY = Path(libfaketime.__file__).parent / "vendor/libfaketime/src/libfaketim
 DAY = 86_400.0
 SECONDS = (2.0, 90.0, 3_600.0, DAY, 10.0 * DAY)
 """Sizes of jumps, about: within a lease, beyond it, into another hour, day and week."""
-AHEAD = 400.0 * DAY
+AHEAD_SECONDS = 400.0 * DAY
 """Clock of a worker that starts: all that is ever deleted for its age would be old enough."""
 JUMPS = 5
 CLIENTS = 2
@@ -48,9 +48,7 @@ class Clocks:
     @cached_property
     def site(self) -> Installation:
         """The installation that the processes serve."""
-        site = self.stack.enter_context(self.base.beside())
-        assert site.run("migrate")[0] == 0
-        return site
+        return self.base.open_neighbour(self.stack)
 
     @cached_property
     def client(self) -> httpx.Client:
@@ -97,7 +95,7 @@ class Clocks:
     def _worker_ahead(self) -> Process:
         """A worker that started with a clock far ahead, and still has it."""
         file = self.site.folder / "clock-ahead"
-        file.write_text(f"{AHEAD:+.3f}", encoding="ascii")
+        file.write_text(f"{AHEAD_SECONDS:+.3f}", encoding="ascii")
         return self._start("worker", file).ready()
 
     def jump(self, tally: Tally) -> None:
@@ -111,7 +109,7 @@ class Clocks:
         with ThreadPoolExecutor(CLIENTS) as pool:
             judging = [pool.submit(self._judge, name, over, f"{self.draw.random()}") for _ in range(CLIENTS)]
             self._ingest(name, lines[PASSAGES:])
-            with self._jumping():
+            with self._set_clock_back():
                 for _ in range(JUMPS):
                     time.sleep(self.draw.uniform(0.05, 0.5))
                     self._set(self.draw.choice((-1, 1)) * self.draw.choice(SECONDS) * self.draw.uniform(0.5, 1.0))
@@ -138,7 +136,7 @@ class Clocks:
         tally.note(self.site.findings(workers=True))
 
     @contextmanager
-    def _jumping(self) -> Iterator[None]:
+    def _set_clock_back(self) -> Iterator[None]:
         """Set the clock right after the block."""
         try:
             yield
@@ -152,7 +150,7 @@ class Clocks:
     def _judge(self, name: str, over: threading.Event, seed: str) -> list[tuple[str, int]]:
         """Ask and judge until it is over; gives the queries and verdicts that were acknowledged."""
         draw, acknowledged = random.Random(seed), list[tuple[str, int]]()
-        sentences = state.all_sentences(self.site.application, name)
+        sentences = state.list_sentence_ids(self.site.application, name)
         while not over.is_set():
             query = self.client.post("/query", json={"collection": name, "query": QUESTION})
             assert query.status_code == 200, query.text

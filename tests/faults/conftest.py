@@ -1,6 +1,5 @@
 """Servers that a test may kill: a Postgres and a Redis for each module, with Engram's own processes on them."""
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
@@ -11,15 +10,15 @@ import pytest
 import redis
 import structlog
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
-from engram.runtime.worker import Worker
 from engram.storage.schema_revision import migrate
 from tests.conftest import PAGES_MB, Heavy
-from tests.support.processes import PATIENCE_SECONDS, Process
+from tests.support.processes import Process
 from tests.support.strict_client import TestClient
+from tests.support.workers import run_in_thread
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -113,10 +112,10 @@ def start(env: Mapping[str, str], tmp_path: Path) -> Iterator[Start]:
     """Starts processes, which end with the test: a command, where it kills itself, and settings."""
     with ExitStack() as stack:
 
-        def started(command: str, *killed: str, **settings: str) -> Process:
+        def start_process(command: str, *killed: str, **settings: str) -> Process:
             return stack.enter_context(Process(command, tmp_path, {**env, **settings}, *killed))
 
-        yield started
+        yield start_process
 
 
 Working = Callable[..., AbstractContextManager[Application]]
@@ -132,22 +131,14 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
     def run(**changed: object) -> Iterator[Application]:
         changed = {"feedback_sweep_seconds": 0.1, "maintenance_interval_seconds": 0, **changed}
         app = _application(settings.model_copy(update=changed), places, heavy)
-        worker = Worker(app)
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-        try:
+        with run_in_thread(app):
             yield app
-        finally:
-            worker.stop()
-            thread.join(PATIENCE_SECONDS)
-            app.close()
-            assert not thread.is_alive()
 
     return run  # type: ignore[return-value]
 
 
 @contextmanager
-def in_the_middle(postgres: EmbeddedPostgres) -> Iterator[None]:
+def pause_applying(postgres: EmbeddedPostgres) -> Iterator[None]:
     """Whoever applies verdicts meanwhile stands still with half of its rows written."""
     address = postgres.url.replace("postgresql+psycopg", "postgresql")
     with closing(psycopg.connect(address)) as connection:
@@ -155,7 +146,7 @@ def in_the_middle(postgres: EmbeddedPostgres) -> Iterator[None]:
         yield
 
 
-def standing_still(application: Application) -> int:
+def count_paused(application: Application) -> int:
     with application.database.read() as reader:
         return int(
             reader.scalar(
@@ -167,7 +158,7 @@ def standing_still(application: Application) -> int:
         )
 
 
-def given(api: httpx.Client, collection: str, key: str, *, wait: bool = False) -> httpx.Response:
+def post_verdict(api: httpx.Client, collection: str, key: str, *, wait: bool = False) -> httpx.Response:
     """A verdict on a question asked before; it is complete, and so teaches the weights of rankings too."""
     asked = api.post("/query", json={"collection": collection, "query": QUESTION}).json()
     body = {

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.core.knowledge.triples import Triple
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.facts.fact_service import Revision, StatedFact
 from engram.storage.facts import fact_rows
@@ -122,7 +122,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sys.stdout.write("| attack | way | belief before, after | true facts doubted | false facts believed |\n")
     sys.stdout.write("|---|---|---|---|---|\n")
-    with tenancy.unrestricted(), ExitStack() as stack:
+    with tenancy.allow_all_tenants(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-spam-")))
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", memory_mb=64))
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))

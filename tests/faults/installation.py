@@ -12,7 +12,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from engram import sample
-from engram.runtime.container import Application, Servers
+from engram.composition.container import Application, Servers
 from tests.support import state, undo
 from tests.support.databases import application_on, new_database
 from tests.support.orphans import orphans
@@ -68,10 +68,10 @@ class Installation:
     def run(self, command: str, *arguments: str, **settings: str) -> tuple[int, str]:
         """Run a command to its end: the exit code and what it printed."""
         with self.start(command, *arguments, **settings) as process:
-            return process.ended(), process.output
+            return process.wait_for_end(), process.output
 
     @contextmanager
-    def beside(self) -> Iterator["Installation"]:
+    def create_neighbour(self) -> Iterator["Installation"]:
         """An empty database on the same server."""
         application = self.application
         with new_database(application.addresses.database_url) as url:
@@ -79,9 +79,15 @@ class Installation:
             with application_on(servers, application.settings, application) as services:
                 yield Installation(services, {**self.env, "DATABASE_URL": url}, self.folder)
 
+    def open_neighbour(self, stack: ExitStack) -> "Installation":
+        """Migrate an empty database on the same server; ``stack`` drops it."""
+        neighbour = stack.enter_context(self.create_neighbour())
+        assert neighbour.run("migrate")[0] == 0
+        return neighbour
+
     def fill(self, name: str, count: int, seed: int) -> str:
         """Make a collection of the sample's first passages, and have verdicts teach all that they can."""
-        state.staged(self.application, name, *passages(count))
+        state.stage_passages(self.application, name, *passages(count))
         self.application.runner.run_ready()
         events = undo.stream(self.application, name, VERDICTS, seed=seed)
         undo.apply(self.application, name, events, batch=6)
@@ -188,10 +194,9 @@ class RestorePlace:
     turns: int = 1
 
     @classmethod
-    def made(cls, base: Installation, stack: ExitStack, name: str, count: int) -> "RestorePlace":
+    def create(cls, base: Installation, stack: ExitStack, name: str, count: int) -> "RestorePlace":
         """Make the database with ``count`` passages, and then with half of them; it holds the second."""
-        site = stack.enter_context(base.beside())
-        assert site.run("migrate")[0] == 0
+        site = base.open_neighbour(stack)
         saved: list[SavedDatabase] = []
         for number, passage_count in enumerate((count, count // 2)):
             if saved:

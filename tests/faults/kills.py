@@ -26,7 +26,7 @@ PASSAGES = 40
 QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2", "ENGRAM_EMBEDDING_BATCH_SIZE": "2"}
 OPEN = ("queued", "running")
 SOONER, LATER = 0.7, 1.1
-KEPT = (*state.GRAPH, *state.LEXICAL)
+KEPT_TABLES = (*state.GRAPH, *state.LEXICAL)
 UNSTABLE = ("created_at", "updated_at", "keys_version", "space")
 """Columns that say when a row was written, or how often a collection changed its encoder."""
 
@@ -79,7 +79,7 @@ class Kills:
     def _rows(self, name: str) -> dict[str, Any]:
         """Return what passages and verdicts left, with terms in place of their ids, which sequences draw."""
         application = self.site.application
-        found = state.snapshot(application, name, KEPT, UNSTABLE) | undo.learned(application, name)
+        found = state.snapshot(application, name, KEPT_TABLES, UNSTABLE) | undo.list_learned(application, name)
         terms = {row.pop("id"): row["term"] for row in found["lexical_term"]}
         for row in found["lexical_posting"]:
             row["term_id"] = terms[row["term_id"]]
@@ -109,11 +109,11 @@ class Kills:
                 dying.kill()
             self._count(tally, kind, hit=self._job_row(name, job)["status"] in OPEN)
 
-            def done() -> bool:
+            def is_done() -> bool:
                 self.site.application.runner.run_ready()
                 return self._job_row(name, job)["status"] not in OPEN
 
-            eventually(done, "end of the job")
+            eventually(is_done, "end of the job")
         row = self._job_row(name, job)
         if (row["status"], row["error"], row["claimant"]) != ("succeeded", None, None):
             tally.note([f"the {kind} job is {row['status']}: {row['error']}"])
@@ -126,8 +126,8 @@ class Kills:
         """Copy a database that learns; there is no backup afterwards, or a whole one, and the next one is whole."""
         name = self._collection("saved")
         target = self.site.folder / f"backup-{uuid4().hex}"
-        with self._teaching(name) as acknowledged:
-            self._killed(tally, "backup", str(target))
+        with self._teach_meanwhile(name) as acknowledged:
+            self._kill_command(tally, "backup", str(target))
             if target.exists():
                 backup_service.check(target, backup_service.read(target))
                 target = target.with_name(f"{target.name}-again")
@@ -136,9 +136,9 @@ class Kills:
         if code:
             tally.note([f"the backup after the kill ended with {code}: {output}"])
             return
-        if left := list(target.parent.glob(f"{target.name}{backup_service.UNFINISHED}")):
+        if left := list(target.parent.glob(f"{target.name}{backup_service.UNFINISHED_SUFFIX}")):
             tally.note([f"{left} is left"])
-        with self.site.beside() as other:
+        with self.site.create_neighbour() as other:
             code, output = other.run("restore", str(target))
             if code:
                 tally.note([f"the backup cannot be restored: {output}"])
@@ -150,14 +150,14 @@ class Kills:
         tally.note(self.site.findings())
 
     @contextmanager
-    def _teaching(self, name: str) -> Iterator[list[int]]:
+    def _teach_meanwhile(self, name: str) -> Iterator[list[int]]:
         """Give and apply verdicts during the block; the list has those that were acknowledged."""
         application, over, acknowledged = self.site.application, threading.Event(), list[int]()
-        sentences = state.all_sentences(application, name)
+        sentences = state.list_sentence_ids(application, name)
 
         def teach() -> None:
             while not over.is_set():
-                query = state.given_episode(application, name, undo.QUESTIONS[0][0], sentences[:3])
+                query = state.add_episode(application, name, undo.QUESTIONS[0][0], sentences[:3])
                 receipt = state.judge(application, name, query, sentences[:1], wait=True)
                 acknowledged.append(receipt.event.id)
 
@@ -173,7 +173,7 @@ class Kills:
         """Put a backup over other content; afterwards the database holds the one or the other, and no mixture."""
         place = self._place
         before, after = place.turn()
-        self._killed(tally, "restore", str(after.folder), "--replace", "--no-verify", site=place.site)
+        self._kill_command(tally, "restore", str(after.folder), "--replace", "--no-verify", site=place.site)
         eventually(lambda: not place.sessions(), "end of the killed restore's sessions")
         if (held := place.contents()) not in (before.contents, after.contents):
             tally.note([f"neither the old nor the new content: {different(held, before.contents)}"])
@@ -185,12 +185,12 @@ class Kills:
 
     @cached_property
     def _place(self) -> RestorePlace:
-        return RestorePlace.made(self.site, self.stack, "saved", PASSAGES)
+        return RestorePlace.create(self.site, self.stack, "saved", PASSAGES)
 
     def migrate(self, tally: Tally) -> None:
         """Make the schema of an empty database; nothing of it is there after the kill, or all."""
-        with self.site.beside() as other:
-            self._killed(tally, "migrate", site=other)
+        with self.site.create_neighbour() as other:
+            self._kill_command(tally, "migrate", site=other)
             whole = contents(other.application.addresses.database_url)
             lacking = schema_drift.list_missing(other.application.database) if whole else []
             code, output = other.run("migrate")
@@ -200,12 +200,12 @@ class Kills:
             other.fill("first", 3, seed=1)
             tally.note(other.findings())
 
-    def _killed(self, tally: Tally, command: str, *arguments: str, site: Installation | None = None) -> None:
+    def _kill_command(self, tally: Tally, command: str, *arguments: str, site: Installation | None = None) -> None:
         """Kill a command at a random moment, with or without the programs that it started."""
         began = time.monotonic()
         with (site or self.site).start(command, *arguments) as dying:
             if command not in self.spans:  # what it takes undisturbed
-                assert dying.ended() == 0, dying.output
+                assert dying.wait_for_end() == 0, dying.output
                 self.spans[command] = time.monotonic() - began
                 return
             time.sleep(self.draw.uniform(0.0, self.spans[command]))

@@ -48,9 +48,7 @@ class Races:
     @cached_property
     def site(self) -> Installation:
         """The installation that the processes serve."""
-        site = self.stack.enter_context(self.base.beside())
-        assert site.run("migrate")[0] == 0
-        return site
+        return self.base.open_neighbour(self.stack)
 
     @cached_property
     def client(self) -> httpx.Client:
@@ -68,7 +66,7 @@ class Races:
 
     def _collection(self) -> str:
         name = f"raced-{uuid4().hex[:12]}"
-        state.staged(self.site.application, name, *passages(PASSAGES))
+        state.stage_passages(self.site.application, name, *passages(PASSAGES))
         self.site.application.runner.run_ready()
         self._drain(name)  # a worker may have taken the job
         return name
@@ -84,7 +82,7 @@ class Races:
         def judge(number: int) -> None:
             draw = random.Random(f"{seed} {number}")
             query = http.post("/query", json={"collection": name, "query": QUESTION}).json()
-            sentences = state.all_sentences(self.site.application, name)
+            sentences = state.list_sentence_ids(self.site.application, name)
             for at in range(VERDICTS):
                 body = {
                     "collection": name,
@@ -154,7 +152,7 @@ class Races:
         """Restore into the database of a service that takes verdicts: it refuses, and nothing changes."""
         http, name, source = self.client, self._collection(), self._backup
         query = http.post("/query", json={"collection": name, "query": QUESTION}).json()
-        sentence = state.all_sentences(self.site.application, name)[0]
+        sentence = state.list_sentence_ids(self.site.application, name)[0]
         over, acknowledged = threading.Event(), list[int]()
 
         def judge() -> None:
@@ -202,7 +200,7 @@ class Races:
             second = order[1]()
             api, restoring = (first, second) if wait > 0 else (second, first)
             tally.count(hit=restoring.running and api.running)
-            code = restoring.ended()
+            code = restoring.wait_for_end()
             expected = before if code else after
             if (held := contents(place.site.application.addresses.database_url)) != expected.contents:
                 tally.note([f"restored with {code}, different in {different(held, expected.contents)}"])
@@ -213,7 +211,7 @@ class Races:
             if answer.status_code != 200 or not answer.json()["passages"]:
                 tally.note([f"the API answers {answer.status_code} after a restore that ended with {code}"])
             api.terminate()
-            api.ended()
+            api.wait_for_end()
         tally.note(place.site.findings())
         place.site.application.database.close()
         code, output = place.site.run("restore", str(after.folder), "--replace", "--no-verify")
@@ -222,7 +220,7 @@ class Races:
 
     @cached_property
     def _place(self) -> RestorePlace:
-        return RestorePlace.made(self.base, self.stack, "started", PASSAGES)
+        return RestorePlace.create(self.base, self.stack, "started", PASSAGES)
 
 
 FAULTS: Mapping[str, Callable[[Races, Tally], None]] = {

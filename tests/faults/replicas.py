@@ -42,14 +42,12 @@ class Replicas:
     @cached_property
     def site(self) -> Installation:
         """The installation that the processes serve."""
-        site = self.stack.enter_context(self.base.beside())
-        assert site.run("migrate")[0] == 0
-        return site
+        return self.base.open_neighbour(self.stack)
 
     @cached_property
     def replica(self) -> EmbeddedPostgres:
         """The replica, while nothing is wrong with it."""
-        server = standby.made(self.primary, self.base.folder / "standby")
+        server = standby.make_replica(self.primary, self.base.folder / "standby")
         self.stack.callback(standby.remove, server)
         server.start()
         return server
@@ -79,7 +77,7 @@ class Replicas:
         (one, other), name = self.clients, f"lagging-{uuid4().hex[:12]}"
         self._ingest(one, name, passages(PASSAGES))
         for number, way in enumerate(self.draw.sample(WAYS, len(WAYS))):
-            with self._lagging(way):
+            with self._delay_replica(way):
                 new = {"id": f"new-{number}", "text": f"The code of crate {number} is {uuid4().hex[:8]}."}
                 self._ingest(one, name, [new])
                 question = f"What is the code of crate {number}?"
@@ -98,7 +96,7 @@ class Replicas:
         tally.note(self.site.findings(workers=True))
 
     @contextmanager
-    def _lagging(self, way: str) -> Iterator[None]:
+    def _delay_replica(self, way: str) -> Iterator[None]:
         """Have the replica lag during the block."""
         if way == "is away":
             self.replica.stop()
@@ -107,7 +105,7 @@ class Replicas:
             finally:
                 self.replica.start()
             return
-        with standby.told(self.replica) as connection:
+        with standby.connect_to(self.replica) as connection:
             connection.execute("SELECT pg_wal_replay_pause()")
             later = threading.Timer(self.draw.uniform(0.0, 1.0), self._resume)
             if way == "catches up":
@@ -119,7 +117,7 @@ class Replicas:
                 connection.execute("SELECT pg_wal_replay_resume()")
 
     def _resume(self) -> None:
-        with standby.told(self.replica) as connection:
+        with standby.connect_to(self.replica) as connection:
             connection.execute("SELECT pg_wal_replay_resume()")
 
     def _is_behind(self) -> bool:
@@ -130,12 +128,12 @@ class Replicas:
             return True
 
     def _position(self) -> int:
-        with standby.told(self.replica) as connection:
+        with standby.connect_to(self.replica) as connection:
             row = connection.execute("SELECT (pg_last_wal_replay_lsn() - '0/0')::bigint").fetchone()
         return _number(row)
 
     def _end(self) -> int:
-        with standby.told(self.primary) as connection:
+        with standby.connect_to(self.primary) as connection:
             row = connection.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint").fetchone()
         return _number(row)
 
@@ -161,7 +159,7 @@ class Replicas:
         body = {
             "collection": name,
             "query_id": query_id,
-            "supporting": state.all_sentences(self.site.application, name)[:1],
+            "supporting": state.list_sentence_ids(self.site.application, name)[:1],
             "wait": True,
         }
         answer = client.post("/feedback", json=body, headers={"idempotency-key": uuid4().hex})

@@ -8,12 +8,12 @@ from contextlib import closing, contextmanager
 import httpx
 import psycopg
 
+from engram.composition.container import Application
 from engram.providers.embedded import EmbeddedPostgres
-from engram.runtime.container import Application
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE
-from tests.faults.conftest import QUESTION, Start, Working, given, in_the_middle, standing_still
-from tests.faults.test_killed_api import BODY, NDJSON, PADDING, known
+from tests.faults.conftest import QUESTION, Start, Working, count_paused, pause_applying, post_verdict
+from tests.faults.test_killed_api import BODY, NDJSON, PADDING, list_statuses
 from tests.support import state, undo
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually
@@ -45,11 +45,11 @@ def test_terminated_api_finishes_open_requests_and_accepts_no_more(
 
     api = start("serve").ready()
     with client_of(api) as http, ThreadPoolExecutor(2) as pool:
-        with in_the_middle(postgres):
-            verdict = pool.submit(given, http, curie, "waited", wait=True)
-            eventually(lambda: standing_still(application) == 1)
+        with pause_applying(postgres):
+            verdict = pool.submit(post_verdict, http, curie, "waited", wait=True)
+            eventually(lambda: count_paused(application) == 1)
             stream = pool.submit(http.post, f"/passages?collection={arriving}", content=body(), headers=NDJSON)
-            eventually(lambda: "receiving" in known(application, arriving))
+            eventually(lambda: "receiving" in list_statuses(application, arriving))
             api.terminate()
             eventually(lambda: refuses(api))
             assert api.running
@@ -58,12 +58,12 @@ def test_terminated_api_finishes_open_requests_and_accepts_no_more(
         assert (verdict.result().status_code, verdict.result().json()["status"]) == (200, "applied")
         assert verdict.result().json()["changes"]
         assert stream.result().status_code == 202
-    assert api.ended() == 0, api.output
+    assert api.wait_for_end() == 0, api.output
     assert "Traceback" not in api.output
 
-    assert known(application, arriving) == ["queued"]
+    assert list_statuses(application, arriving) == ["queued"]
     with working():
-        eventually(lambda: known(application, arriving) == ["succeeded"])
+        eventually(lambda: list_statuses(application, arriving) == ["succeeded"])
     assert state.counts(application, arriving)[0] == len(CURIE)
     undo.assert_verified(application, curie)
 
@@ -82,7 +82,7 @@ def test_terminated_api_is_unready_and_serves_during_the_shutdown_delay(curie: s
     with client_of(api) as another:
         assert another.get("/healthz").status_code == 200
     api.terminate()
-    assert api.ended() == 0, api.output
+    assert api.wait_for_end() == 0, api.output
 
 
 def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
@@ -91,16 +91,16 @@ def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
     # Its statement would wait for hours.
     api = start("serve", ENGRAM_SHUTDOWN_GRACE_SECONDS="1", ENGRAM_STATEMENT_TIMEOUT_SECONDS="36000").ready()
     with client_of(api) as http, ThreadPoolExecutor(1) as pool:
-        with in_the_middle(postgres):
-            verdict = pool.submit(given, http, curie, "waited", wait=True)
-            eventually(lambda: standing_still(application) == 1)
+        with pause_applying(postgres):
+            verdict = pool.submit(post_verdict, http, curie, "waited", wait=True)
+            eventually(lambda: count_paused(application) == 1)
             api.terminate()
             answer = verdict.result()
             assert answer.status_code == 503, answer.text
             assert_problem(answer)
             assert int(answer.headers["retry-after"]) > 0
-            assert api.ended() == 0, api.output
-        eventually(lambda: standing_still(application) == 0)
+            assert api.wait_for_end() == 0, api.output
+        eventually(lambda: count_paused(application) == 0)
     assert list(state.event_statuses(application, curie).values()) == ["pending"]
     assert orphans(application, curie) == {}
     with working():
@@ -111,13 +111,13 @@ def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
 def test_terminated_worker_applies_its_batch_and_takes_no_other(
     application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
 ) -> None:
-    with in_the_middle(postgres):
+    with pause_applying(postgres):
         held = undo.stream(application, curie, 4, seed=51)
         worker = start("worker")
-        eventually(lambda: standing_still(application) == 1)
+        eventually(lambda: count_paused(application) == 1)
         worker.terminate()
         later = undo.stream(application, curie, 4, seed=52)
-    assert worker.ended() == 0, worker.output
+    assert worker.wait_for_end() == 0, worker.output
     assert state.event_statuses(application, curie) == dict.fromkeys(held, "applied") | dict.fromkeys(
         later, "pending"
     )
@@ -141,11 +141,11 @@ def test_terminated_worker_ingests_its_batch_and_resumes_after_restart(
     application: Application, postgres: EmbeddedPostgres, collection: str, start: Start, working: Working
 ) -> None:
     with unwritten(postgres):
-        job = state.staged(application, collection, *CURIE)
+        job = state.stage_passages(application, collection, *CURIE)
         worker = start("worker", ENGRAM_INGEST_BATCH_SIZE="2")
-        eventually(lambda: standing_still(application) == 1)
+        eventually(lambda: count_paused(application) == 1)
         worker.terminate()
-    assert worker.ended() == 0, worker.output
+    assert worker.wait_for_end() == 0, worker.output
     half = application.jobs.job(application.access.scope(collection), job)
     assert (half.status, half.created, half.attempts) == ("queued", 2, 0)
     with working():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.faults.fact_spam import BELIEVED, WAYS, AttackWay, attack
 
 NEW, TRUSTED, _ = WAYS

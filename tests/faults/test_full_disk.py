@@ -11,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.tables.table_base import metadata
 from tests.api import operations
 from tests.api.operations import OPERATIONS, assert_problem
@@ -98,7 +98,7 @@ def unwritable(bystander: Bystander, code: str, *tables: str, at_commit: bool = 
             bystander.execute(f"DROP TRIGGER full_disk ON {table}")
 
 
-def refused(bystander: Bystander) -> list[int]:
+def count_refusals(bystander: Bystander) -> list[int]:
     """How often each of the worker's loops was."""
     return [int(str(bystander.execute(f"SELECT last_value FROM {name}").fetchall()[0][0])) for name in REFUSED]
 
@@ -191,10 +191,10 @@ def test_a_worker_waits_for_room_and_counts_no_try(
 ) -> None:
     revoked = f"{curie}-revoked"
     for name in (revoked, f"{curie}-ingested"):
-        state.staged(application, name, {"id": "a", "text": "Marie Curie was born in Warsaw."})
+        state.stage_passages(application, name, {"id": "a", "text": "Marie Curie was born in Warsaw."})
         if name == revoked:
             application.runner.run_ready()
-    undo.apply(application, revoked, [judged(application, revoked)])
+    undo.apply(application, revoked, [add_pending_verdict(application, revoked)])
     undoing = application.revoke.request(application.access.scope(revoked))
     events = undo.stream(application, curie, 6, seed=41)
 
@@ -202,7 +202,7 @@ def test_a_worker_waits_for_room_and_counts_no_try(
         bystander.execute(f"ALTER SEQUENCE {sequence} RESTART")
     with working(feedback_max_attempts=1):
         with unwritable(bystander, STATES[failing], "memory_audit", "passage", at_commit=at_commit):
-            eventually(lambda: min(refused(bystander)) > 2, "trying")
+            eventually(lambda: min(count_refusals(bystander)) > 2, "trying")
             assert set(state.event_statuses(application, curie).values()) == {"pending"}
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
         eventually(lambda: application.jobs.job(application.access.scope(revoked), undoing).status == "succeeded")
@@ -215,8 +215,8 @@ def test_a_worker_waits_for_room_and_counts_no_try(
     undo.assert_verified(application, curie)
 
 
-def judged(application: Application, collection: str) -> int:
+def add_pending_verdict(application: Application, collection: str) -> int:
     """A verdict that waits."""
-    sentences = state.all_sentences(application, collection)
-    query_id = state.given_episode(application, collection, QUESTION, sentences)
+    sentences = state.list_sentence_ids(application, collection)
+    query_id = state.add_episode(application, collection, QUESTION, sentences)
     return state.judge(application, collection, query_id, sentences[:1]).event.id

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from engram.api.corpus.passage_bodies import LINES_PER_WRITE
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import Start
 from tests.support import state, undo
@@ -62,7 +62,7 @@ def cut_off(url: str, path: str, **request: Any) -> None:
         httpx.post(f"{url}{path}", timeout=PATIENCE_SECONDS, trust_env=False, **request)
 
 
-def sent_again(application: Application, client: TestClient, collection: str, body: bytes = BODY) -> str:
+def send_again(application: Application, client: TestClient, collection: str, body: bytes = BODY) -> str:
     """Send the passages twice more; the one job that ingested them."""
     answers = [client.post(f"/passages?collection={collection}", content=body, headers=NDJSON) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [202, 202]
@@ -75,7 +75,7 @@ def sent_again(application: Application, client: TestClient, collection: str, bo
     return str(job["job_id"])
 
 
-def abandoned(application: Application, collection: str) -> None:
+def assert_abandoned(application: Application, collection: str) -> None:
     """The jobs of the dead are let go once they have been silent for long enough, and nothing of them is left."""
     with application.database.write() as writer:
         writer.execute(
@@ -98,14 +98,14 @@ def test_killed_while_it_takes_passages(
     where, accepted = INGEST_STEPS[step]
     dying = start("serve", *where).ready()
     cut_off(dying.url, f"/passages?collection={collection}", content=BODY, headers=NDJSON)
-    assert dying.ended() == -signal.SIGKILL
+    assert dying.wait_for_end() == -signal.SIGKILL
     left = jobs(application, collection)
     assert [row["status"] for row in left] == ["queued" if accepted else "receiving"]
 
-    job = sent_again(application, client, collection)
+    job = send_again(application, client, collection)
 
     assert (job == left[0]["id"]) == accepted
-    abandoned(application, collection)
+    assert_abandoned(application, collection)
 
 
 def test_killed_half_way_through_a_stream(
@@ -122,7 +122,7 @@ def test_killed_half_way_through_a_stream(
     with ThreadPoolExecutor(1) as pool:
         sender = pool.submit(cut_off, api.url, f"/passages?collection={collection}", content=body(), headers=NDJSON)
         try:
-            eventually(lambda: "receiving" in known(application, collection))
+            eventually(lambda: "receiving" in list_statuses(application, collection))
             eventually(lambda: jobs(application, collection)[0]["received"] == LINES_PER_WRITE)
             api.kill()
         finally:
@@ -132,11 +132,11 @@ def test_killed_half_way_through_a_stream(
     assert [row["status"] for row in jobs(application, collection)] == ["receiving"]
     assert state.true_counts(application, collection) == (0, 0, 0)
 
-    sent_again(application, client, collection, BODY.split(b"\n")[0] + b"\n" + PADDING + BODY.split(b"\n", 1)[1])
-    abandoned(application, collection)
+    send_again(application, client, collection, BODY.split(b"\n")[0] + b"\n" + PADDING + BODY.split(b"\n", 1)[1])
+    assert_abandoned(application, collection)
 
 
-def known(application: Application, collection: str) -> list[str]:
+def list_statuses(application: Application, collection: str) -> list[str]:
     with application.database.read() as reader:
         found = reader.rows(
             """
@@ -163,7 +163,7 @@ def test_killed_while_it_takes_a_verdict(
     }
     dying = start("serve", *where).ready()
     cut_off(dying.url, "/feedback", json=body | {"wait": wait}, headers=KEY)
-    assert dying.ended() == -signal.SIGKILL
+    assert dying.wait_for_end() == -signal.SIGKILL
     assert list(state.event_statuses(application, curie).values()) == ([] if status is None else [status])
     assert orphans(application, curie) == {}
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.planning.session import Budget
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.sessions.session_service import NewSession, SessionService
 from engram.services.sessions.session_state import SessionRequest
@@ -24,7 +24,9 @@ from tests.support.processes import eventually
 
 QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2"}
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
-NEW = [{"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)]
+NEW_PASSAGES = [
+    {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)
+]
 ANY_KIND = {
     "claimed and not begun": ("engram.services.jobs.job_runner:Runner.carry_out", "before"),
     "closed and not committed": ("engram.storage.jobs.job_claims:close", "after"),
@@ -58,7 +60,7 @@ def killed_and_made_good(application: Application, start: Start, working: Workin
     def run(collection: str, job: UUID, *where: str, **settings: str) -> dict[str, Any]:
         env = {f"ENGRAM_{name.upper()}": value for name, value in settings.items()}
         dying = start("worker", *where, **QUICK, **env)
-        assert dying.ended() == -signal.SIGKILL, dying.output
+        assert dying.wait_for_end() == -signal.SIGKILL, dying.output
         left = row(application, collection, job)
         assert (left["status"], left["attempts"], left["error"]) == ("running", 0, None)
         with working(job_lease_seconds=1.0, ingest_batch_size=2, **settings):
@@ -86,14 +88,14 @@ def content(application: Application, collection: str) -> dict[str, list[Any]]:
 def test_killed_while_it_ingests(
     application: Application, collection: str, killed_and_made_good: Killed, step: str
 ) -> None:
-    job = state.staged(application, collection, *NEW)
+    job = state.stage_passages(application, collection, *NEW_PASSAGES)
     done = killed_and_made_good(collection, job, *INGEST[step])
-    assert (done["created"], done["updated"], done["unchanged"]) == (len(NEW), 0, 0)
+    assert (done["created"], done["updated"], done["unchanged"]) == (len(NEW_PASSAGES), 0, 0)
     assert state.counts(application, collection) == state.true_counts(application, collection)
     assert orphans(application, collection) == {}
 
     straight = f"{collection}-straight"
-    state.staged(application, straight, *NEW)
+    state.stage_passages(application, straight, *NEW_PASSAGES)
     application.runner.run_ready()
     without = [dict(entry, embedding=None) for entry in content(application, straight)["passage"]]
     assert [dict(entry, embedding=None) for entry in content(application, collection)["passage"]] == without
@@ -149,11 +151,14 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     for worker in (*workers, dying):
         worker.ready()
     jobs: Mapping[str, list[UUID]] = {
-        name: [state.staged(application, name, *NEW, {"id": "own", "text": f"It is {n}."}) for n in range(count)]
+        name: [
+            state.stage_passages(application, name, *NEW_PASSAGES, {"id": "own", "text": f"It is {n}."})
+            for n in range(count)
+        ]
         for name, count in zip(names, (8, 1, 1, 1), strict=True)
     }
     revoking = application.revoke.request(application.access.scope(collection))
-    assert dying.ended() == -signal.SIGKILL, dying.output
+    assert dying.wait_for_end() == -signal.SIGKILL, dying.output
 
     def statuses() -> set[str]:
         return {row["status"] for name in names for row in state.rows(application, name, "job")}
@@ -161,7 +166,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     eventually(lambda: statuses() == {"succeeded"})
     for worker in workers:
         worker.terminate()
-    assert [worker.ended() for worker in workers] == [0, 0]
+    assert [worker.wait_for_end() for worker in workers] == [0, 0]
 
     output = "".join(process.output for process in (*workers, dying))
     everything = [*(job for ids in jobs.values() for job in ids), revoking]
@@ -170,8 +175,8 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     assert "taken over" not in output
     for name in names:
         ingests = [row for row in state.rows(application, name, "job") if row["kind"] == "ingest"]
-        assert {row["created"] + row["updated"] + row["unchanged"] for row in ingests} == {len(NEW) + 1}
-        assert sum(row["created"] for row in ingests) == len(NEW) + 1
+        assert {row["created"] + row["updated"] + row["unchanged"] for row in ingests} == {len(NEW_PASSAGES) + 1}
+        assert sum(row["created"] for row in ingests) == len(NEW_PASSAGES) + 1
         assert state.counts(application, name) == state.true_counts(application, name)
         assert orphans(application, name) == {}
     # The later of two jobs with the same passage wins.

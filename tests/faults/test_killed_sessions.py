@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.planning.session import Budget
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
@@ -16,18 +16,18 @@ from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer
 from tests.conftest import Heavy
 from tests.faults.conftest import Start, Working
-from tests.support.decomposed import MOTHER, decomposed
+from tests.support.decomposed import MOTHER, write_decomposed
 from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
-WRITTEN = ("engram.storage.sessions.sessions:write_round", "after", "2")
-BETWEEN = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
+AFTER_WRITE = ("engram.storage.sessions.sessions:write_round", "after", "2")
+BETWEEN_ROUNDS = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
 
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
     """A model that replies to the same prompt the same, whoever asks: the oracle, without errors."""
-    with ChatServer(Oracle(decomposed())) as server:
+    with ChatServer(Oracle(write_decomposed())) as server:
         yield server.base_url
 
 
@@ -42,10 +42,12 @@ def reasoning(settings: Settings, places: Servers, heavy: Heavy, model: str) -> 
 
 @pytest.fixture(scope="module")
 def scope(application: Application) -> Scope:
-    return open_harness(application, decomposed("killed-sessions"), lambda done, total: None).scope
+    return open_harness(application, write_decomposed("killed-sessions"), lambda done, total: None).scope
 
 
-@pytest.mark.parametrize(("planner", "where"), [("socratic", WRITTEN), ("tree", WRITTEN), ("auto", BETWEEN)])
+@pytest.mark.parametrize(
+    ("planner", "where"), [("socratic", AFTER_WRITE), ("tree", AFTER_WRITE), ("auto", BETWEEN_ROUNDS)]
+)
 def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     reasoning: Application,
     start: Start,
@@ -63,9 +65,9 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     session = sessions.start(scope, new)
     settings = {"ENGRAM_LLM_BASE_URL": model, "ENGRAM_LLM_MAX_ATTEMPTS": "1", "ENGRAM_JOB_LEASE_SECONDS": "1"}
     dying = start("worker", *where, **settings)
-    assert dying.ended() == -signal.SIGKILL, dying.output
+    assert dying.wait_for_end() == -signal.SIGKILL, dying.output
     left = sessions.read(scope, session)
-    assert len(left.rounds) == (1 if where == WRITTEN else 2)
+    assert len(left.rounds) == (1 if where == AFTER_WRITE else 2)
 
     with working(job_lease_seconds=1.0, llm_base_url=model, llm_max_attempts=1):
         eventually(lambda: sessions.read(scope, session).stored.status == "stopped")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 import pytest
 import redis
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.faults.conftest import Start, Working
 from tests.support import state, twins, undo
-from tests.support.orphans import KEPT_BY, OUTLIVING, SEARCHES, orphans, unguarded
+from tests.support.orphans import KEPT_BY, OUTLIVING, SEARCHES, list_unguarded, orphans
 from tests.support.processes import eventually
 
 VERDICTS = 24
@@ -38,10 +38,10 @@ EVOLVING = {
 @pytest.fixture
 def twin(application: Application, curie: str) -> str:
     """The same passages once more."""
-    return twins.born(application, f"{curie}-twin")
+    return twins.create_twin(application, f"{curie}-twin")
 
 
-def killed_and_made_good(
+def kill_and_recover(
     application: Application, collection: str, twin: str, start: Start, working: Working, *where: str, **env: str
 ) -> None:
     events = undo.stream(application, collection, VERDICTS, seed=7)
@@ -52,7 +52,7 @@ def killed_and_made_good(
         application.stream.wake([(state.collection_id(application, collection), event)])
 
     dying = start("worker", *where, **env)
-    assert dying.ended() == -signal.SIGKILL, dying.output
+    assert dying.wait_for_end() == -signal.SIGKILL, dying.output
 
     with working():
         eventually(lambda: set(state.event_statuses(application, collection).values()) == {"applied"})
@@ -69,7 +69,7 @@ def test_killed_while_it_applies(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:
     env: Mapping[str, str] = {"ENGRAM_FEEDBACK_BATCH_SIZE": str(BATCH), "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600"}
-    killed_and_made_good(application, curie, twin, start, working, *STEPS[step], **env)
+    kill_and_recover(application, curie, twin, start, working, *STEPS[step], **env)
 
 
 @pytest.mark.parametrize("step", EVOLVING)
@@ -77,7 +77,7 @@ def test_killed_while_keys_evolve(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:
     env: Mapping[str, str] = {"ENGRAM_PASSAGE_KEY_MAX_PENDING": "1", "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600"}
-    killed_and_made_good(application, curie, twin, start, working, *EVOLVING[step], **env)
+    kill_and_recover(application, curie, twin, start, working, *EVOLVING[step], **env)
     assert [row["number"] for row in state.rows(application, curie, "key_generation")] == [1]
 
 
@@ -93,19 +93,19 @@ def test_events_of_a_killed_worker_are_taken_over(
     dying = start(
         "worker", "engram.storage.corpus.collections:lock_learning", "before", ENGRAM_FEEDBACK_SWEEP_SECONDS="3600"
     )
-    assert dying.ended() == -signal.SIGKILL, dying.output
+    assert dying.wait_for_end() == -signal.SIGKILL, dying.output
     monkeypatch.setattr("engram.storage.wake_stream.CLAIM_IDLE_MS", 0)
     with working(feedback_sweep_seconds=3600.0):
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
         eventually(lambda: stream.xlen("engram:feedback") == 0)
-    assert sorted(state.applied_order(application, curie)) == events
+    assert sorted(state.list_applied_order(application, curie)) == events
 
 
 class TestOrphans:
     """The search itself finds what it is for."""
 
     def test_every_column_that_no_foreign_key_guards_is_searched_or_may_outlive(self) -> None:
-        assert unguarded() == set(KEPT_BY) | set(OUTLIVING)
+        assert list_unguarded() == set(KEPT_BY) | set(OUTLIVING)
         assert set(KEPT_BY.values()) <= set(SEARCHES)
 
     @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres
-from engram.runtime.container import Application, Servers
 from tests.faults.installation import Installation, Tally
 from tests.faults.replicas import Replicas
 from tests.support.databases import application_on

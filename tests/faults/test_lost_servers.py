@@ -17,10 +17,10 @@ import psycopg
 import pytest
 import redis
 
+from engram.composition.container import Application
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from engram.runtime.container import Application
 from tests.api.operations import assert_problem
-from tests.faults.conftest import QUESTION, given, in_the_middle, standing_still
+from tests.faults.conftest import QUESTION, count_paused, pause_applying, post_verdict
 from tests.support import state, undo
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually
@@ -32,7 +32,7 @@ def worker(env: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
         yield process
         assert process.running
         process.terminate()
-        assert process.ended() == 0
+        assert process.wait_for_end() == 0
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def api(
             yield client
         assert process.running
         process.terminate()
-        assert process.ended() == 0
+        assert process.wait_for_end() == 0
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def nothing_failed(worker: Process, api: httpx.Client) -> Iterator[None]:
     assert "event not applied" not in worker.output
 
 
-def all_applied(application: Application, collection: str) -> Callable[[], bool]:
+def build_applied_check(application: Application, collection: str) -> Callable[[], bool]:
     return lambda: set(state.event_statuses(application, collection).values()) == {"applied"}
 
 
@@ -76,7 +76,7 @@ def assert_come_back_later(response: httpx.Response) -> None:
 
 
 @contextmanager
-def asking_all_along(api: httpx.Client, collection: str) -> Iterator[list[httpx.Response]]:
+def send_requests(api: httpx.Client, collection: str) -> Iterator[list[httpx.Response]]:
     """Requests one after the other, reads and writes, for the length of the block."""
     answers: list[httpx.Response] = []
     over = threading.Event()
@@ -99,11 +99,11 @@ class TestPostgres:
     def test_backends_ended_in_the_middle_of_their_transactions(
         self, application: Application, postgres: EmbeddedPostgres, api: httpx.Client, curie: str
     ) -> None:
-        with in_the_middle(postgres), ThreadPoolExecutor(1) as pool:
+        with pause_applying(postgres), ThreadPoolExecutor(1) as pool:
             undo.stream(application, curie, 6, seed=21)
-            eventually(lambda: standing_still(application) == 1)
-            answer = pool.submit(given, api, curie, "waited", wait=True)
-            eventually(lambda: standing_still(application) == 2)
+            eventually(lambda: count_paused(application) == 1)
+            answer = pool.submit(post_verdict, api, curie, "waited", wait=True)
+            eventually(lambda: count_paused(application) == 2)
             with application.database.read() as reader:
                 ended = reader.rows(
                     """
@@ -115,17 +115,17 @@ class TestPostgres:
             assert_come_back_later(answer.result())
             assert "applied" not in state.event_statuses(application, curie).values()
 
-        eventually(all_applied(application, curie))
+        eventually(build_applied_check(application, curie))
         assert_whole(application, curie, 7)
 
     def test_a_killed_postmaster(
         self, application: Application, postgres: EmbeddedPostgres, api: httpx.Client, curie: str
     ) -> None:
-        with asking_all_along(api, curie) as answers:
-            with in_the_middle(postgres), suppress(psycopg.OperationalError):
+        with send_requests(api, curie) as answers:
+            with pause_applying(postgres), suppress(psycopg.OperationalError):
                 undo.stream(application, curie, 12, seed=22)
-                assert given(api, curie, "before").status_code == 202
-                eventually(lambda: standing_still(application) == 1)
+                assert post_verdict(api, curie, "before").status_code == 202
+                eventually(lambda: count_paused(application) == 1)
                 os.kill(int(postgres.pid or 0), signal.SIGKILL)
                 eventually(lambda: not postgres.is_alive())
             eventually(lambda: answers[-1].status_code == 503)
@@ -142,8 +142,8 @@ class TestPostgres:
             if answer.status_code == 503:
                 assert_come_back_later(answer)
 
-        eventually(all_applied(application, curie))
-        assert given(api, curie, "after", wait=True).json()["status"] == "applied"
+        eventually(build_applied_check(application, curie))
+        assert post_verdict(api, curie, "after", wait=True).json()["status"] == "applied"
         assert_whole(application, curie, 14)
 
 
@@ -151,17 +151,17 @@ class TestRedis:
     def test_a_killed_redis(
         self, application: Application, own_redis: EmbeddedRedis, api: httpx.Client, curie: str
     ) -> None:
-        assert given(api, curie, "before").status_code == 202
+        assert post_verdict(api, curie, "before").status_code == 202
         os.kill(int(own_redis.pid or 0), signal.SIGKILL)
         eventually(lambda: not own_redis.is_alive())
-        assert [given(api, curie, uuid4().hex).status_code for _ in range(2)] == [202] * 2
-        eventually(all_applied(application, curie))
+        assert [post_verdict(api, curie, uuid4().hex).status_code for _ in range(2)] == [202] * 2
+        eventually(build_applied_check(application, curie))
         assert api.get("/readyz").json()["redis"] == "unreachable"
 
         own_redis.start()
         eventually(lambda: api.get("/readyz").json()["redis"] == "ok")
-        assert given(api, curie, "after").status_code == 202
-        eventually(all_applied(application, curie))
+        assert post_verdict(api, curie, "after").status_code == 202
+        eventually(build_applied_check(application, curie))
         assert_whole(application, curie, 4)
 
     def test_everything_in_redis_lost_while_verdicts_are_in_flight(
@@ -172,13 +172,13 @@ class TestRedis:
         api: httpx.Client,
         curie: str,
     ) -> None:
-        with in_the_middle(postgres):
+        with pause_applying(postgres):
             undo.stream(application, curie, 8, seed=23)
-            eventually(lambda: standing_still(application) == 1)
-            assert given(api, curie, "in-flight").status_code == 202
+            eventually(lambda: count_paused(application) == 1)
+            assert post_verdict(api, curie, "in-flight").status_code == 202
             stream.flushall()
-        eventually(all_applied(application, curie))
+        eventually(build_applied_check(application, curie))
         stream.flushall()
-        assert given(api, curie, "later").status_code == 202
-        eventually(all_applied(application, curie))
+        assert post_verdict(api, curie, "later").status_code == 202
+        eventually(build_applied_check(application, curie))
         assert_whole(application, curie, 10)

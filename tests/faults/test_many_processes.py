@@ -13,13 +13,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION
 from tests.support import state, undo
-from tests.support.forks import ROOT, Forked
+from tests.support.forks import ROOT, ForkedProcess
 from tests.support.orphans import orphans
-from tests.support.processes import PATIENCE_SECONDS, PLAIN, eventually, free_port
+from tests.support.processes import PATIENCE_SECONDS, PLAIN_CLIENT, eventually, free_port
 
 CLIENTS = 8
 VERDICTS = 6
@@ -38,7 +38,7 @@ class Up:
         self.log = folder / "up.log"
         with self.log.open("wb") as log:
             program = ["-m", "engram.cli", "up", "--api", "2", "--workers", "2"]
-            self.process = Forked(program, cwd=folder, env=kept | dict(env) | told, stdout=log, stderr=log)
+            self.process = ForkedProcess(program, cwd=folder, env=kept | dict(env) | told, stdout=log, stderr=log)
 
     def children(self, role: str) -> list[int]:
         """Processes of the role that live."""
@@ -49,7 +49,7 @@ class Up:
     def queries(self, number: int) -> float | None:
         """How many queries the API process of this number has answered; None if it does not tell."""
         try:
-            page = PLAIN.get(f"http://127.0.0.1:{self.metered + number}/metrics", timeout=60).text
+            page = PLAIN_CLIENT.get(f"http://127.0.0.1:{self.metered + number}/metrics", timeout=60).text
         except httpx.HTTPError:
             return None
         return sum(map(float, re.findall(r"^engram_queries_total\{.*\} (\S+)$", page, re.MULTILINE)))
@@ -74,23 +74,23 @@ def test_processes_share_a_port_and_the_work_and_lose_nothing_when_killed(applic
     eventually(lambda: all(up.queries(number) is not None for number in range(4)), "four processes")
     eventually(lambda: "answers at" in up.log.read_text(), "an API")
     application.runner.run_ready()
-    eventually(lambda: all(ingested(application, name) for name in names), "passages")
+    eventually(lambda: all(has_ingested(application, name) for name in names), "passages")
 
-    eventually(lambda: each_answers(up, names[0]), "an answer of either API")
-    before = answered(up)
-    given = judged_by_all(up.url, names, "first")
-    assert answered(up) - before == CLIENTS * VERDICTS
+    eventually(lambda: has_each_answered(up, names[0]), "an answer of either API")
+    before = count_answers(up)
+    given = judge_by_clients(up.url, names, "first")
+    assert count_answers(up) - before == CLIENTS * VERDICTS
 
     killed = up.children("serve")[:1] + up.children("worker")[:1]
     assert len(killed) == 2
     shot = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGKILL) for pid in killed])
     shot.start()
-    again = judged_by_all(up.url, names, "second")
+    again = judge_by_clients(up.url, names, "second")
     shot.join()
     eventually(lambda: up.log.read_text().count("ended with exit code 137; starting it again") == 2, "a new start")
 
     for name in names:
-        eventually(lambda name=name: learned(application, name), "learning")
+        eventually(lambda name=name: has_learned(application, name), "learning")
         assert len(state.event_statuses(application, name)) == given[name] + again[name]
         assert orphans(application, name) == {}
         undo.assert_verified(application, name)
@@ -99,27 +99,27 @@ def test_processes_share_a_port_and_the_work_and_lose_nothing_when_killed(applic
     assert up.process.wait(PATIENCE_SECONDS) == 0
 
 
-def each_answers(up: Up, name: str) -> bool:
+def has_each_answered(up: Up, name: str) -> bool:
     """Whether both have answered, asked once more: which of them takes a connection is the kernel's choice."""
     httpx.post(f"{up.url}/query", json={"collection": name, "query": QUESTION}, trust_env=False, timeout=60)
     return all(up.queries(number) for number in range(2))
 
 
-def answered(up: Up) -> float:
+def count_answers(up: Up) -> float:
     return sum(up.queries(number) or 0.0 for number in range(2))
 
 
-def learned(application: Application, name: str) -> bool:
+def has_learned(application: Application, name: str) -> bool:
     return set(state.event_statuses(application, name).values()) == {"applied"}
 
 
-def ingested(application: Application, name: str) -> bool:
+def has_ingested(application: Application, name: str) -> bool:
     with application.database.read() as reader:
         count = reader.scalar("SELECT passage_count FROM collection WHERE name = %(n)s", {"n": name})
     return bool(count == len(CURIE))
 
 
-def judged_by_all(url: str, names: list[str], stage: str) -> dict[str, int]:
+def judge_by_clients(url: str, names: list[str], stage: str) -> dict[str, int]:
     """Questions and verdicts of several clients at once, each until it is answered; how many by collection."""
     failed: list[BaseException] = []
 
@@ -128,11 +128,11 @@ def judged_by_all(url: str, names: list[str], stage: str) -> dict[str, int]:
             with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
                 for number in range(VERDICTS):
                     name = names[(client + number) % len(names)]
-                    answer = sent(http, "/query", {"collection": name, "query": QUESTION}, None)
+                    answer = send(http, "/query", {"collection": name, "query": QUESTION}, None)
                     sentence = {"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}
                     body = {"collection": name, "query_id": answer["query_id"], "supporting": [sentence]}
                     wait = number % 2 == 0
-                    told = sent(http, "/feedback", body | {"wait": wait}, f"{stage}-{client}-{number}")
+                    told = send(http, "/feedback", body | {"wait": wait}, f"{stage}-{client}-{number}")
                     assert told["status"] == "applied" or not wait
         except BaseException as error:  # noqa: BLE001 - told by the thread that waits
             failed.append(error)
@@ -150,7 +150,7 @@ def judged_by_all(url: str, names: list[str], stage: str) -> dict[str, int]:
     return each
 
 
-def sent(http: httpx.Client, path: str, body: Mapping[str, object], key: str | None) -> dict[str, str]:
+def send(http: httpx.Client, path: str, body: Mapping[str, object], key: str | None) -> dict[str, str]:
     """The answer, asked for again under the same key while nobody gives one."""
     headers = {} if key is None else {"idempotency-key": key}
     ends = time.monotonic() + 60

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 import structlog
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.faults.conftest import Working
 from tests.support import state, undo
 from tests.support.orphans import orphans
@@ -15,7 +15,7 @@ from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-MOST = 3
+MOST_TRIES = 3
 REASON = "division by zero, and that is nobody's fault but the verdict's"
 Poison = Callable[[str], None]
 
@@ -44,14 +44,14 @@ def poison(application: Application, bystander: "psycopg.Connection[Any]") -> It
     bystander.execute("DROP FUNCTION poison CASCADE")
 
 
-def mended(bystander: "psycopg.Connection[Any]") -> None:
+def drop_trigger(bystander: "psycopg.Connection[Any]") -> None:
     bystander.execute("DROP TRIGGER poison ON memory_audit")
 
 
-def judged(application: Application, collection: str, judges: list[str]) -> list[int]:
+def add_verdicts(application: Application, collection: str, judges: list[str]) -> list[int]:
     """Verdicts of these judges on the same question and the same sentences."""
-    sentences = state.all_sentences(application, collection)
-    query_id = state.given_episode(application, collection, QUESTION, sentences[:4])
+    sentences = state.list_sentence_ids(application, collection)
+    query_id = state.add_episode(application, collection, QUESTION, sentences[:4])
     return [state.judge(application, collection, query_id, sentences[:2], judge=judge).event.id for judge in judges]
 
 
@@ -64,9 +64,9 @@ def test_poisoned_verdict_blocks_no_others_and_is_applied_after_repair(
     bystander: "psycopg.Connection[Any]",
 ) -> None:
     poison("careless")
-    events = judged(application, curie, ["careful", "careless", "careful", "careless", "careful"])
+    events = add_verdicts(application, curie, ["careful", "careless", "careful", "careless", "careful"])
     sound, poisoned = events[::2], events[1::2]
-    with working(feedback_max_attempts=MOST), structlog.testing.capture_logs() as said:
+    with working(feedback_max_attempts=MOST_TRIES), structlog.testing.capture_logs() as said:
         eventually(lambda: "pending" not in state.event_statuses(application, curie).values())
         assert state.event_statuses(application, curie) == dict.fromkeys(sound, "applied") | dict.fromkeys(
             poisoned, "parked"
@@ -88,14 +88,14 @@ def test_poisoned_verdict_blocks_no_others_and_is_applied_after_repair(
         assert (again.status_code, again.json()["status"]) == (202, "pending")
         eventually(lambda: state.event_statuses(application, curie)[poisoned[0]] == "parked")
         (row,) = [row for row in state.rows(application, curie, "feedback_event") if row["id"] == poisoned[0]]
-        assert row["attempts"] == MOST
+        assert row["attempts"] == MOST_TRIES
 
-        mended(bystander)
+        drop_trigger(bystander)
         answer = client.post("/feedback/retry", json={"collection": curie})
         assert answer.json() == {"collection": curie, "retried": 2}
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
 
-    assert state.applied_order(application, curie)[:3] == sound
+    assert state.list_applied_order(application, curie)[:3] == sound
     rows = state.rows(application, curie, "feedback_event")
     assert [(row["attempts"], row["error"]) for row in rows] == [(0, None)] * len(events)
     assert orphans(application, curie) == {}
@@ -110,13 +110,13 @@ def test_a_retry_wakes_a_worker(
     bystander: "psycopg.Connection[Any]",
 ) -> None:
     poison("careless")
-    (event,) = judged(application, curie, ["careless"])
+    (event,) = add_verdicts(application, curie, ["careless"])
     target = state.collection_id(application, curie)
     while state.event_statuses(application, curie)[event] == "pending":
         assert application.learn.apply(target, [event]) == 0
-    mended(bystander)
+    drop_trigger(bystander)
     with working(feedback_sweep_seconds=3600.0):  # the first sweep comes at once, and must be over
-        sweeps = state.given_episode(application, curie, QUESTION, [])
+        sweeps = state.add_episode(application, curie, QUESTION, [])
         swept = state.judge(application, curie, sweeps).event.id
         eventually(lambda: state.event_statuses(application, curie)[swept] == "applied")
         application.feedback.retry(application.access.scope(curie), event)
@@ -127,7 +127,7 @@ def test_a_verdict_revoked_while_it_is_parked_is_not_retried(
     application: Application, client: TestClient, curie: str, poison: Poison
 ) -> None:
     poison("careless")
-    first, second = judged(application, curie, ["careless", "careless"])
+    first, second = add_verdicts(application, curie, ["careless", "careless"])
     target = state.collection_id(application, curie)
     while "pending" in state.event_statuses(application, curie).values():
         assert application.learn.apply(target, [first, second]) == 0

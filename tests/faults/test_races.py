@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from tests.faults.installation import Installation, Tally
 from tests.faults.races import FAULTS, Races
 from tests.support.databases import application_on

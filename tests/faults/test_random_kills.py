@@ -9,9 +9,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import load_embedder
-from engram.runtime.container import Application, Servers
 from tests.faults.installation import Installation, Tally
 from tests.faults.kills import FAULTS, Kills
 from tests.support import encoder

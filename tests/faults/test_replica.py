@@ -13,10 +13,10 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis, postgres
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance.doctor_checks import DoctorService
 from engram.storage import replica
 from engram.storage.schema_revision import migrate
@@ -41,7 +41,7 @@ def primary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgr
 
 @pytest.fixture(scope="module")
 def second(primary: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    server = standby.made(primary, tmp_path_factory.mktemp("standby") / "postgres")
+    server = standby.make_replica(primary, tmp_path_factory.mktemp("standby") / "postgres")
     server.start()
     yield server
     standby.remove(server)
@@ -57,7 +57,7 @@ def make(
     """Makes applications, as of processes of their own, which read on the replica."""
     made: list[Application] = []
 
-    def one(url: str = primary.url, **changed: Any) -> Application:
+    def open_application(url: str = primary.url, **changed: Any) -> Application:
         told = {"read_database_url": SecretStr(second.url), "read_lag_seconds": 300.0, **changed}
         app = Application(settings.model_copy(update=told), Servers(url, own_redis.url), consumer="tests")
         app.models.embedder, app.models.language = heavy
@@ -69,7 +69,7 @@ def make(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replica, "LOOK_SECONDS", 0.05)
-        yield one
+        yield open_application
         for app in made:
             app.close()
 
@@ -82,7 +82,7 @@ def application(make: Make) -> Application:
 @pytest.fixture
 def curie(application: Application, collection: str) -> str:
     put(application, collection, *CURIE)
-    asked(clients(application)[0], collection)  # from then on there is a floor
+    post_query(clients(application)[0], collection)  # from then on there is a floor
     caught_up(application)
     return collection
 
@@ -100,18 +100,18 @@ def caught_up(app: Application) -> None:
     """Wait until the replica has all that there is by now."""
     _, end = app.database.position()
 
-    def there() -> bool:
-        with replica.up_to(0), app.database.read() as reader:
+    def has_replayed() -> bool:
+        with replica.require_position(0), app.database.read() as reader:
             return int(reader.row(replica.STANDBY)[2]) >= end
 
-    eventually(there)
+    eventually(has_replayed)
     eventually(lambda: app.database.replica is not None and app.database.replica.usable)
 
 
 @contextmanager
-def standing_still(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+def pause_replay(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
     """A replica that replays nothing meanwhile."""
-    with standby.told(server) as connection:
+    with standby.connect_to(server) as connection:
         connection.execute("SELECT pg_wal_replay_pause()")
         while connection.execute("SELECT pg_get_wal_replay_pause_state()").fetchone() != ("paused",):
             time.sleep(0.005)
@@ -122,7 +122,7 @@ def standing_still(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tup
 
 
 @contextmanager
-def answered_by(outcome: str) -> Iterator[None]:
+def expect_outcome(outcome: str) -> Iterator[None]:
     """One read in the block, and it comes from there."""
 
     def counts() -> dict[str, float]:
@@ -134,14 +134,14 @@ def answered_by(outcome: str) -> Iterator[None]:
     assert {name: count - before[name] for name, count in counts().items() if count != before[name]} == {outcome: 1}
 
 
-def asked(client: TestClient, collection: str) -> dict[str, Any]:
+def post_query(client: TestClient, collection: str) -> dict[str, Any]:
     body = {"collection": collection, "query": QUESTION, "include": ["trace"]}
     answer = client.post("/query", json=body)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
-def judged(client: TestClient, collection: str, query_id: str, key: str, *, wait: bool) -> None:
+def post_verdict(client: TestClient, collection: str, query_id: str, key: str, *, wait: bool) -> None:
     supporting = [{"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}]
     body = {"collection": collection, "query_id": query_id, "supporting": supporting, "wait": wait}
     answer = client.post("/feedback", json=body, headers={"idempotency-key": key})
@@ -156,11 +156,11 @@ def test_unannounced_write_is_read_from_the_lagging_replica(
     application: Application, second: EmbeddedPostgres, curie: str
 ) -> None:
     (client,) = clients(application)
-    with standing_still(second):
+    with pause_replay(second):
         new = {"id": "new", "title": "Marie Curie", "text": "Marie Curie was born as Maria Sklodowska in Warsaw."}
         put(application, curie, new)
-        with answered_by("replica"):
-            answer = asked(client, curie)
+        with expect_outcome("replica"):
+            answer = post_query(client, curie)
         assert "new" not in {hit["passage_id"] for hit in answer["passages"]}
         with application.database.read() as reader:  # what a query leaves is on the primary
             kept = reader.scalar("SELECT count(*) FROM episode WHERE id = %(id)s", {"id": answer["query_id"]})
@@ -168,47 +168,47 @@ def test_unannounced_write_is_read_from_the_lagging_replica(
 
         job = client.get(f"/collections/{curie}/jobs", params={"limit": 1}).json()["jobs"][0]
         assert client.get(f"/jobs/{job['job_id']}").json()["status"] == "succeeded"
-        with answered_by("behind"):
-            answer = asked(client, curie)
+        with expect_outcome("behind"):
+            answer = post_query(client, curie)
         assert "new" in {hit["passage_id"] for hit in answer["passages"]}
     caught_up(application)
-    with answered_by("replica"):
-        assert asked(client, curie)["passages"] == answer["passages"]
+    with expect_outcome("replica"):
+        assert post_query(client, curie)["passages"] == answer["passages"]
 
 
 def test_a_verdict_that_was_waited_for_is_seen_through_every_process(
     application: Application, make: Make, second: EmbeddedPostgres, curie: str
 ) -> None:
     one, other = clients(application, make())
-    query = asked(one, curie)["query_id"]
-    with standing_still(second):
-        judged(one, curie, query, "unawaited", wait=False)
+    query = post_query(one, curie)["query_id"]
+    with pause_replay(second):
+        post_verdict(one, curie, query, "unawaited", wait=False)
         application.learn.apply(
             state.collection_id(application, curie), list(state.event_statuses(application, curie))
         )
-        with answered_by("replica"):
-            assert asked(one, curie)["trace"]["recalled"] == []
-        judged(one, curie, query, "awaited", wait=True)
+        with expect_outcome("replica"):
+            assert post_query(one, curie)["trace"]["recalled"] == []
+        post_verdict(one, curie, query, "awaited", wait=True)
         for client in (one, other):
-            with answered_by("behind"):
-                assert asked(client, curie)["trace"]["recalled"]
+            with expect_outcome("behind"):
+                assert post_query(client, curie)["trace"]["recalled"]
     caught_up(application)
     for client in (one, other):
-        with answered_by("replica"):
-            assert asked(client, curie)["trace"]["recalled"]
+        with expect_outcome("replica"):
+            assert post_query(client, curie)["trace"]["recalled"]
 
 
 def test_a_query_waits_for_what_it_has_to_see(make: Make, second: EmbeddedPostgres, curie: str) -> None:
     patient = make(read_wait_seconds=20.0, read_lag_seconds=60.0)
     (client,) = clients(patient)
-    query = asked(client, curie)["query_id"]
-    with standing_still(second) as connection:
-        judged(client, curie, query, "awaited", wait=True)
+    query = post_query(client, curie)["query_id"]
+    with pause_replay(second) as connection:
+        post_verdict(client, curie, query, "awaited", wait=True)
         resume = threading.Timer(0.2, connection.execute, ["SELECT pg_wal_replay_resume()"])
         resume.start()
         began = time.monotonic()
-        with answered_by("replica"):
-            assert asked(client, curie)["trace"]["recalled"]
+        with expect_outcome("replica"):
+            assert post_query(client, curie)["trace"]["recalled"]
         assert time.monotonic() - began >= 0.15
         resume.join()
 
@@ -217,17 +217,17 @@ def test_positions_that_redis_lost_are_not_missed(
     application: Application, second: EmbeddedPostgres, own_redis: EmbeddedRedis, curie: str, stream: Any
 ) -> None:
     (client,) = clients(application)
-    query = asked(client, curie)["query_id"]
-    with standing_still(second):
-        judged(client, curie, query, "awaited", wait=True)
+    query = post_query(client, curie)["query_id"]
+    with pause_replay(second):
+        post_verdict(client, curie, query, "awaited", wait=True)
         stream.flushall()
-        with answered_by("behind"):
-            assert asked(client, curie)["trace"]["recalled"]
+        with expect_outcome("behind"):
+            assert post_query(client, curie)["trace"]["recalled"]
     caught_up(application)
     own_redis.stop()
     try:
-        with answered_by("unfit"):
-            assert asked(client, curie)["trace"]["recalled"]
+        with expect_outcome("unfit"):
+            assert post_query(client, curie)["trace"]["recalled"]
     finally:
         own_redis.start()
 
@@ -239,64 +239,64 @@ def test_a_replica_that_stands_still_grows_stale_and_the_doctor_says_so(
     (client,) = clients(application)
     caught_up(application)
     assert client.get("/readyz").json()["replica"] == "ok"
-    with standing_still(second):
+    with pause_replay(second):
         put(application, curie, {"id": "new", "text": "Something new."})
         eventually(lambda: client.get("/readyz").json()["replica"] == "stale")
         said = client.get("/readyz").json()
         assert said["status"] == "degraded"
         assert said["replica_lag_seconds"] > LAG_SECONDS
-        with answered_by("unfit"):
-            asked(client, curie)
-        assert diagnosed(application) == ("wrong", "stale")
+        with expect_outcome("unfit"):
+            post_query(client, curie)
+        assert diagnose(application) == ("wrong", "stale")
     caught_up(application)
     assert client.get("/readyz").json()["replica"] == "ok"
-    assert diagnosed(application)[0] == "ok"
+    assert diagnose(application)[0] == "ok"
 
 
 def test_a_replica_that_is_away_is_done_without(
     application: Application, second: EmbeddedPostgres, curie: str
 ) -> None:
     (client,) = clients(application)
-    with answered_by("replica"):
-        asked(client, curie)
+    with expect_outcome("replica"):
+        post_query(client, curie)
     second.stop()
     try:
         assert client.post("/query", json={"collection": curie, "query": QUESTION}).status_code == 200
         eventually(lambda: client.get("/readyz").json()["replica"] == "unreachable")
-        with answered_by("unfit"):
-            asked(client, curie)
-        assert diagnosed(application) == ("wrong", "unreachable")
+        with expect_outcome("unfit"):
+            post_query(client, curie)
+        assert diagnose(application) == ("wrong", "unreachable")
     finally:
         second.start()
     caught_up(application)
-    with answered_by("replica"):
-        asked(client, curie)
+    with expect_outcome("replica"):
+        post_query(client, curie)
 
 
 def test_a_promoted_replica_is_one_no_longer_and_can_be_the_primary(
     application: Application, make: Make, second: EmbeddedPostgres, curie: str
 ) -> None:
     (client,) = clients(application)
-    query = asked(client, curie)["query_id"]
-    judged(client, curie, query, "awaited", wait=True)
+    query = post_query(client, curie)["query_id"]
+    post_verdict(client, curie, query, "awaited", wait=True)
     caught_up(application)
-    with standby.told(second) as connection:
+    with standby.connect_to(second) as connection:
         assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
     eventually(lambda: client.get("/readyz").json()["replica"] == "not a replica")
     put(application, curie, {"id": "new", "title": "Marie Curie", "text": "Marie Curie was born in Warsaw indeed."})
-    with answered_by("unfit"):
-        assert "new" in {hit["passage_id"] for hit in asked(client, curie)["passages"]}
-    assert diagnosed(application) == ("wrong", "not a replica")
+    with expect_outcome("unfit"):
+        assert "new" in {hit["passage_id"] for hit in post_query(client, curie)["passages"]}
+    assert diagnose(application) == ("wrong", "not a replica")
 
     promoted = make(second.url, read_database_url=None)
     (moved,) = clients(promoted)
-    answer = asked(moved, curie)
+    answer = post_query(moved, curie)
     assert answer["trace"]["recalled"]
-    judged(moved, curie, answer["query_id"], "after", wait=True)
+    post_verdict(moved, curie, answer["query_id"], "after", wait=True)
     assert set(state.event_statuses(promoted, curie).values()) == {"applied"}
 
 
-def diagnosed(app: Application) -> tuple[str, str]:
+def diagnose(app: Application) -> tuple[str, str]:
     doctor = DoctorService(app.settings, app.database, app.stream, lambda: app.encoder)
     (finding,) = doctor._replica()
     return finding.verdict, finding.found

@@ -5,11 +5,11 @@ from functools import partial
 
 import redis
 
+from engram.composition.container import Application
 from engram.providers.embedded import EmbeddedPostgres
-from engram.runtime.container import Application
 from engram.storage.corpus import collections
 from tests.conftest import CURIE, Ingest
-from tests.faults.conftest import Start, in_the_middle, standing_still
+from tests.faults.conftest import Start, count_paused, pause_applying
 from tests.support import state, twins, undo
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
@@ -27,9 +27,9 @@ def test_one_worker_at_a_time_learns_a_collection_and_the_other_goes_on_with_oth
     first, *rest = undo.stream(application, curie, 6, seed=31)
     elsewhere = undo.stream(application, other, 2, seed=31)
     with ThreadPoolExecutor(1) as pool:
-        with in_the_middle(postgres):
+        with pause_applying(postgres):
             applying = pool.submit(application.learn.apply_alone, target, [first])
-            eventually(lambda: standing_still(application))
+            eventually(lambda: count_paused(application))
             assert application.learn.apply_alone(target, rest) is None
             assert application.learn.apply_alone(target, [first]) is None
             with application.database.write() as writer:
@@ -41,19 +41,19 @@ def test_one_worker_at_a_time_learns_a_collection_and_the_other_goes_on_with_oth
     undo.assert_verified(application, curie)
 
 
-def _waiting(stream: "redis.Redis") -> int:
+def _count_waiting(stream: "redis.Redis") -> int:
     """How many wait for messages at this moment."""
     return sum(client["cmd"] == "xreadgroup" and "b" in client["flags"] for client in stream.client_list())
 
 
-def _applied(application: Application, name: str, event: int) -> bool:
+def _is_applied(application: Application, name: str, event: int) -> bool:
     return state.event_statuses(application, name)[event] == "applied"
 
 
 def test_two_workers_share_a_stream_that_stutters(
     application: Application, curie: str, start: Start, stream: "redis.Redis"
 ) -> None:
-    twin = twins.born(application, f"{curie}-twin")
+    twin = twins.create_twin(application, f"{curie}-twin")
     untouched = undo.stream(application, twin, VERDICTS, seed=31)
     twins.set_aside(application, twin)
     events = undo.stream(application, curie, VERDICTS, seed=31)
@@ -68,10 +68,10 @@ def test_two_workers_share_a_stream_that_stutters(
     for worker in workers:
         worker.ready()
     # A message goes to whoever waited longest: of two that come one after the other each worker has one.
-    eventually(lambda: _waiting(stream) == len(workers))
+    eventually(lambda: _count_waiting(stream) == len(workers))
     for event in events[: len(workers)]:
         assert application.stream.wake([(target, event)])
-        eventually(partial(_applied, application, curie, event))
+        eventually(partial(_is_applied, application, curie, event))
     draw = random.Random(5)
     for event in draw.sample(events * 2, 2 * VERDICTS):
         assert application.stream.wake([(target, event)])
@@ -80,7 +80,7 @@ def test_two_workers_share_a_stream_that_stutters(
     eventually(lambda: stream.xlen("engram:feedback") == 0)
     for worker in workers:
         worker.terminate()
-    assert [worker.ended() for worker in workers] == [0, 0]
+    assert [worker.wait_for_end() for worker in workers] == [0, 0]
 
     shares = [worker.output.count("feedback applied") for worker in workers]
     assert sum(shares) == VERDICTS

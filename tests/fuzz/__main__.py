@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.fuzz import campaign, mutations
 from tests.fuzz.guests import invite
 from tests.fuzz.ledger import MOODY_MODEL, NO_MODEL, Ledger
-from tests.fuzz.model import TIMEOUT_SECONDS, moody
+from tests.fuzz.model import TIMEOUT_SECONDS, open_moody_server
 from tests.fuzz.service import Service
 
 
@@ -36,7 +36,7 @@ def main() -> int:
     given = asked.parse_args()
     if given.only is not None:
         known = {"collection": campaign.COLLECTION, "query_id": "QUERY", "sentences": [1]}
-        sent = mutations.mutated(given.seed, given.only, mutations.seeds(known), known)
+        sent = mutations.mutate(given.seed, given.only, mutations.seeds(known), known)
         sys.stdout.write(f"{sent.method} {sent.target}\n{json.dumps(sent.headers)}\n{sent.content!r}\n")
         return 0
     ledger = Ledger(slow_seconds=given.slow, expected=MOODY_MODEL if given.llm else NO_MODEL)
@@ -45,7 +45,7 @@ def main() -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-fuzz-")))
         more = {"ENGRAM_ACCESS": "keys"} if given.keys else {}
         if given.llm:
-            model = stack.enter_context(moody(given.seed))
+            model = stack.enter_context(open_moody_server(given.seed))
             more |= {"ENGRAM_LLM_BASE_URL": model.base_url, "ENGRAM_LLM_TIMEOUT_SECONDS": str(TIMEOUT_SECONDS)}
         service = stack.enter_context(Service(folder, more))
         guests = None
@@ -56,13 +56,13 @@ def main() -> int:
         if given.llm:
             counts["model_asked"] = len(model.requests)
         if not service.running:
-            ledger.found("ended", "the service", service.errors()[-1] if service.errors() else "")
+            ledger.record_finding("ended", "the service", service.errors()[-1] if service.errors() else "")
         for line in service.errors():
-            ledger.found("logged error", "the service", line)
-        differs = service.verified()
+            ledger.record_finding("logged error", "the service", line)
+        differs = service.verify()
         if differs is not None:
-            ledger.found("verify", "engram verify", differs)
-    report = {"seed": given.seed, "seconds": round(time.monotonic() - began), **counts, **ledger.said()}
+            ledger.record_finding("verify", "engram verify", differs)
+    report = {"seed": given.seed, "seconds": round(time.monotonic() - began), **counts, **ledger.as_report()}
     text = json.dumps(report, indent=2, ensure_ascii=False)
     if given.report is not None:
         given.report.write_text(text, encoding="utf-8")

@@ -43,7 +43,7 @@ def run(url: str, seed: int, bounds: Bounds, ledger: Ledger, guests: Guests | No
     """All phases against a service, by guests where it needs keys; how many of each kind there were."""
     known = fill(url, owner(guests))
     counts: dict[str, Any] = {}
-    with _watched(url, ledger) as worst:
+    with _watch_liveness(url, ledger) as worst:
         until = time.monotonic() + bounds.seconds * SHARES["rows"]
         counts["rows"] = rows.run(url, known, seed, until, ledger, PATIENCE_SECONDS, guests)
         counts["bodies"] = bodies(url, known, seed, bounds, ledger, guests)
@@ -97,8 +97,8 @@ def bodies(
     client = httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_SECONDS)
 
     def send(number: int) -> None:
-        sent = mutations.mutated(seed, number, right, known)
-        guest = None if guests is None else guests.of(number)
+        sent = mutations.mutate(seed, number, right, known)
+        guest = None if guests is None else guests.get(number)
         own = {} if guest is None or "authorization" in sent.headers else guest.headers
         where = f"{sent.method} {sent.path}"
         began = time.monotonic()
@@ -111,13 +111,13 @@ def bodies(
             )
             answer = client.send(request)
         except httpx.TimeoutException:
-            ledger.hung("bodies", where, f"number {number}: {sent}")
+            ledger.record_hang("bodies", where, f"number {number}: {sent}")
         except httpx.TransportError as error:
-            ledger.found("connection", where, f"number {number}: {type(error).__name__}: {error}: {sent}")
+            ledger.record_finding("connection", where, f"number {number}: {type(error).__name__}: {error}: {sent}")
         else:
             seconds = time.monotonic() - began
             shown = f"number {number}: {sent}"
-            ledger.answered("bodies", where, answer.status_code, seconds, answer.content, shown)
+            ledger.record_answer("bodies", where, answer.status_code, seconds, answer.content, shown)
             if guests is not None and guest is not None and own == guest.headers:
                 guests.check(guest, where, answer.status_code, answer.content, shown, ledger)
 
@@ -145,19 +145,19 @@ def _many(send: Callable[[int], None], at_once: int, most: int, seconds: float) 
     until = time.monotonic() + seconds
     done: list[int] = []
 
-    def work() -> None:
+    def send_numbers() -> None:
         while time.monotonic() < until and (number := next(numbers)) < most:
             send(number)
             done.append(number)
 
     with ThreadPoolExecutor(at_once) as pool:
-        for one in [pool.submit(work) for _ in range(at_once)]:
+        for one in [pool.submit(send_numbers) for _ in range(at_once)]:
             one.result()
     return len(done)
 
 
 @contextmanager
-def _watched(url: str, ledger: Ledger) -> Iterator[list[float]]:
+def _watch_liveness(url: str, ledger: Ledger) -> Iterator[list[float]]:
     """Ask all the time whether it lives; how long each answer took."""
     waits: list[float] = []
     # A process of its own, since making requests up keeps this one busy.
@@ -171,7 +171,7 @@ def _watched(url: str, ledger: Ledger) -> Iterator[list[float]]:
         seconds, _, problem = line.partition(" ")
         waits.append(float(seconds))
         if problem or waits[-1] > STALLED_SECONDS:
-            ledger.found("stalled", "GET /healthz", f"{problem or 'alive'} after {seconds} s")
+            ledger.record_finding("stalled", "GET /healthz", f"{problem or 'alive'} after {seconds} s")
 
 
 def account(url: str, ledger: Ledger, headers: Mapping[str, str] | None = None) -> int:
@@ -183,18 +183,18 @@ def account(url: str, ledger: Ledger, headers: Mapping[str, str] | None = None) 
             while (log := _log(client, collection)) is not None and "pending" in log.values():
                 if time.monotonic() > deadline:
                     waiting = [identity for identity, status in log.items() if status == "pending"]
-                    ledger.found("verdict waits", collection, f"{waiting[:10]} after {APPLIED_SECONDS} s")
+                    ledger.record_finding("verdict waits", collection, f"{waiting[:10]} after {APPLIED_SECONDS} s")
                     break
                 time.sleep(0.5)
             if log is None:  # with a collection that was deleted its log goes
                 if collection == COLLECTION:
-                    ledger.found("verdict lost", collection, "the collection is gone")
+                    ledger.record_finding("verdict lost", collection, "the collection is gone")
                 continue
             found += len(log)
             if lost := sorted(accepted - log.keys()):
-                ledger.found("verdict lost", collection, f"{len(lost)} of {len(accepted)}: {lost[:10]}")
+                ledger.record_finding("verdict lost", collection, f"{len(lost)} of {len(accepted)}: {lost[:10]}")
             if parked := [identity for identity, status in log.items() if status == "parked"]:
-                ledger.found("verdict parked", collection, f"{len(parked)}: {parked[:10]}")
+                ledger.record_finding("verdict parked", collection, f"{len(parked)}: {parked[:10]}")
     return found
 
 

@@ -52,7 +52,7 @@ class Guest:
         return self.home and bool(self.scopes)
 
 
-NOBODY = Guest("", frozenset(), home=False)
+NOBODYS_GUEST = Guest("", frozenset(), home=False)
 
 
 class Guests:
@@ -64,9 +64,9 @@ class Guests:
         self.refused = 0
         self._lock = threading.Lock()
 
-    def of(self, number: int) -> Guest:
+    def get(self, number: int) -> Guest:
         """Whose the request of this number is."""
-        return random.Random(f"guest/{number}").choice([self.owner, *self.others, NOBODY])
+        return random.Random(f"guest/{number}").choice([self.owner, *self.others, NOBODYS_GUEST])
 
     def check(self, guest: Guest, where: str, status: int, body: bytes, sent: str, ledger: Ledger) -> None:
         """See that the guest was let in only where its key says so, and was told nothing that it may not read."""
@@ -75,11 +75,15 @@ class Guests:
         with self._lock:
             self.refused += status in {401, 403, 404}
         if needed is not None and status < 300 and guest.home and not guest.may(needed):
-            ledger.found("let in", where, f"{sorted(guest.scopes)} without {needed}: {sent}")
-        if needed is not None and guest is NOBODY and status not in {400, 401, 403, 408, 413, 415, 421, 429, 431}:
-            ledger.found("let in", where, f"nobody, {status}: {sent}")
+            ledger.record_finding("let in", where, f"{sorted(guest.scopes)} without {needed}: {sent}")
+        if (
+            needed is not None
+            and guest is NOBODYS_GUEST
+            and status not in {400, 401, 403, 408, 413, 415, 421, 429, 431}
+        ):
+            ledger.record_finding("let in", where, f"nobody, {status}: {sent}")
         if not guest.sees() and MARK.encode() in body:
-            ledger.found("told", where, f"{sorted(guest.scopes)}: {sent}")
+            ledger.record_finding("told", where, f"{sorted(guest.scopes)}: {sent}")
 
 
 def invite(url: str, folder: Path, env: Mapping[str, str], seed: int, collection: str) -> Guests:

@@ -15,7 +15,7 @@ SLOWEST = 5
 
 
 @dataclass
-class Found:
+class FuzzFinding:
     """Something that must not be: how often, and what brought it about first."""
 
     kind: str
@@ -43,11 +43,11 @@ class Ledger:
     verdicts: dict[str, set[int]] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     answered_well: set[str] = field(default_factory=set)
-    findings: dict[tuple[str, str], Found] = field(default_factory=dict)
+    findings: dict[tuple[str, str], FuzzFinding] = field(default_factory=dict)
     slowest: list[tuple[float, str]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def answered(self, phase: str, where: str, status: int, seconds: float, body: bytes, sent: str) -> None:
+    def record_answer(self, phase: str, where: str, status: int, seconds: float, body: bytes, sent: str) -> None:
         """An answer came; ``sent`` is what asked for it, as it is to be shown."""
         with self._lock:
             self.answers.setdefault(phase, Counter())[status] += 1
@@ -56,30 +56,30 @@ class Ledger:
                 self.answered_well.add(where)
         document = _object(body)
         if status >= 500 and document.get("type") not in self.expected and where != "GET /readyz":
-            self.found(str(status), where, f"{sent} -> {body[:SHOWN_CHARACTERS]!r}")
+            self.record_finding(str(status), where, f"{sent} -> {body[:SHOWN_CHARACTERS]!r}")
         if seconds > self.slow_seconds:
-            self.found("slow", where, f"{seconds:.1f} s: {sent}")
+            self.record_finding("slow", where, f"{seconds:.1f} s: {sent}")
         if status in {200, 202} and where.startswith("POST /feedback") and "feedback_id" in document:
             ids = {document["feedback_id"], *(document.get("session_feedback_ids") or ())}
             with self._lock:
                 self.verdicts.setdefault(document["collection"], set()).update(ids)
 
-    def hung(self, phase: str, where: str, sent: str) -> None:
+    def record_hang(self, phase: str, where: str, sent: str) -> None:
         """No answer came in the time that any may take."""
         with self._lock:
             self.answers.setdefault(phase, Counter())[0] += 1
-        self.found("hang", where, sent)
+        self.record_finding("hang", where, sent)
 
-    def found(self, kind: str, where: str, example: str) -> None:
+    def record_finding(self, kind: str, where: str, example: str) -> None:
         """Take down what must not be."""
         with self._lock:
             known = self.findings.get((kind, where))
             if known is not None:
                 known.times += 1
             else:
-                self.findings[kind, where] = Found(kind, where, example[: 4 * SHOWN_CHARACTERS])
+                self.findings[kind, where] = FuzzFinding(kind, where, example[: 4 * SHOWN_CHARACTERS])
 
-    def said(self) -> dict[str, Any]:
+    def as_report(self) -> dict[str, Any]:
         """All of it, for a report."""
         return {
             "requests": sum(sum(statuses.values()) for statuses in self.answers.values()),

@@ -16,7 +16,7 @@ LATE_SECONDS = 1.5
 TIMEOUT_SECONDS = 1.0
 
 
-def moody(seed: int) -> OpenAiServer:
+def open_moody_server(seed: int) -> OpenAiServer:
     """A server of it, to be used as a context manager; moods follow each other as the seed says."""
     dice, lock = random.Random(f"model/{seed}"), threading.Lock()
 

@@ -7,13 +7,14 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.api.operations import ABSENT, BODIES, DOCUMENT, OPERATIONS, WITH_BODIES
+from tests.api.operations import ABSENT_IDS, BODIES, DOCUMENT, OPERATIONS, WITH_BODIES
 
-HUGE = "\ue000huge\ue000"
+HUGE_MARK = "\ue000huge\ue000"
 """Stands for a number that Python's writer of JSON would not write."""
-ODD: Sequence[Any] = (
+ODD_VALUES: Sequence[Any] = (
     None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, 5e-324, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 10**40, float("nan"),
-    float("inf"), HUGE, "", " ", "\x00", "\ud800", "\u202e", "ﬀ", "İ", "'s" * 2_000, "The " * 2_000, "x" * 10_001,
+    float("inf"), HUGE_MARK,
+    "", " ", "\x00", "\ud800", "\u202e", "ﬀ", "İ", "'s" * 2_000, "The " * 2_000, "x" * 10_001,
     "A" * 200_000, "a\u0301" * 500, "🙂" * 300, "⟦1⟧", "%s%n{}", "' OR 1=1 --", "../../etc/passwd",
     "2026-05-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "1700000000", [], {}, [None], [[]],
     {"": None}, [1] * 2_000, {"a": {"$ne": 1}},
@@ -68,7 +69,7 @@ def seeds(known: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
         named = content.get("application/json", {}).get("schema", {}).get("$ref", "").rpartition("/")[2]
         examples = schemas.get(named, {}).get("examples", [])
         bodies = [*examples, BODIES[path]] if path in BODIES else [*examples, {}]
-        found += [(method, path, _at_home(body, known)) for body in bodies]
+        found += [(method, path, _use_known_names(body, known)) for body in bodies]
     judged = {"query_id": known["query_id"], "collection": known["collection"]}
     for more in (
         {"none_helped": True},
@@ -79,7 +80,7 @@ def seeds(known: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     return found
 
 
-def _at_home(body: Any, known: Mapping[str, Any]) -> Any:
+def _use_known_names(body: Any, known: Mapping[str, Any]) -> Any:
     """The body, speaking of what there is."""
     if not isinstance(body, dict):
         return body
@@ -87,14 +88,16 @@ def _at_home(body: Any, known: Mapping[str, Any]) -> Any:
     return body | here | ({"collection": known["collection"]} if "query" in body or "question" in body else {})
 
 
-def mutated(seed: int, number: int, right: Sequence[tuple[str, str, Any]], known: Mapping[str, Any]) -> Sent:
+def mutate(seed: int, number: int, right: Sequence[tuple[str, str, Any]], known: Mapping[str, Any]) -> Sent:
     """The request of this number."""
     dice = random.Random(f"{seed}/{number}")
     method, path, body = deepcopy(dice.choice(right))
     for _ in range(dice.choice((0, 1, 1, 1, 2, 3))):
-        body = _changed(body, dice)
+        body = _change(body, dice)
     content = json.dumps(body, ensure_ascii=dice.random() < 0.7).encode("utf-8", "surrogatepass")
-    content = content.replace(json.dumps(HUGE).encode(), b"9" * 5_000).replace(HUGE.encode(), b"9" * 5_000)
+    content = content.replace(json.dumps(HUGE_MARK).encode(), b"9" * 5_000).replace(
+        HUGE_MARK.encode(), b"9" * 5_000
+    )
     if dice.randrange(4) == 0:
         content = dice.choice(BYTES)(content, dice)
     content = content[:MOST_BYTES]
@@ -109,7 +112,7 @@ def mutated(seed: int, number: int, right: Sequence[tuple[str, str, Any]], known
 
 def _target(path: str, known: Mapping[str, Any], dice: random.Random) -> str:
     target = path
-    for name, absent in ABSENT.items():
+    for name, absent in ABSENT_IDS.items():
         if name in target:
             here = known.get(name.strip("{}"), absent)
             odd = dice.choice(("%00", "%ff", "x" * 600, "9" * 400, "..%2f", absent))
@@ -120,12 +123,12 @@ def _target(path: str, known: Mapping[str, Any], dice: random.Random) -> str:
     return f"{target}?{query}" if query else target
 
 
-def _changed(body: Any, dice: random.Random) -> Any:
+def _change(body: Any, dice: random.Random) -> Any:
     """The value with one change somewhere inside it."""
     places = list(_places(body))
     holder, key = dice.choice(places) if places else (None, None)
     if holder is None or dice.randrange(12) == 0:
-        return dice.choice((deepcopy(dice.choice(ODD)), [body], {"": body}, _nested(dice)))
+        return dice.choice((deepcopy(dice.choice(ODD_VALUES)), [body], {"": body}, _draw_nested(dice)))
     what = dice.randrange(8)
     if what == 0:
         del holder[key]
@@ -136,14 +139,13 @@ def _changed(body: Any, dice: random.Random) -> Any:
     elif what == 3:
         holder[key] = {str(key): holder[key]}
     elif what == 4:
-        holder[key] = _nested(dice)
+        holder[key] = _draw_nested(dice)
     elif what == 5 and isinstance(holder[key], str):
         at = dice.randint(0, len(holder[key]))
-        holder[key] = (
-            f"{holder[key][:at]}{dice.choice([odd for odd in ODD if isinstance(odd, str)])}{holder[key][at:]}"
-        )
+        odd_texts = [odd for odd in ODD_VALUES if isinstance(odd, str)]
+        holder[key] = f"{holder[key][:at]}{dice.choice(odd_texts)}{holder[key][at:]}"
     else:
-        holder[key] = deepcopy(dice.choice(ODD))
+        holder[key] = deepcopy(dice.choice(ODD_VALUES))
     return body
 
 
@@ -163,7 +165,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def _nested(dice: random.Random) -> Any:
+def _draw_nested(dice: random.Random) -> Any:
     depth = dice.choice(NESTED[:2])
     value: Any = []
     for _ in range(depth):
@@ -171,7 +173,7 @@ def _nested(dice: random.Random) -> Any:
     return value
 
 
-def _flipped(content: bytes, dice: random.Random) -> bytes:
+def _flip_bytes(content: bytes, dice: random.Random) -> bytes:
     found = bytearray(content or b"{}")
     for _ in range(dice.randint(1, 8)):
         found[dice.randrange(len(found))] = dice.randrange(256)
@@ -179,7 +181,7 @@ def _flipped(content: bytes, dice: random.Random) -> bytes:
 
 
 BYTES: Sequence[Callable[[bytes, random.Random], bytes]] = (
-    _flipped,
+    _flip_bytes,
     lambda content, dice: content[: dice.randint(0, len(content))],
     lambda content, dice: content + content,
     lambda content, dice: b"\xef\xbb\xbf" + content,

@@ -71,7 +71,7 @@ def run(
                 super().setup()
                 rows += 1
                 if guests is not None:  # half of the rows get far
-                    guest = guests.owner if rows % 2 else guests.of(rows)
+                    guest = guests.owner if rows % 2 else guests.get(rows)
                     session.headers.pop("authorization", None)
                     session.headers.update(guest.headers)
 
@@ -84,12 +84,12 @@ def run(
                 try:
                     return super().call(case, **more)
                 except (requests.Timeout, requests.ConnectionError) as error:
-                    ledger.hung("rows", case.operation.label, f"{sent}: {type(error).__name__}")
+                    ledger.record_hang("rows", case.operation.label, f"{sent}: {type(error).__name__}")
                     raise OutageError from error
 
             def step(self, input: Any) -> Any:
                 linked = input.transition is not None and input.is_applied
-                _at_home(input.case, known, dice, linked=linked)
+                _use_known_names(input.case, known, dice, linked=linked)
                 output = super().step(input)
                 if linked and output.response.status_code < 300:
                     ledger.linked.add(input.case.operation.label)
@@ -97,7 +97,7 @@ def run(
 
             def validate_response(self, response: Response, case: Case, **more: Any) -> None:
                 where, sent = case.operation.label, f"{case.method} {case.path} {str(case.body)[:200]}"
-                ledger.answered("rows", where, response.status_code, response.elapsed, response.content, sent)
+                ledger.record_answer("rows", where, response.status_code, response.elapsed, response.content, sent)
                 if guests is not None and guest is not None and "authorization" not in (case.headers or {}):
                     guests.check(guest, where, response.status_code, response.content, sent, ledger)
                 try:
@@ -105,7 +105,7 @@ def run(
                 except FailureGroup as failures:  # the row goes on
                     for failure in failures.exceptions:
                         if "Server error" not in getattr(failure, "title", ""):  # in the ledger by its status
-                            ledger.found("contract", where, f"{failure} <- {sent}")
+                            ledger.record_finding("contract", where, f"{failure} <- {sent}")
 
         bounded = hypothesis_settings(
             max_examples=ROWS_AT_ONCE,
@@ -123,7 +123,7 @@ def run(
     return rows
 
 
-def _at_home(case: Case, known: Mapping[str, Any], dice: random.Random, *, linked: bool) -> None:
+def _use_known_names(case: Case, known: Mapping[str, Any], dice: random.Random, *, linked: bool) -> None:
     """Have most requests speak of what there is, and none delete what others need."""
     here = known["collection"]
     if "name" in case.path_parameters:

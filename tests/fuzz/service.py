@@ -75,7 +75,7 @@ class Service:
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         return [line for line in lines if '"level": "error"' in line or line.startswith("Traceback")]
 
-    def verified(self) -> str | None:
+    def verify(self) -> str | None:
         """What ``engram verify`` has against what was learned; None if nothing."""
         command = [sys.executable, "-m", "engram.cli", "verify"]
         done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True, check=False)

@@ -65,20 +65,22 @@ def send(address: tuple[str, int], seed: int, number: int, ledger: Ledger) -> No
         with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
             with contextlib.suppress(ConnectionError):  # it may well be cut off while it sends
                 connection.sendall(said)
-            answer = _ended(connection, ending)
+            answer = _read_to_end(connection, ending)
     except TimeoutError:
-        ledger.hung("sockets", where, sent)
+        ledger.record_hang("sockets", where, sent)
         return
     except ConnectionError:
         answer = b""
     seconds = time.monotonic() - began
     # A trickle and an idle connection last as long as the service lets them.
-    ledger.answered("sockets", where, _status(answer), 0.0 if ending in {"wait", "trickle"} else seconds, b"", sent)
+    ledger.record_answer(
+        "sockets", where, _status(answer), 0.0 if ending in {"wait", "trickle"} else seconds, b"", sent
+    )
     if answer and not answer.startswith(b"HTTP/1."):
-        ledger.found("no HTTP", where, f"{sent} -> {answer[:100]!r}")
+        ledger.record_finding("no HTTP", where, f"{sent} -> {answer[:100]!r}")
 
 
-def _ended(connection: socket.socket, ending: str) -> bytes:
+def _read_to_end(connection: socket.socket, ending: str) -> bytes:
     """All that is said until the connection ends."""
     if ending == "reset":
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

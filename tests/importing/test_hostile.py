@@ -26,7 +26,7 @@ def converter() -> Iterator[Converter]:
         yield started
 
 
-def zipped(*members: tuple[str, bytes]) -> bytes:
+def build_zip(*members: tuple[str, bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members:
@@ -35,11 +35,11 @@ def zipped(*members: tuple[str, bytes]) -> bytes:
 
 
 CASES = [
-    ("bomb.docx", zipped(("word/document.xml", bytes(257 * MIB))), "unpacks to more than 256 MiB"),
+    ("bomb.docx", build_zip(("word/document.xml", bytes(257 * MIB))), "unpacks to more than 256 MiB"),
     ("plain.docx", b"not a zip", "not what its name says"),
-    ("other.docx", zipped(("a.txt", b"x")), "cannot be read as DOCX"),
-    ("other.pptx", zipped(("a.txt", b"x")), "cannot be read as PPTX"),
-    ("other.xlsx", zipped(("a.txt", b"x")), "cannot be read as XLSX"),
+    ("other.docx", build_zip(("a.txt", b"x")), "cannot be read as DOCX"),
+    ("other.pptx", build_zip(("a.txt", b"x")), "cannot be read as PPTX"),
+    ("other.xlsx", build_zip(("a.txt", b"x")), "cannot be read as XLSX"),
     ("locked.docx", OLE, "password"),
     ("locked.xlsx", OLE, "password"),
     ("deep.html", b"<div>" * 100_000 + b"x", "nests more than"),

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from tests.support.databases import application_on
 
 

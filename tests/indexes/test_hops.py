@@ -8,9 +8,9 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.core.ranking.profiles import DEFAULT
 from engram.core.text.temporal import find_time_expressions
-from engram.runtime.container import Application, Servers
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.passages import PassageRow
 from engram.storage.database import Database, Reader
@@ -97,10 +97,12 @@ def test_recalled_sentence_joins_a_hop_unless_deleted(
 ) -> None:
     ingest({"id": "mill", "text": "Ada Lovelace saw the mill."}, {"id": "barn", "text": "The barn is wet."})
     named, other = (next(iter(state.sentences(application, collection, one).values())) for one in ("mill", "barn"))
-    query_id = state.given_episode(application, collection, "What is wet?", [other])
+    query_id = state.add_episode(application, collection, "What is wet?", [other])
     state.judge(application, collection, query_id, [other], wait=True)
     with application.database.read() as reader:
-        focus = focused(reader, collection, application.embedder.embed(["What is wet?"])[0], use_memory=use_memory)
+        focus = build_focus(
+            reader, collection, application.embedder.embed(["What is wet?"])[0], use_memory=use_memory
+        )
         ada = entity_lookup.find_called_entities(reader, focus.collection, ["ada lovelace"])["ada lovelace"][0]
         gone = max(named, other) + 1
         reached = graph_hops.find_linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone], 1)
@@ -133,23 +135,23 @@ def test_a_hub_contributes_what_is_near_and_others_all(
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
         found = entity_lookup.find_called_entities(reader, corpus, ["ada lovelace", "london"])
-        focus = replace(focused(reader, collection, np.ones(application.embedder.dimension)), metadata=metadata)
+        focus = replace(build_focus(reader, collection, np.ones(application.embedder.dimension)), metadata=metadata)
         held = passages.versions(reader, corpus.id, ["p2", "p3"])
         near = [held[key][0] for key in ("p2", "p3")]
 
-        def reached(near: list[int] | None, *names: str) -> list[int]:
+        def list_reached(near: list[int] | None, *names: str) -> list[int]:
             active = {found[name][0]: 1.0 for name in names}
             some = graph_hops.find_linked_sentences(reader, focus, active, [], near=near).candidates
             return some.sentence_ids.tolist()
 
         inside = [number for number in range(4) if metadata is None or number % 2 == 0]
-        assert reached(None, "ada lovelace") == [of[number][0] for number in inside]
-        assert reached(near, "ada lovelace") == [of[number][0] for number in inside if number >= 2]
-        assert reached([], "ada lovelace") == []
+        assert list_reached(None, "ada lovelace") == [of[number][0] for number in inside]
+        assert list_reached(near, "ada lovelace") == [of[number][0] for number in inside if number >= 2]
+        assert list_reached([], "ada lovelace") == []
         both = {of[number][0] for number in inside if number >= 2} | {
             of[number][1] for number in inside if number < 2
         }
-        assert set(reached(near, "ada lovelace", "london")) == both
+        assert set(list_reached(near, "ada lovelace", "london")) == both
 
 
 def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
@@ -170,15 +172,15 @@ def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
         corpus = collections.find(reader, collection)
         found = entity_lookup.find_called_entities(reader, corpus, names)
 
-        def counted(most: int, *wanted: int) -> dict[int, int]:
+        def count_evidence(most: int, *wanted: int) -> dict[int, int]:
             return graph_hops.evidence(reader, corpus, wanted, most)[1]
 
         ada, babbage, london = (found[name][0] for name in names)
-        assert counted(1000, *ids) == {ada: 3, babbage: 2, london: 3}
-        assert counted(2, *ids) == {ada: 2, babbage: 2, london: 2}
-        assert counted(1000, ids[0]) == {ada: 3, babbage: 2}
-        assert counted(1000, *foreign) == {}  # they are no sentences of this collection
-        assert counted(1000) == {}
+        assert count_evidence(1000, *ids) == {ada: 3, babbage: 2, london: 3}
+        assert count_evidence(2, *ids) == {ada: 2, babbage: 2, london: 2}
+        assert count_evidence(1000, ids[0]) == {ada: 3, babbage: 2}
+        assert count_evidence(1000, *foreign) == {}  # they are no sentences of this collection
+        assert count_evidence(1000) == {}
 
 
 EXACT = GraphLimits(hub_limit=10, candidate_limit=10, exact=True)
@@ -224,14 +226,14 @@ class Keys:
             "p13": unit(near[13] + 0.5 * self.question),
         }
 
-    def expected(self, keys: Mapping[str, Vector], asked: Vector, odd: bool | None = None) -> dict[str, float]:
+    def list_expected(self, keys: Mapping[str, Vector], asked: Vector, odd: bool | None = None) -> dict[str, float]:
         """External id -> cosine, best first."""
         cosines = {
             key: float(vector @ asked) for key, vector in keys.items() if odd is None or int(key[1:]) % 2 == odd
         }
         return dict(sorted(cosines.items(), key=lambda pair: -pair[1]))
 
-    def named(self, found: Mapping[int, passages_by_key.KeyMatch]) -> dict[str, float]:
+    def map_names(self, found: Mapping[int, passages_by_key.KeyMatch]) -> dict[str, float]:
         """External id -> similarity, in the order found."""
         names = {identity: key for key, identity in self.ids.items()}
         assert all(keyed.title == f"Title of {names[identity]}" for identity, keyed in found.items())
@@ -243,7 +245,7 @@ def keys(application: Application, collection: str) -> Keys:
     return Keys(application, collection)
 
 
-def focused(reader: Reader, name: str, vector: Vector, *, use_memory: bool = True, **more: Any) -> Focus:
+def build_focus(reader: Reader, name: str, vector: Vector, *, use_memory: bool = True, **more: Any) -> Focus:
     more = {"metadata": None, "limits": EXACT} | more
     return Focus(collections.find(reader, name), vector, use_memory=use_memory, policy=DEFAULT.policy, **more)
 
@@ -260,26 +262,26 @@ class TestKeys:
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
     ) -> None:
         evolve(application, collection, keys.evolved)
-        focus = focused(reader, collection, keys.question, limits=limits)
-        expected = keys.expected(keys.base | keys.evolved, keys.question)
+        focus = build_focus(reader, collection, keys.question, limits=limits)
+        expected = keys.list_expected(keys.base | keys.evolved, keys.question)
         assert [*expected][:: len(expected) - 1] == ["p0", "p4"]
 
         for limit in (1, 3, 15, 16, 50):
-            found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit))
+            found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, limit))
             assert_near(found, dict(list(expected.items())[:limit]))
         given = {key: keys.ids[key] for key in ("p4", "p5", "p9", "p0")}
-        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, list(given.values())))
+        found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 0, list(given.values())))
         assert found == pytest.approx({key: expected[key] for key in given}, abs=1e-6)
 
     def test_without_memory_base_keys_serve(
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
     ) -> None:
         evolve(application, collection, keys.evolved)
-        focus = focused(reader, collection, keys.question, use_memory=False, limits=limits)
-        expected = keys.expected(keys.base, keys.question)
+        focus = build_focus(reader, collection, keys.question, use_memory=False, limits=limits)
+        expected = keys.list_expected(keys.base, keys.question)
 
-        assert_near(keys.named(passages_by_key.find_nearest_passages(reader, focus, 16)), expected)
-        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
+        assert_near(keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 16)), expected)
+        found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
         assert found == pytest.approx(expected, abs=1e-6)
 
     def test_a_filter_holds_for_evolved_keys_too(
@@ -287,10 +289,10 @@ class TestKeys:
     ) -> None:
         evolve(application, collection, keys.evolved)
         for odd in (False, True):
-            focus = focused(reader, collection, keys.question, metadata={"odd": odd}, limits=limits)
-            expected = keys.expected(keys.base | keys.evolved, keys.question, odd)
+            focus = build_focus(reader, collection, keys.question, metadata={"odd": odd}, limits=limits)
+            expected = keys.list_expected(keys.base | keys.evolved, keys.question, odd)
             for limit in (2, 8, 50):
-                found = keys.named(passages_by_key.find_nearest_passages(reader, focus, limit))
+                found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, limit))
                 assert_near(found, dict(list(expected.items())[:limit]))
 
     def test_search_finds_all_passages_when_all_keys_evolved(
@@ -298,11 +300,11 @@ class TestKeys:
     ) -> None:
         turned = dict(zip(keys.base, reversed(keys.base.values()), strict=True))
         evolve(application, collection, turned)
-        focus = focused(reader, collection, keys.question, limits=limits)
+        focus = build_focus(reader, collection, keys.question, limits=limits)
 
-        found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 16))
+        found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 16))
 
-        assert_near(found, keys.expected(turned, keys.question))
+        assert_near(found, keys.list_expected(turned, keys.question))
 
     def test_keys_are_compared_with_the_key_vector(
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
@@ -310,13 +312,13 @@ class TestKeys:
         other = unit(keys.question + keys.base["p7"])
         for evolved in ({}, keys.evolved):
             evolve(application, collection, evolved)
-            focus = focused(reader, collection, keys.base["p3"], key_vector=other, limits=limits)
-            expected = keys.expected(keys.base | evolved, other)
+            focus = build_focus(reader, collection, keys.base["p3"], key_vector=other, limits=limits)
+            expected = keys.list_expected(keys.base | evolved, other)
             assert_near(
-                keys.named(passages_by_key.find_nearest_passages(reader, focus, 16)),
+                keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 16)),
                 expected,
             )
-            found = keys.named(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
+            found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
             assert found == pytest.approx(expected, abs=1e-6)
 
     def test_other_collections_keys_have_no_say(
@@ -327,13 +329,13 @@ class TestKeys:
         evolve(application, other, neighbours.evolved)
         evolve(application, collection, {"p1": keys.question})
 
-        found = keys.named(
+        found = keys.map_names(
             passages_by_key.find_nearest_passages(
-                reader, focused(reader, collection, keys.question, limits=limits), 50
+                reader, build_focus(reader, collection, keys.question, limits=limits), 50
             )
         )
 
-        assert_near(found, keys.expected(keys.base | {"p1": keys.question}, keys.question))
+        assert_near(found, keys.list_expected(keys.base | {"p1": keys.question}, keys.question))
 
     def test_collection_without_evolved_keys_needs_no_extra_statements(
         self, application: Application, collection: str, keys: Keys, limits: GraphLimits
@@ -341,7 +343,7 @@ class TestKeys:
         ids = list(keys.ids.values())
         with application.database.read() as reader, statements() as sent:
             for use_memory in (False, True):
-                focus = focused(reader, collection, keys.question, use_memory=use_memory, limits=limits)
+                focus = build_focus(reader, collection, keys.question, use_memory=use_memory, limits=limits)
                 passages_by_key.find_nearest_passages(reader, focus, 5)
                 passages_by_key.find_nearest_passages(reader, focus, 5, ids)
         assert sent[:3] == sent[3:]
@@ -353,7 +355,7 @@ def test_the_index_serves_the_keys_that_did_not_evolve(
     application: Application, collection: str, reader: Reader, keys: Keys, metadata: Any
 ) -> None:
     evolve(application, collection, keys.evolved)
-    focus = focused(reader, collection, keys.question, metadata=metadata, limits=INDEXED)
+    focus = build_focus(reader, collection, keys.question, metadata=metadata, limits=INDEXED)
     with statements() as sent, application.database.read() as other:
         passages_by_key.find_nearest_passages(other, focus, 5)
     assert len(sent) == 1
@@ -367,7 +369,7 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
     ingest({"id": "mill", "text": "The Old Mill is wet. Bread is baked in it."}, into=collection)
     question, other = application.embedder.embed(["Where is bread baked?", "A treatise on shipbuilding"])
     with application.database.read() as reader:
-        plain = focused(reader, collection, question)
+        plain = build_focus(reader, collection, question)
         widened = replace(plain, key_vector=other)
         for reached in (
             lambda focus: graph_hops.find_all_sentences(reader, focus, None, []),

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
@@ -25,13 +25,13 @@ from tests.support import state
 from tests.support.threads import ThreadPoolExecutor
 
 Ingest = Callable[..., Mapping[str, Any]]
-NEVER = Thresholds(dead_share=0.999, dead_rows=10**9)
+NEVER_REBUILD = Thresholds(dead_share=0.999, dead_rows=10**9)
 LIMITS = GraphLimits(hub_limit=1000, candidate_limit=2000)
 PATIENCE_SECONDS = 120.0
 RANDOM = "l2_normalize((SELECT array_agg(random() - 0.5 + 0 * (i + {row})) FROM generate_series(1, 384) i)::vector)"
 
 
-def service(application: Application, thresholds: Thresholds = NEVER) -> IndexMaintenanceService:
+def service(application: Application, thresholds: Thresholds = NEVER_REBUILD) -> IndexMaintenanceService:
     return IndexMaintenanceService(application.database, thresholds, memory_mb=64, exact_search_limit=0)
 
 
@@ -73,7 +73,7 @@ def filled(application: Application, collection: str, healthy: None) -> Iterator
         )  # which an index made later would be told to have to give back
 
 
-def of_passages(application: Application, name: str) -> str:
+def find_passage_index(application: Application, name: str) -> str:
     """The vector index of a collection's passages."""
     with application.database.read() as reader:
         return f"passage_hnsw_{collections.find(reader, name).id}"
@@ -99,7 +99,7 @@ def leftovers(application: Application) -> list[str]:
         return vector_indexes.leftovers(reader)
 
 
-def building(application: Application) -> list[str]:
+def list_building(application: Application) -> list[str]:
     """Indexes of passages that are being built anew, or were when the build was given up."""
     return [name for name in leftovers(application) if re.fullmatch(r"passage_hnsw_\d+_ccnew", name)]
 
@@ -123,7 +123,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def held_up(application: Application, should_stop: Callable[[], bool]) -> Iterator["Future[Any]"]:
+def hold_up_rebuild(application: Application, should_stop: Callable[[], bool]) -> Iterator["Future[Any]"]:
     """A forced run that is building the passages' index and waits for a transaction that writes to the table.
 
     The transaction ends with the block.
@@ -132,19 +132,19 @@ def held_up(application: Application, should_stop: Callable[[], bool]) -> Iterat
         with application.database.write() as writer:
             writer.execute("UPDATE passage SET title = title WHERE false")
             running = pool.submit(service(application).run, force=True, should_stop=should_stop)
-            eventually(lambda: bool(building(application)) or running.done())
+            eventually(lambda: bool(list_building(application)) or running.done())
             assert not running.done()
             yield running
         running.result()
 
 
-class TestCounting:
+class TestDeadRowCounts:
     def test_deleted_and_replaced_rows_are_counted(self, application: Application, filled: str) -> None:
-        found = run(service(application))[of_passages(application, filled)]
+        found = run(service(application))[find_passage_index(application, filled)]
         replace_vectors(application, filled, 70)
         with application.database.write() as writer:
             gone = writer.execute("DELETE FROM passage WHERE external_id = ANY(%(ids)s)", {"ids": ["r290", "r291"]})
-        after = run(service(application))[of_passages(application, filled)]
+        after = run(service(application))[find_passage_index(application, filled)]
 
         assert gone == 2
         assert (found.dead, after.dead) == (0, 72)
@@ -153,13 +153,13 @@ class TestCounting:
 
     def test_neither_a_vacuum_nor_lost_statistics_hide_them(self, application: Application, filled: str) -> None:
         replace_vectors(application, filled, 70)
-        before = run(service(application))[of_passages(application, filled)]
+        before = run(service(application))[find_passage_index(application, filled)]
         with application.database.administer() as administrator:
             administrator.execute("VACUUM passage")
             vacuumed = administrator.scalar("SELECT pg_stat_get_dead_tuples('passage'::regclass)")
-            after_vacuum = run(service(application))[of_passages(application, filled)]
+            after_vacuum = run(service(application))[find_passage_index(application, filled)]
             administrator.scalar("SELECT pg_stat_reset()")
-            after_reset = run(service(application))[of_passages(application, filled)]
+            after_reset = run(service(application))[find_passage_index(application, filled)]
 
         assert vacuumed == 0
         assert before.dead == after_vacuum.dead == after_reset.dead == 70
@@ -176,7 +176,7 @@ class TestCounting:
         assert tables == {row[0] for row in kept}
 
 
-class TestHealing:
+class TestIndexRebuilds:
     def test_maintenance_repairs_indexes_after_reingestion(
         self, application: Application, ingest: Ingest, collection: str, healthy: None
     ) -> None:
@@ -189,8 +189,8 @@ class TestHealing:
 
         run(service(application))
         ingest(*({**body, "text": f"{body['text']} It is closed."} for body in bodies))
-        first = run(service(application, thresholds))[of_passages(application, collection)]
-        second = run(service(application, thresholds))[of_passages(application, collection)]
+        first = run(service(application, thresholds))[find_passage_index(application, collection)]
+        second = run(service(application, thresholds))[find_passage_index(application, collection)]
 
         assert (first.dead, first.healed) == (40, True)
         assert first.bytes_after < first.bytes_before
@@ -203,7 +203,7 @@ class TestHealing:
 
     def test_both_thresholds_must_be_reached(self, application: Application, filled: str) -> None:
         replace_vectors(application, filled, 50)
-        found = run(service(application))[of_passages(application, filled)]
+        found = run(service(application))[find_passage_index(application, filled)]
         assert (found.dead, found.healed) == (50, False)
 
         for thresholds, healed in (
@@ -211,7 +211,7 @@ class TestHealing:
             (Thresholds(found.share, 51), False),
             (Thresholds(found.share, 50), True),
         ):
-            report = run(service(application, thresholds))[of_passages(application, filled)]
+            report = run(service(application, thresholds))[find_passage_index(application, filled)]
             assert (report.dead, report.healed) == (50, healed)
 
     def test_force_builds_every_index_anew(self, application: Application, curie: str, filled: str) -> None:
@@ -219,11 +219,15 @@ class TestHealing:
 
         with application.database.read() as reader:
             entities = f"entity_hnsw_{collections.find(reader, curie).id}"
-        assert {of_passages(application, curie), of_passages(application, filled), entities} <= reports.keys()
+        assert {
+            find_passage_index(application, curie),
+            find_passage_index(application, filled),
+            entities,
+        } <= reports.keys()
         assert all(report.healed for report in reports.values())
 
     def test_an_index_of_an_earlier_version_gives_way(self, application: Application, filled: str) -> None:
-        name = of_passages(application, filled)
+        name = find_passage_index(application, filled)
         collection_id = int(name.rsplit("_", 1)[1])
         with application.database.administer() as administrator:
             vector_indexes.drop(administrator, name)
@@ -254,7 +258,7 @@ class TestHealing:
         over = threading.Event()
         asked: list[int] = []
 
-        def until_over(step: Callable[[], None]) -> None:
+        def repeat_until_over(step: Callable[[], None]) -> None:
             """Repeat ``step`` until another part is done, or fails; so that no part waits for one that failed."""
             try:
                 while not over.is_set():
@@ -263,7 +267,7 @@ class TestHealing:
                 over.set()
 
         def maintain() -> None:
-            assert run(service(application), force=True)[of_passages(application, filled)].healed
+            assert run(service(application), force=True)[find_passage_index(application, filled)].healed
             if len(asked) >= 3 * len(vectors):
                 over.set()
 
@@ -282,7 +286,7 @@ class TestHealing:
                 touch(writer, target)
             over.wait(0.05)  # a writer that never pauses kills entries faster than any index stays good
 
-        state.together(*(partial(until_over, step) for step in (maintain, search, ask, write)))
+        state.together(*(partial(repeat_until_over, step) for step in (maintain, search, ask, write)))
 
         assert len(asked) >= 3 * len(vectors)
 
@@ -296,12 +300,12 @@ class TestHealing:
             )
             replace_vectors(application, filled, 60)
             first, second = (
-                run(maintain)[of_passages(application, filled)],
-                run(maintain)[of_passages(application, filled)],
+                run(maintain)[find_passage_index(application, filled)],
+                run(maintain)[find_passage_index(application, filled)],
             )
-        third = run(maintain)[of_passages(application, filled)]
+        third = run(maintain)[find_passage_index(application, filled)]
         replace_vectors(application, filled, 60)
-        fourth = run(maintain)[of_passages(application, filled)]
+        fourth = run(maintain)[find_passage_index(application, filled)]
 
         assert (first.dead, first.healed) == (60, True)
         assert (second.dead, second.healed) == (0, False)
@@ -309,9 +313,9 @@ class TestHealing:
         assert (fourth.dead, fourth.healed) == (60, True)
 
 
-class TestOneAtATime:
+class TestConcurrentRuns:
     def test_a_second_run_leaves_it_to_the_first(self, application: Application, filled: str) -> None:
-        with held_up(application, lambda: False) as running:
+        with hold_up_rebuild(application, lambda: False) as running:
             second = service(application).run(force=True)
             replace_vectors(application, filled, 10)
             assert not running.done()
@@ -323,20 +327,20 @@ class TestOneAtATime:
         self, application: Application, filled: str
     ) -> None:
         stop = threading.Event()
-        with held_up(application, stop.is_set) as running:
+        with hold_up_rebuild(application, stop.is_set) as running:
             stop.set()
             finished = running.result(PATIENCE_SECONDS)
-            left, interrupted = leftovers(application), building(application)
+            left, interrupted = leftovers(application), list_building(application)
 
         assert "passage" not in {report.table for report in finished}
         assert len(left) == 1
         assert left == interrupted
         reports = run(service(application))
         assert leftovers(application) == []
-        assert not reports[of_passages(application, filled)].healed
+        assert not reports[find_passage_index(application, filled)].healed
 
     def test_an_index_that_is_not_valid_is_built_anew(self, application: Application, filled: str) -> None:
-        index = of_passages(application, filled)
+        index = find_passage_index(application, filled)
         with application.database.write() as writer:
             writer.execute(
                 "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %(index)s::text::regclass",
@@ -360,13 +364,13 @@ def touch(writer: Writer, collection: int) -> None:
     )
 
 
-class TestBySize:
+class TestIndexesBySize:
     """Which collections have vector indexes."""
 
-    def limited(self, application: Application, limit: int) -> IndexMaintenanceService:
-        return IndexMaintenanceService(application.database, NEVER, memory_mb=64, exact_search_limit=limit)
+    def build_service(self, application: Application, limit: int) -> IndexMaintenanceService:
+        return IndexMaintenanceService(application.database, NEVER_REBUILD, memory_mb=64, exact_search_limit=limit)
 
-    def indexed(self, application: Application, name: str) -> list[str]:
+    def list_indexed(self, application: Application, name: str) -> list[str]:
         with application.database.read() as reader:
             return list(collections.find(reader, name).indexed)
 
@@ -383,25 +387,25 @@ class TestBySize:
         small = f"{filled}-small"
         ingest({"id": "a", "title": "Old Mill", "text": "It was built in 1790."}, into=small)
         run(service(application))
-        assert self.indexed(application, small) == ["entity", "passage"]
+        assert self.list_indexed(application, small) == ["entity", "passage"]
 
-        reports = run(self.limited(application, 299))
+        reports = run(self.build_service(application, 299))
 
-        assert self.indexed(application, filled) == ["passage"]
-        assert self.indexed(application, small) == []
-        assert of_passages(application, filled) in reports
-        assert of_passages(application, small) not in reports
+        assert self.list_indexed(application, filled) == ["passage"]
+        assert self.list_indexed(application, small) == []
+        assert find_passage_index(application, filled) in reports
+        assert find_passage_index(application, small) not in reports
 
     def test_an_index_goes_once_a_collection_is_half_as_large_or_gone(
         self, application: Application, filled: str
     ) -> None:
-        index = of_passages(application, filled)
-        maintain = self.limited(application, 200)
+        index = find_passage_index(application, filled)
+        maintain = self.build_service(application, 200)
         self.resize(application, filled, 101)
         assert index in run(maintain)
         self.resize(application, filled, 100)
         assert index not in run(maintain)
-        assert self.indexed(application, filled) == []
+        assert self.list_indexed(application, filled) == []
 
         self.resize(application, filled, 300)
         assert index in run(maintain)
@@ -411,7 +415,7 @@ class TestBySize:
     def test_tables_without_a_vector_index_are_left_to_autovacuum(
         self, application: Application, filled: str
     ) -> None:
-        assert run(self.limited(application, 10**9)) == {}
+        assert run(self.build_service(application, 10**9)) == {}
 
         with application.database.read() as reader:
             kept = reader.rows("SELECT relname FROM pg_class WHERE 'vacuum_index_cleanup=off' = ANY(reloptions)")
@@ -420,7 +424,7 @@ class TestBySize:
     def test_it_is_searched_exactly_again_where_its_index_is_not_valid(
         self, application: Application, filled: str
     ) -> None:
-        index = of_passages(application, filled)
+        index = find_passage_index(application, filled)
         with application.database.write() as writer:
             writer.execute(
                 "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %(index)s::text::regclass",
@@ -434,4 +438,4 @@ class TestBySize:
 
         assert len(search_index(application, filled, vector)) == 10
         run(service(application))
-        assert self.indexed(application, filled) == ["passage"]
+        assert self.list_indexed(application, filled) == ["passage"]

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.storage.corpus import collections
 from engram.storage.maintenance import vector_indexes
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.databases import index_all
 from tests.support.processes import Process, eventually
 
 
 @pytest.fixture
 def cli(tmp_path: Path, settings: Settings) -> Cli:
-    return Cli(tmp_path, NOWHERE, settings.data_dir)
+    return Cli(tmp_path, UNREACHABLE_URL, settings.data_dir)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def leftovers(application: Application) -> list[str]:
         return vector_indexes.leftovers(reader)
 
 
-def of_passages(application: Application, name: str) -> str:
+def find_passage_index(application: Application, name: str) -> str:
     """The vector index of a collection's passages."""
     with application.database.read() as reader:
         return f"passage_hnsw_{collections.find(reader, name).id}"
@@ -72,7 +72,7 @@ def test_the_command_heals_and_reports(cli: Cli, application: Application, curie
     index_all(application)
     outdate(application, curie)
     healed = json.loads(cli("maintain", "--json", **env).stdout)["indexes"]
-    report = {row["index"]: row for row in healed}[of_passages(application, curie)]
+    report = {row["index"]: row for row in healed}[find_passage_index(application, curie)]
     assert report["healed"]
     assert report["dead"] >= 5
     assert dead_passages(application) == 0
@@ -83,7 +83,7 @@ def test_the_command_heals_and_reports(cli: Cli, application: Application, curie
     assert left[0].split() == headings.split()
     assert [line.split()[0] for line in left[1:]] == [row["index"] for row in healed]
     assert all(line.endswith("left alone") for line in left[1:])
-    (measured,) = [line for line in left if line.startswith(f"{of_passages(application, curie)} ")]
+    (measured,) = [line for line in left if line.startswith(f"{find_passage_index(application, curie)} ")]
     assert measured.split()[-4:-2] == ["1.000", "100"]
 
     forced = cli("maintain", "--force", **env).stdout.splitlines()
@@ -114,7 +114,7 @@ def test_the_command_says_in_one_line_why_it_cannot(
 def test_a_worker_heals(application: Application, curie: str, env: dict[str, str], tmp_path: Path) -> None:
     index_all(application)
     outdate(application, curie)
-    index = of_passages(application, curie)
+    index = find_passage_index(application, curie)
     before = identity(application, index)
     with Process("worker", tmp_path, env | {"ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "3600"}):
         eventually(lambda: identity(application, index) != before and not leftovers(application))
@@ -132,7 +132,7 @@ def test_terminated_worker_abandons_an_index_build(
         eventually(lambda: len(held := leftovers(application)) == 1 and held[0].startswith("passage_hnsw_"))
         held = leftovers(application)
         worker.terminate()
-        code = worker.ended()
+        code = worker.wait_for_end()
         left = leftovers(application)
 
     assert code == 0

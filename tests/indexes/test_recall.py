@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.maintenance import index_recall_guard
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
 from engram.services.retrieval.dense_search import EXACT
@@ -23,8 +23,8 @@ from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import state
 
 ROWS = 1500
-NEVER = Thresholds(dead_share=0.999, dead_rows=10**9)
-PLAIN = GraphLimits(hub_limit=1000, candidate_limit=2000)
+NEVER_REBUILD = Thresholds(dead_share=0.999, dead_rows=10**9)
+PLAIN_LIMITS = GraphLimits(hub_limit=1000, candidate_limit=2000)
 POOR = "WITH (m = 4, ef_construction = 8)"
 
 
@@ -34,10 +34,10 @@ def draw(count: int, seed: int) -> NDArray[np.float32]:
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
 
 
-def maintained(application: Application, least: float, *, force: bool = False) -> Mapping[str, IndexHealth]:
+def maintain(application: Application, least: float, *, force: bool = False) -> Mapping[str, IndexHealth]:
     """Index -> what a run of maintenance found."""
     service = IndexMaintenanceService(
-        application.database, NEVER, memory_mb=64, exact_search_limit=ROWS - 1, least_recall=least
+        application.database, NEVER_REBUILD, memory_mb=64, exact_search_limit=ROWS - 1, least_recall=least
     )
     reports = service.run(force=force)
     assert reports is not None
@@ -76,11 +76,11 @@ def grow(application: Application, name: str, rows: int, seed: int) -> None:
         collections.add_counts(writer, target, passages=rows, sentences=rows, entities=0, lexical_length=0.0)
 
 
-def searched(reader: Reader, target: Collection) -> float:
+def measure_recall(reader: Reader, target: Collection) -> float:
     """The share of the ten nearest that a query finds of 40 directions drawn."""
     found = 0
     for vector in draw(40, seed=77):
-        focus = Focus(target, vector, limits=PLAIN)
+        focus = Focus(target, vector, limits=PLAIN_LIMITS)
         exact = set(passages_by_key.find_nearest_passages(reader, replace(focus, limits=EXACT), 10))
         found += len(exact & set(passages_by_key.find_nearest_passages(reader, focus, 10)))
     return found / 400
@@ -91,25 +91,25 @@ def poor(application: Application, collection: str, monkeypatch: pytest.MonkeyPa
     """A collection whose index finds little with the breadth of search that is configured."""
     monkeypatch.setitem(vector_indexes.BUILDS, "passage", POOR)
     grow(application, collection, ROWS, seed=1)
-    maintained(application, least=0.0)
+    maintain(application, least=0.0)
     assert read(application, collection).indexed == ["passage"]
     return collection
 
 
-def of(application: Application, name: str) -> str:
+def name_index(application: Application, name: str) -> str:
     return f"passage_hnsw_{read(application, name).id}"
 
 
-class TestMeasuring:
+class TestRecallMeasurement:
     def test_index_recall_is_not_measured_without_a_target(self, application: Application, poor: str) -> None:
-        report = maintained(application, least=0.0)[of(application, poor)]
+        report = maintain(application, least=0.0)[name_index(application, poor)]
         assert (report.recall, report.breadth) == (None, None)
         assert read(application, poor).index_recall == {}
 
     def test_an_index_that_finds_too_little_is_searched_more_broadly(
         self, application: Application, poor: str
     ) -> None:
-        report = maintained(application, least=0.75)[of(application, poor)]
+        report = maintain(application, least=0.75)[name_index(application, poor)]
         measured = read(application, poor).index_recall["passage"]
         assert (report.recall, report.breadth) == (measured.recall, measured.breadth)
         assert measured.configured == application.settings.hnsw_ef_search < measured.breadth
@@ -117,13 +117,13 @@ class TestMeasuring:
         assert measured.rows == ROWS
 
     def test_an_index_that_finds_enough_is_searched_as_before(self, application: Application, poor: str) -> None:
-        report = maintained(application, least=0.01)[of(application, poor)]
+        report = maintain(application, least=0.01)[name_index(application, poor)]
         assert report.breadth == application.settings.hnsw_ef_search
         assert report.recall is not None
         assert 0.01 <= report.recall < 0.75  # or the other tests would show nothing
 
     def test_unreachable_recall_target_is_reported(self, application: Application, poor: str) -> None:
-        report = maintained(application, least=0.9999)[of(application, poor)]
+        report = maintain(application, least=0.9999)[name_index(application, poor)]
         measured = read(application, poor).index_recall["passage"]
         assert report.breadth == index_recall_guard.MAX_BREADTH
         with application.database.read() as reader:
@@ -136,7 +136,7 @@ class TestMeasuring:
         self, application: Application, curie: str
     ) -> None:
         for question in ("Who?", "Where?", "Who?", "When?"):
-            state.given_episode(application, curie, question, [])
+            state.add_episode(application, curie, question, [])
         with application.database.read() as reader:
             target = collections.find(reader, curie)
             asked = index_recall.sample_questions(reader, target, 10)
@@ -156,13 +156,13 @@ class TestMeasuring:
         assert index_recall.count_matches([], []) == 0
 
 
-class TestSearching:
+class TestSearchBreadth:
     def test_queries_find_what_the_guard_has_seen_to(self, application: Application, poor: str) -> None:
         with application.database.read() as reader:
-            before = searched(reader, collections.find(reader, poor))
-        maintained(application, least=0.75)
+            before = measure_recall(reader, collections.find(reader, poor))
+        maintain(application, least=0.75)
         with application.database.read() as reader:
-            after = searched(reader, collections.find(reader, poor))
+            after = measure_recall(reader, collections.find(reader, poor))
             assert reader.scalar("SHOW hnsw.ef_search") == str(application.settings.hnsw_ef_search)
         assert before < 0.65
         assert after > 0.7
@@ -182,39 +182,39 @@ class TestSearching:
             assert index_recall.breadth(reader) == 800
 
 
-class TestWhatHolds:
+class TestMeasurementLifetime:
     @pytest.fixture
     def measured(self, application: Application, poor: str) -> IndexRecall:
-        maintained(application, least=0.75)
+        maintain(application, least=0.75)
         return read(application, poor).index_recall["passage"]
 
-    def again(
+    def measure_again(
         self, application: Application, name: str, least: float = 0.75, *, force: bool = False
     ) -> IndexRecall:
-        maintained(application, least, force=force)
+        maintain(application, least, force=force)
         return read(application, name).index_recall["passage"]
 
     def test_it_is_not_measured_twice(self, application: Application, poor: str, measured: IndexRecall) -> None:
-        assert self.again(application, poor) == measured
-        assert self.again(application, poor, least=0.5) == measured
+        assert self.measure_again(application, poor) == measured
+        assert self.measure_again(application, poor, least=0.5) == measured
 
     def test_it_is_measured_again_where_more_is_wanted(
         self, application: Application, poor: str, measured: IndexRecall
     ) -> None:
-        assert self.again(application, poor, least=measured.recall + 0.001).breadth > measured.breadth
+        assert self.measure_again(application, poor, least=measured.recall + 0.001).breadth > measured.breadth
 
     def test_it_is_measured_again_once_the_collection_has_grown(
         self, application: Application, poor: str, measured: IndexRecall
     ) -> None:
         grow(application, poor, ROWS // 5, seed=20)
-        assert self.again(application, poor) == measured
+        assert self.measure_again(application, poor) == measured
         grow(application, poor, ROWS // 5, seed=30)
-        assert self.again(application, poor).rows == ROWS + 2 * (ROWS // 5)
+        assert self.measure_again(application, poor).rows == ROWS + 2 * (ROWS // 5)
 
     def test_an_index_built_anew_is_measured_anew(
         self, application: Application, poor: str, measured: IndexRecall, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert self.again(application, poor, force=True).measured_at > measured.measured_at
+        assert self.measure_again(application, poor, force=True).measured_at > measured.measured_at
 
     def test_it_is_measured_again_after_a_week(
         self, application: Application, poor: str, measured: IndexRecall
@@ -223,7 +223,7 @@ class TestWhatHolds:
         with application.database.write() as writer:
             old = IndexRecall(measured.recall, measured.breadth, measured.configured, measured.rows, long_ago)
             collections.set_index_recall(writer, read(application, poor), "passage", old)
-        assert self.again(application, poor).measured_at >= measured.measured_at
+        assert self.measure_again(application, poor).measured_at >= measured.measured_at
 
     def test_recall_measurement_of_a_dropped_index_is_discarded(
         self, application: Application, poor: str, measured: IndexRecall

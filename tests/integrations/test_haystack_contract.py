@@ -72,7 +72,7 @@ def test_sockets_are_typed() -> None:
     assert pipeline.outputs()["retriever"]["documents"]["type"] == list[Document]
 
 
-def test_it_is_connected_in_pipelines_that_run_and_are_awaited(service: str, curie: str) -> None:
+def test_retriever_works_in_sync_and_async_pipelines(service: str, curie: str) -> None:
     def pipeline() -> Pipeline:
         made = Pipeline()
         made.add_component("retriever", EngramRetriever(service, curie, top_k=2))

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram_client import Engram, NotFoundError
 from engram_langchain import EngramFeedback, EngramRetriever
 from tests.conftest import CURIE, Ingest

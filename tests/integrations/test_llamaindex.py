@@ -38,7 +38,7 @@ def test_a_model_is_shown_the_passage_and_its_metadata_only(retriever: EngramRet
     assert node.node.get_content(MetadataMode.LLM) == "source: probe\n\nTitan has lakes of methane."
 
 
-def test_it_serves_an_engine_and_hears_of_its_answer(
+def test_retriever_serves_a_query_engine_and_takes_its_verdict(
     retriever: EngramRetriever, service: str, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LlamaIndex, "_llm", MockLLM())

@@ -46,7 +46,7 @@ def retriever(service: str, curie: str) -> EngramRetriever:
     return EngramRetriever(service, collection=curie, top_k=3)
 
 
-def test_it_is_a_retriever() -> None:
+def test_retriever_has_the_library_s_type() -> None:
     """The one test that LlamaIndex's own integrations share."""
     assert BaseRetriever.__name__ in [base.__name__ for base in EngramRetriever.__mro__]
 
@@ -83,7 +83,7 @@ def test_callbacks_and_events_tell_of_a_retrieval(service: str, curie: str) -> N
     assert len(debug.get_event_pairs(CBEventType.RETRIEVE)) == 1
 
 
-def test_it_works_in_an_awaited_engine_and_a_tool(retriever: EngramRetriever) -> None:
+def test_retriever_works_in_an_async_engine_and_a_tool(retriever: EngramRetriever) -> None:
     llm = MockLLM()
     answer = asyncio.run(RetrieverQueryEngine.from_args(retriever, llm=llm).aquery(QUESTION))
     assert len(answer.source_nodes) == 3

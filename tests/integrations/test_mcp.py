@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 from engram_client import AsyncEngram
 from engram_mcp import server
 from tests.conftest import CURIE
-from tests.support.command import NOWHERE
+from tests.support.command import UNREACHABLE_URL
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
 Story = Callable[[Client], Awaitable[Any]]
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.usefixtures("working")
 ENV = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
 
 
-def told(service: str, collection: str, *stories: Story, **more: str) -> list[Any]:
+def run_stories(service: str, collection: str, *stories: Story, **more: str) -> list[Any]:
     """What the stories give, each in a session of its own with one server."""
 
-    async def all_of_them() -> list[Any]:
+    async def run_all() -> list[Any]:
         async with AsyncEngram(service, collection=collection, retries=0) as engram:
             tools = server(engram, **more)
             given = []
@@ -35,7 +35,7 @@ def told(service: str, collection: str, *stories: Story, **more: str) -> list[An
                     given.append(await story(agent))
             return given
 
-    return asyncio.run(all_of_them())
+    return asyncio.run(run_all())
 
 
 async def call(agent: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ async def call(agent: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     return result.structured_content
 
 
-def only_text(result: Any) -> dict[str, Any]:
+def read_only_text(result: Any) -> dict[str, Any]:
     """The JSON of the one text that a tool answers with."""
     assert not result.is_error, result.content
     (content,) = result.content
@@ -60,7 +60,7 @@ async def remember_all(agent: Client) -> None:
 
 
 def test_an_agent_remembers_asks_judges_and_asks_again(service: str, collection: str) -> None:
-    async def story(agent: Client) -> None:
+    async def run_story(agent: Client) -> None:
         await remember_all(agent)
         found = await call(agent, "ask", question="Where was Marie Curie born?", passages=3)
         assert len(found["passages"]) <= 3
@@ -82,11 +82,11 @@ def test_an_agent_remembers_asks_judges_and_asks_again(service: str, collection:
         again = await call(agent, "ask", question="Where was Marie Curie born?", without_memory=True)
         assert again["passages"]
 
-    told(service, collection, story, another)
+    run_stories(service, collection, run_story, another)
 
 
 def test_deep_research_searches_and_fetches(service: str, collection: str) -> None:
-    async def story(agent: Client) -> None:
+    async def run_story(agent: Client) -> None:
         await remember_all(agent)
         named = "https://example.org/titan"
         async with AsyncEngram(service, collection=collection) as engram:
@@ -97,52 +97,52 @@ def test_deep_research_searches_and_fetches(service: str, collection: str) -> No
             }
             await engram.wait(await engram.ingest([body]))
         result = await agent.call_tool("search", {"query": "Which moon has lakes of methane?"})
-        found = only_text(result)
+        found = read_only_text(result)
         assert found == result.structured_content
         first = found["results"][0]
         assert set(first) == {"id", "title", "url"}
         assert (first["id"], first["title"], first["url"]) == (f"{found['query_id']}:a:b/c", "a:b/c", named)
         addresses = {one["title"]: one["url"] for one in found["results"]}
         assert addresses["Warsaw"] == f"{service}/passages/warsaw?collection={collection}"
-        read = only_text(await agent.call_tool("fetch", {"id": first["id"]}))
+        read = read_only_text(await agent.call_tool("fetch", {"id": first["id"]}))
         assert set(read) == {"id", "title", "text", "url", "metadata"}
         assert (read["id"], read["text"], read["url"]) == (first["id"], "Titan has lakes of methane.", named)
         assert read["metadata"]["topic"] == "space"
         helped = [read["metadata"]["sentences"][0]["sentence_id"]]
         said = await call(agent, "judge", query_id=read["metadata"]["query_id"], helped=helped)
         assert said["status"] == "applied"
-        alone = only_text(await agent.call_tool("fetch", {"id": "a:b/c"}))
+        alone = read_only_text(await agent.call_tool("fetch", {"id": "a:b/c"}))
         assert (alone["text"], "query_id" in alone["metadata"]) == (read["text"], False)
 
-    told(service, collection, story, url=service)
+    run_stories(service, collection, run_story, url=service)
 
 
-def test_each_takes_one_text(service: str, collection: str) -> None:
-    async def story(agent: Client) -> dict[str, Any]:
+def test_search_and_fetch_take_one_text(service: str, collection: str) -> None:
+    async def run_story(agent: Client) -> dict[str, Any]:
         return {tool.name: tool.input_schema for tool in (await agent.list_tools()).tools}
 
-    schemas = told(service, collection, story)[0]
+    schemas = run_stories(service, collection, run_story)[0]
     for tool, name in (("search", "query"), ("fetch", "id")):
         assert {key: value["type"] for key, value in schemas[tool]["properties"].items()} == {name: "string"}
         assert schemas[tool]["required"] == [name]
 
 
 def test_an_empty_memory_finds_nothing_and_is_no_error(service: str, collection: str) -> None:
-    async def story(agent: Client) -> tuple[Any, Any]:
+    async def run_story(agent: Client) -> tuple[Any, Any]:
         return await agent.call_tool("search", {"query": "Who?"}), await agent.call_tool("fetch", {"id": "nobody"})
 
-    found, read = told(service, collection, story)[0]
-    assert only_text(found) == {"results": [], "query_id": None}
+    found, read = run_stories(service, collection, run_story)[0]
+    assert read_only_text(found) == {"results": [], "query_id": None}
     assert read.is_error
     assert "no collection" in read.content[0].text
 
 
 def test_the_same_text_is_kept_once(service: str, collection: str) -> None:
-    async def story(agent: Client) -> tuple[str, str]:
+    async def run_story(agent: Client) -> tuple[str, str]:
         kept = [await call(agent, "remember", text="Titan has lakes of methane.", title="Titan") for _ in range(2)]
         return kept[0]["passage_id"], kept[1]["passage_id"]
 
-    first, second = told(service, collection, story)[0]
+    first, second = run_stories(service, collection, run_story)[0]
     assert first == second
 
 
@@ -157,19 +157,19 @@ def test_the_same_text_is_kept_once(service: str, collection: str) -> None:
 def test_agent_sees_a_refusal(
     service: str, collection: str, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
-    async def story(agent: Client) -> Any:
+    async def run_story(agent: Client) -> Any:
         return await agent.call_tool(tool, arguments)
 
-    result = told(service, collection, story)[0]
+    result = run_stories(service, collection, run_story)[0]
     assert result.is_error
     assert words in result.content[0].text
 
 
 def test_agent_sees_an_unreachable_service(collection: str) -> None:
-    async def story(agent: Client) -> Any:
+    async def run_story(agent: Client) -> Any:
         return await agent.call_tool("ask", {"question": "Who?"})
 
-    assert "out of reach" in told(NOWHERE, collection, story)[0].content[0].text
+    assert "out of reach" in run_stories(UNREACHABLE_URL, collection, run_story)[0].content[0].text
 
 
 def test_on_standard_input_and_output(service: str, collection: str) -> None:
@@ -177,12 +177,12 @@ def test_on_standard_input_and_output(service: str, collection: str) -> None:
         command=sys.executable, args=["-m", "engram_mcp", "--url", service, "--collection", collection], env=ENV
     )
 
-    async def story() -> set[str]:
+    async def run_story() -> set[str]:
         async with Client(command) as agent:
             await call(agent, "remember", text="Titan has lakes of methane.")
             return {tool.name for tool in (await agent.list_tools()).tools}
 
-    assert asyncio.run(story()) == {"ask", "judge", "remember", "why", "search", "fetch"}
+    assert asyncio.run(run_story()) == {"ask", "judge", "remember", "why", "search", "fetch"}
 
 
 def test_over_http(service: str, collection: str) -> None:
@@ -190,7 +190,7 @@ def test_over_http(service: str, collection: str) -> None:
     arguments = [sys.executable, "-m", "engram_mcp", "--url", service, "--collection", collection]
     process = Popen([*arguments, "--http", str(port)], env=ENV)
 
-    async def story() -> str:
+    async def run_story() -> str:
         for _ in range(int(PATIENCE_SECONDS / 0.1)):
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -202,7 +202,7 @@ def test_over_http(service: str, collection: str) -> None:
         return str(kept["collection"])
 
     try:
-        assert asyncio.run(story()) == collection
+        assert asyncio.run(run_story()) == collection
     finally:
         process.terminate()
         process.wait(20)

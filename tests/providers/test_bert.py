@@ -49,7 +49,7 @@ assert embedder.embed(["a text"]).shape == (1, 384)
         assert list(tmp_path.iterdir()) == []
 
     def test_another_model_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        other = altered(tmp_path, {"model_type": "roberta"})
+        other = alter_folder(tmp_path, {"model_type": "roberta"})
         monkeypatch.setitem(sys.modules, "torch", None)
         with pytest.raises(ConfigurationError, match=r"needs torch: pip install 'engram\[encoders\]'"):
             load_embedder(str(other), "onnx", tmp_path / "data", threads=1, batch_size=8)
@@ -60,7 +60,7 @@ assert embedder.embed(["a text"]).shape == (1, 384)
             open_model(DEFAULT_MODEL)
 
 
-def altered(tmp_path: Path, changes: dict[str, Any]) -> Path:
+def alter_folder(tmp_path: Path, changes: dict[str, Any]) -> Path:
     """The default model's folder with another configuration."""
     target = tmp_path / "altered"
     shutil.copytree(open_model(DEFAULT_MODEL).path, target)
@@ -69,7 +69,7 @@ def altered(tmp_path: Path, changes: dict[str, Any]) -> Path:
     return target
 
 
-class TestWhatIsWritten:
+class TestSupportedModels:
     @pytest.mark.parametrize(
         "changes",
         [
@@ -84,17 +84,17 @@ class TestWhatIsWritten:
         ids=lambda changes: next(iter(changes)),
     )
     def test_other_kinds_are_left_to_torch(self, changes: dict[str, Any], tmp_path: Path) -> None:
-        assert find_written_shape(open_model(str(altered(tmp_path, changes)))) is None
+        assert find_written_shape(open_model(str(alter_folder(tmp_path, changes)))) is None
 
     def test_weights_that_miss_one_are_left_to_torch(self, tmp_path: Path) -> None:
-        folder = altered(tmp_path, {})
+        folder = alter_folder(tmp_path, {})
         weights = load_file(folder / "model.safetensors")
         del weights["encoder.layer.3.output.dense.bias"]
         save_file(weights, folder / "model.safetensors")
         assert find_written_shape(open_model(str(folder))) is None
 
     def test_a_configuration_that_the_weights_do_not_fit_is_named(self, tmp_path: Path) -> None:
-        folder = open_model(str(altered(tmp_path, {"hidden_size": 768})))
+        folder = open_model(str(alter_folder(tmp_path, {"hidden_size": 768})))
         with pytest.raises(ConfigurationError, match="384 wide, the configuration says 768"):
             onnx_encoder(folder, tmp_path, 1)
 
@@ -127,7 +127,7 @@ class TestEightBits:
         assert (again[1] == 0).all()
 
     def test_it_is_for_encoders_whose_graph_is_written(self, tmp_path: Path) -> None:
-        other = altered(tmp_path, {"model_type": "roberta"})
+        other = alter_folder(tmp_path, {"model_type": "roberta"})
         with pytest.raises(ConfigurationError, match="set the embedding precision to 'float32'"):
             load_embedder(str(other), "onnx", tmp_path, threads=1, batch_size=8, precision="int8")
 

@@ -83,7 +83,7 @@ def wait_until_gone(data_directory: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -117,7 +117,7 @@ def test_postgres_keeps_vectors_over_a_restart_and_leaves_no_trace_outside(folde
     pid = server.pid
     assert pid is not None
     server.stop()
-    assert not running(pid)
+    assert not is_running(pid)
     assert server.pid is None
     server.stop()
 
@@ -188,7 +188,7 @@ def test_a_server_that_cannot_start_says_why(postgres: EmbeddedPostgres) -> None
     wait_until_gone(postgres.data_directory)
 
 
-def test_of_two_starters_at_once_one_starts_and_the_other_attaches(folder: Path) -> None:
+def test_second_starter_attaches_to_the_first_ones_server(folder: Path) -> None:
     starters = [owner_process(folder) for _ in range(2)]
     found = [two_lines(starter) for starter in starters]
     for first, second in zip(*found, strict=True):
@@ -196,7 +196,7 @@ def test_of_two_starters_at_once_one_starts_and_the_other_attaches(folder: Path)
         assert {first[0], second[0]} == {False, True}
     for starter in starters:
         starter.communicate("\n")
-    assert not any(running(pid) for _, pid in found[0])
+    assert not any(is_running(pid) for _, pid in found[0])
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent-death signal is Linux's")

@@ -38,7 +38,7 @@ TEXTS = [
 ]
 
 
-ODD = [
+ODD_TEXTS = [
     "",
     " ",
     "\u200b\u00a0\t\n",
@@ -167,7 +167,7 @@ class TestSentenceTransformersAgree:
     """Tokens included, for texts that one window holds: sentence-transformers cuts others."""
 
     @pytest.mark.parametrize(
-        "texts", [real_texts(), [text for text in ODD if len(text) < 5000]], ids=["real", "odd"]
+        "texts", [real_texts(), [text for text in ODD_TEXTS if len(text) < 5000]], ids=["real", "odd"]
     )
     def test_one_window(self, texts: list[str], onnx_embedder: Embedder, reference: Any) -> None:
         assert len(texts) > 10
@@ -200,15 +200,15 @@ class TestSentenceTransformersAgree:
         }
         save_file(halves, folder / "model.safetensors")
         model = SentenceTransformer(str(folder), local_files_only=True, device="cpu").float()
-        found = load_embedder(str(folder), "onnx", tmp_path, threads=1, batch_size=8).embed(ODD[3:8])
-        assert_allclose(found, model.encode(ODD[3:8], normalize_embeddings=True), atol=1e-5)
+        found = load_embedder(str(folder), "onnx", tmp_path, threads=1, batch_size=8).embed(ODD_TEXTS[3:8])
+        assert_allclose(found, model.encode(ODD_TEXTS[3:8], normalize_embeddings=True), atol=1e-5)
 
 
 class TestRuntimesAgree:
     def test_onnx_and_torch(self, onnx_embedder: Embedder, torch_embedder: Embedder) -> None:
         assert (torch_embedder.fingerprint, torch_embedder.dimension) == (DEFAULT_MODEL_SHA256, 384)
         assert torch_embedder.embed([]).shape == (0, 384)
-        assert_allclose(onnx_embedder.embed(TEXTS + ODD), torch_embedder.embed(TEXTS + ODD), atol=1e-5)
+        assert_allclose(onnx_embedder.embed(TEXTS + ODD_TEXTS), torch_embedder.embed(TEXTS + ODD_TEXTS), atol=1e-5)
 
     def test_a_model_of_berts_kind_needs_no_export(self, tiny_bert: Path, tmp_path: Path) -> None:
         assert find_written_shape(open_model(str(tiny_bert))) is not None

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, probe_digest
-from engram.runtime.container import Application
 from tests.conftest import CURIE
 
 URL = os.environ.get("ENGRAM_EVALUATION_EMBEDDINGS")

@@ -115,21 +115,27 @@ def test_transient_failures_are_retried(
     assert len(server.requests) == before + len(failures) + 1
 
 
-def with_first(change: Callable[[dict[str, Any]], Any]) -> Callable[[Any], Any]:
+def change_first(change: Callable[[dict[str, Any]], Any]) -> Callable[[Any], Any]:
     """The reply with its first item changed."""
     return lambda reply: reply | {"data": [change(reply["data"][0]), *reply["data"][1:]]}
 
 
 UNUSABLE = {
     "not JSON": (Failure(body=b"<html>"), "not JSON"),
-    "NaN": (Failure(change=with_first(lambda item: item | {"embedding": [float("nan")] * DIMENSION})), "not JSON"),
-    "infinite": (Failure(change=with_first(lambda item: item | {"embedding": [1e300] * DIMENSION})), "not finite"),
-    "zero": (Failure(change=with_first(lambda item: item | {"embedding": [0.0] * DIMENSION})), "length 0"),
+    "NaN": (
+        Failure(change=change_first(lambda item: item | {"embedding": [float("nan")] * DIMENSION})),
+        "not JSON",
+    ),
+    "infinite": (
+        Failure(change=change_first(lambda item: item | {"embedding": [1e300] * DIMENSION})),
+        "not finite",
+    ),
+    "zero": (Failure(change=change_first(lambda item: item | {"embedding": [0.0] * DIMENSION})), "length 0"),
     "partial": (Failure(change=lambda reply: reply | {"data": reply["data"][:1]}), "1 vectors for 2 texts"),
-    "ragged": (Failure(change=with_first(lambda item: item | {"embedding": [1.0]})), "of one length"),
-    "words": (Failure(change=with_first(lambda item: item | {"embedding": ["1.0"] * DIMENSION})), "than numbers"),
-    "null": (Failure(change=with_first(lambda item: item | {"embedding": None})), "not lists"),
-    "one index twice": (Failure(change=with_first(lambda item: item | {"index": 1})), "`index`"),
+    "ragged": (Failure(change=change_first(lambda item: item | {"embedding": [1.0]})), "of one length"),
+    "words": (Failure(change=change_first(lambda item: item | {"embedding": ["1.0"] * DIMENSION})), "than numbers"),
+    "null": (Failure(change=change_first(lambda item: item | {"embedding": None})), "not lists"),
+    "one index twice": (Failure(change=change_first(lambda item: item | {"index": 1})), "`index`"),
     "no data": (Failure(body=b'{"embeddings": []}'), "no list `data`"),
     "a list": (Failure(body=b"[]"), "no list `data`"),
 }

@@ -8,7 +8,7 @@ import spacy
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import PassageText, extract_facts, find_country
 from engram.providers.language.rule_language import RuleLanguage
-from tests.support.growth import MOST, growth
+from tests.support.growth import MOST_GROWTH, growth
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def facts_of(rules: RuleLanguage, title: str | None, *sentences: str) -> list[Tr
     return extract_facts(title, analysed)
 
 
-def said(rules: RuleLanguage, title: str | None, *sentences: str) -> set[tuple[str, str, str]]:
+def read_triples(rules: RuleLanguage, title: str | None, *sentences: str) -> set[tuple[str, str, str]]:
     return {(fact.subject, fact.predicate, fact.object) for fact in facts_of(rules, title, *sentences)}
 
 
@@ -29,7 +29,7 @@ LEAD = "Ada Berg (12 May 1920 – 3 June 1990) was a Swedish painter."
 
 
 def test_a_lead_says_who_somebody_was(rules: RuleLanguage) -> None:
-    assert said(rules, "Ada Berg", LEAD) == {
+    assert read_triples(rules, "Ada Berg", LEAD) == {
         ("Ada Berg", "date of birth", "12 May 1920"),
         ("Ada Berg", "date of death", "3 June 1990"),
         ("Ada Berg", "citizenship", "Swedish"),
@@ -42,7 +42,7 @@ def test_a_lead_says_what_a_film_is(rules: RuleLanguage) -> None:
         "Blue Harbour is a 1951 Danish drama film written and directed by Nils Holm and starring Eva Lind, "
         "Otto Krag and Rut Dahl."
     )
-    assert said(rules, "Blue Harbour (film)", sentence) == {
+    assert read_triples(rules, "Blue Harbour (film)", sentence) == {
         ("Blue Harbour (film)", "release date", "1951"),
         ("Blue Harbour (film)", "country of origin", "Danish"),
         ("Blue Harbour (film)", "is a", "drama film"),
@@ -55,7 +55,7 @@ def test_a_lead_says_what_a_film_is(rules: RuleLanguage) -> None:
 
 
 def test_each_place_lies_in_the_next_and_the_village_in_the_country(rules: RuleLanguage) -> None:
-    assert said(rules, "Norrby", "Norrby is a village in Ekeby Parish, Skåne County, Sweden.") == {
+    assert read_triples(rules, "Norrby", "Norrby is a village in Ekeby Parish, Skåne County, Sweden.") == {
         ("Norrby", "is a", "village"),
         ("Norrby", "located in", "Ekeby Parish"),
         ("Ekeby Parish", "located in", "Skåne County"),
@@ -91,7 +91,7 @@ def test_each_place_lies_in_the_next_and_the_village_in_the_country(rules: RuleL
 def test_later_sentences_speak_of_the_topic(
     rules: RuleLanguage, sentence: str, expected: tuple[str, str, str]
 ) -> None:
-    assert expected in said(rules, "Ada Berg", LEAD, sentence)
+    assert expected in read_triples(rules, "Ada Berg", LEAD, sentence)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_later_sentences_speak_of_the_topic(
 def test_sentence_about_another_subject_gives_no_fact_of_the_topic(
     rules: RuleLanguage, sentence: str, predicate: str, name: str
 ) -> None:
-    assert ("Ada Berg", predicate, name) not in said(rules, "Ada Berg", LEAD, sentence)
+    assert ("Ada Berg", predicate, name) not in read_triples(rules, "Ada Berg", LEAD, sentence)
 
 
 @pytest.mark.parametrize(
@@ -141,13 +141,13 @@ def test_sentence_about_another_subject_gives_no_fact_of_the_topic(
 def test_fact_about_a_part_is_not_attributed_to_the_whole(
     rules: RuleLanguage, sentence: str, expected: tuple[str, str, str] | None, wrong: tuple[str, str, str]
 ) -> None:
-    facts = said(rules, "Blue Harbour", "Blue Harbour is a 1951 drama film.", sentence)
+    facts = read_triples(rules, "Blue Harbour", "Blue Harbour is a 1951 drama film.", sentence)
     assert expected is None or expected in facts
     assert wrong not in facts
 
 
 def test_a_film_is_no_he(rules: RuleLanguage) -> None:
-    facts = said(rules, "Blue Harbour", "Blue Harbour is a 1951 drama film.", "He was born in Lund.")
+    facts = read_triples(rules, "Blue Harbour", "Blue Harbour is a 1951 drama film.", "He was born in Lund.")
 
     assert not any(thing == "Lund" for _, _, thing in facts)
 
@@ -164,20 +164,20 @@ def test_a_film_is_no_he(rules: RuleLanguage) -> None:
     ],
 )
 def test_brackets_after_the_topic(rules: RuleLanguage, bracket: str, expected: set[tuple[str, str]]) -> None:
-    facts = said(rules, "Ada Berg", f"Ada Berg {bracket} was a painter.")
+    facts = read_triples(rules, "Ada Berg", f"Ada Berg {bracket} was a painter.")
 
     assert expected <= {(predicate, thing) for subject, predicate, thing in facts if subject == "Ada Berg"}
 
 
 def test_a_company_begins_and_ends_and_is_not_born(rules: RuleLanguage) -> None:
-    facts = said(rules, "Krag Line", "Krag Line (1880–1950) was a shipping company.")
+    facts = read_triples(rules, "Krag Line", "Krag Line (1880–1950) was a shipping company.")
 
     assert ("Krag Line", "began", "1880") in facts
     assert not any(predicate.startswith("date of") for _, predicate, _ in facts)
 
 
 def test_the_lead_may_call_the_topic_something_else(rules: RuleLanguage) -> None:
-    facts = said(rules, "Ed Berg", "Edward James Berg is a painter.", "Berg lives in Lund.")
+    facts = read_triples(rules, "Ed Berg", "Edward James Berg is a painter.", "Berg lives in Lund.")
 
     assert ("Ed Berg", "also known as", "Edward James Berg") in facts
     assert ("Ed Berg", "based in", "Lund") in facts
@@ -194,7 +194,7 @@ def test_a_clause_s_dates_are_its_facts_days(rules: RuleLanguage) -> None:
 
 
 def test_a_passage_without_a_title_says_things_of_its_names(rules: RuleLanguage) -> None:
-    facts = said(rules, None, "Otto Krag founded Blue Harbour Gallery.", "He lived in Lund.")
+    facts = read_triples(rules, None, "Otto Krag founded Blue Harbour Gallery.", "He lived in Lund.")
 
     assert ("Otto Krag", "founded", "Blue Harbour Gallery") in facts
     assert not any(thing == "Lund" for _, _, thing in facts)
@@ -231,4 +231,4 @@ def test_work_grows_with_the_text(rules: RuleLanguage, piece: str) -> None:
         (analysed,) = rules.analyse_passages([PassageText("Ada", text, (text,))])
         return extract_facts("Ada", analysed)
 
-    assert growth(extract, piece, 2_000) < MOST
+    assert growth(extract, piece, 2_000) < MOST_GROWTH

@@ -32,7 +32,7 @@ def waits(gather: BatchGatherer, count: int) -> Callable[[], bool]:
     return lambda: len(gather._waiting) == count
 
 
-def until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     for _ in range(2000):
         if condition():
             return
@@ -47,7 +47,7 @@ def test_requests_during_encoding_form_one_next_batch() -> None:
         first = pool.submit(gather, ["a"])
         assert slow.called.acquire(timeout=10)
         others = [pool.submit(gather, ["b" * size, "c"]) for size in range(1, 11)]
-        until(waits(gather, 10))
+        wait_until(waits(gather, 10))
         slow.go_on.set()
         assert first.result(10).tolist() == [[1]]
         assert [other.result(10).tolist() for other in others] == [[[size], [1]] for size in range(1, 11)]
@@ -91,7 +91,7 @@ def test_error_reaches_only_its_caller() -> None:
         first = pool.submit(gather, ["a"])
         assert slow.called.acquire(timeout=10)
         others = [pool.submit(gather, ["b"]), pool.submit(gather, ["bad"])]
-        until(waits(gather, 2))
+        wait_until(waits(gather, 2))
         slow.go_on.set()
         assert len(first.result(10)) == 1
         assert others[0].result(10).tolist() == [[1]]

@@ -11,10 +11,10 @@ from safetensors.numpy import load_file, save_file
 from benchmarks.activation_ranges import measure
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder import Embedder, bert_graph, int8_graph, load_embedder, load_precisions
-from engram.providers.embedder.activation_ranges import ActivationRanges, known_ranges
+from engram.providers.embedder.activation_ranges import ActivationRanges, find_ranges
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, ModelFolder, open_model
 from engram.providers.embedder.onnx_encoder import find_written_shape
-from tests.providers.test_bert import altered
+from tests.providers.test_bert import alter_folder
 
 TEXTS = (
     "Where was the director of the film born?",
@@ -106,7 +106,7 @@ class TestPrecisions:
         assert len(eight.fingerprint) == 64
 
     def test_a_model_without_ranges_has_none(self, tmp_path: Path) -> None:
-        other = altered(tmp_path, {})
+        other = alter_folder(tmp_path, {})
         weights = load_file(other / "model.safetensors")
         weights["encoder.layer.0.output.dense.bias"][0] += 1
         save_file(weights, other / "model.safetensors")
@@ -128,7 +128,7 @@ class TestGraph:
             int8_graph.write(shape_of(folder), weights, "mean", ranges, signed_weights=True)
 
     def test_onnx_can_read_it(self, folder: ModelFolder, weights: dict[str, NDArray[np.float32]]) -> None:
-        ranges = known_ranges(folder.fingerprint)
+        ranges = find_ranges(folder.fingerprint)
         assert ranges is not None
         written, given = int8_graph.write(shape_of(folder), weights, "cls", ranges, signed_weights=True)
         graph = onnx.load_model_from_string(written).graph
@@ -150,7 +150,7 @@ class TestRanges:
             "Voyager 1. Voyager 1 is a space probe that NASA launched from Cape Canaveral on 5 September 1977."
         ]
         measured = measure(folder, texts)
-        known = known_ranges(folder.fingerprint)
+        known = find_ranges(folder.fingerprint)
         assert known is not None
         packaged = np.stack([known.attention, known.feed_forward], axis=1)
         assert packaged.shape == measured.shape == (6, 2, 384)
@@ -160,4 +160,4 @@ class TestRanges:
         assert packaged.max() > 8 * np.median(packaged)  # outliers, the reason for smoothing
 
     def test_no_other_weights_have_them(self) -> None:
-        assert known_ranges("0" * 64) is None
+        assert find_ranges("0" * 64) is None

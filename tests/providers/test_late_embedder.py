@@ -21,7 +21,7 @@ class Ones:
         return [len(text) for text in texts]
 
 
-def test_it_is_loaded_once_and_by_the_first_text() -> None:
+def test_encoder_is_loaded_once_by_the_first_text() -> None:
     loads: list[int] = []
 
     def load() -> Ones:

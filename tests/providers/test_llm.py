@@ -64,7 +64,7 @@ def formats(server: OpenAiServer) -> list[str | None]:
     return [request.json.get("response_format", {}).get("type") for request in server.requests]
 
 
-class Unlimited:
+class UnlimitedMeter:
     """A meter that counts nothing; ``seconds`` is the time that it leaves."""
 
     def __init__(self, seconds: float = math.inf) -> None:
@@ -227,7 +227,7 @@ class TestProtocol:
     ) -> None:
         server.queue(Reply("no response_format", status=400), YES, YES)
 
-        assert ask(llm.attach_meter(Unlimited()))
+        assert ask(llm.attach_meter(UnlimitedMeter()))
         assert ask(llm)
         assert formats(server) == ["json_schema", "json_object", "json_object"]
 
@@ -366,27 +366,27 @@ class TestFailures:
         server.queue(*[Reply(YES, delay_seconds=30)] * 3)
 
         with pytest.raises(LlmError, match=r"did not answer within 0\.0?[78]\d* s \(1 try\)"):
-            ask(llm.attach_meter(Unlimited(seconds=0.1)))
+            ask(llm.attach_meter(UnlimitedMeter(seconds=0.1)))
         assert len(server.requests) == 1
         with pytest.raises(LlmError, match="no time left"):
-            ask(llm.attach_meter(Unlimited(seconds=0.0)))
+            ask(llm.attach_meter(UnlimitedMeter(seconds=0.0)))
         assert len(server.requests) == 1
 
     def test_a_meter_bounds_the_wait_before_another_try(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(Reply("slow down", status=429, headers={"Retry-After": "3"}), YES)
 
         with pytest.raises(LlmError, match=r"429: slow down.*\(1 try\)"):
-            ask(llm.attach_meter(Unlimited(seconds=2.0)))
+            ask(llm.attach_meter(UnlimitedMeter(seconds=2.0)))
 
     def test_a_request_deadline_bounds_a_call(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(*[Reply(YES, delay_seconds=30)] * 3)
 
-        def asked() -> None:
+        def ask_with_deadline() -> None:
             deadline.begin(0.1)
             ask(llm)
 
         with pytest.raises(LlmError, match=r"\(1 try\)"):
-            copy_context().run(asked)
+            copy_context().run(ask_with_deadline)
         assert len(server.requests) == 1
 
     def test_blanks_before_a_timely_reply_do_no_harm(self, server: OpenAiServer, llm: Llm) -> None:

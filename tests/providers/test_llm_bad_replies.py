@@ -20,7 +20,7 @@ QUESTION = "On which river was Ada born?"
 SENTENCES = [(901, "Ada was born in Lisbon."), (17, "Lisbon lies on the Tagus."), (402, "Bees make honey.")]
 TEXTS = [text for _, text in SENTENCES]
 NOTES = ["Ada was born in Lisbon."]
-SEEN = AgentObservation(QUESTION, "", None, "Ada", "Ada was born in Lisbon.", 1, 1, 1, 4)
+OBSERVATION = AgentObservation(QUESTION, "", None, "Ada", "Ada was born in Lisbon.", 1, 1, 1, 4)
 TURN = "<think>It has the place.</think><memory_insert>Ada was born in Lisbon.</memory_insert>"
 
 
@@ -219,7 +219,7 @@ def use(request: pytest.FixtureRequest) -> Use:
     return chosen
 
 
-def meant(use: Use, server: OpenAiServer, llm: Llm) -> Any:
+def ask_for_good_reply(use: Use, server: OpenAiServer, llm: Llm) -> Any:
     """Return the result of the good reply."""
     server.queue(json.dumps(use.reply))
     return use.call(llm)
@@ -233,13 +233,13 @@ def check_refused(use: Use, server: OpenAiServer, llm: Llm, reply: str | Reply) 
 
 
 def check_understood(use: Use, server: OpenAiServer, llm: Llm, reply: str) -> None:
-    expected = meant(use, server, llm)
+    expected = ask_for_good_reply(use, server, llm)
     server.queue(reply)
     assert use.call(llm) == expected
     assert len(server.requests) == 2
 
 
-def with_numbers(use: Use, change: Callable[[int], Any]) -> dict[str, Any]:
+def change_numbers(use: Use, change: Callable[[int], Any]) -> dict[str, Any]:
     """The good reply with other numbers."""
     reply: dict[str, Any] = json.loads(json.dumps(use.reply))
     *way, last = use.numbered or ()
@@ -321,7 +321,7 @@ def test_a_thought_without_an_end_is_refused(use: Use, server: OpenAiServer, llm
 
 
 def test_a_thought_in_a_part_of_its_own_is_left_out(use: Use, server: OpenAiServer, llm: Llm) -> None:
-    expected = meant(use, server, llm)
+    expected = ask_for_good_reply(use, server, llm)
     parts = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": json.dumps(use.reply)}]
     completion = {"choices": [{"message": {"role": "assistant", "content": parts}}]}
     server.queue(Reply(body=json.dumps(completion).encode()))
@@ -333,7 +333,7 @@ def test_wrong_ids_are_refused(use: Use, server: OpenAiServer, llm: Llm, wrong: 
     if use.numbered is None:  # numbers that nobody asked for are left out
         check_understood(use, server, llm, json.dumps({**use.reply, "cited": [wrong], "sids": [wrong]}))
     else:
-        check_refused(use, server, llm, json.dumps(with_numbers(use, lambda _: wrong)))
+        check_refused(use, server, llm, json.dumps(change_numbers(use, lambda _: wrong)))
 
 
 @pytest.mark.parametrize("form", ["{}", "[{}]", "s{}", "#{}", "Sentence {}"])
@@ -342,7 +342,7 @@ def test_numbers_and_truth_values_in_quotes_are_understood(
 ) -> None:
     quoted = json.loads(json.dumps(use.reply))
     if use.numbered is not None:
-        quoted = with_numbers(use, lambda number: form.replace("{}", str(number)))
+        quoted = change_numbers(use, lambda number: form.replace("{}", str(number)))
     for flag in use.flags:
         quoted[flag] = "Yes" if use.reply[flag] else "no."
     if "rating" in quoted:
@@ -430,9 +430,9 @@ def test_turns_of_an_agent(server: OpenAiServer, llm: Llm, reply: str, is_turn: 
     server.queue(reply, reply)
     if is_turn is False:
         with pytest.raises(LlmRefusalError):
-            agent_model.ask_turn(llm, SEEN)
+            agent_model.ask_turn(llm, OBSERVATION)
         return
-    turn = agent_model.ask_turn(llm, SEEN)
+    turn = agent_model.ask_turn(llm, OBSERVATION)
     assert len(server.requests) == 1
     if is_turn:
         assert (turn.act, turn.content) == ("insert", "Ada was born in Lisbon.")

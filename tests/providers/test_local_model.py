@@ -11,7 +11,7 @@ import pytest
 from engram.context.errors import LlmRefusalError, UnfitModelError
 from engram.providers.llm import Judgement, Llm, agent_model
 from engram.services.learning.judge_exam import ModelExam
-from tests.providers.test_llm_bad_replies import SEEN, SENTENCES, USES, Use
+from tests.providers.test_llm_bad_replies import OBSERVATION, SENTENCES, USES, Use
 from tests.support.local_model import local_model
 
 REPLY_TOKENS = 200
@@ -54,8 +54,8 @@ def test_a_use_comes_to_a_valid_result_or_is_refused(llm: Llm, use: Use) -> None
 
 @pytest.mark.model
 def test_a_turn_is_one_that_is_offered_or_is_refused(llm: Llm) -> None:
-    turn = result_of(lambda: agent_model.ask_turn(llm, SEEN))
-    assert turn is None or turn.act in SEEN.offered
+    turn = result_of(lambda: agent_model.ask_turn(llm, OBSERVATION))
+    assert turn is None or turn.act in OBSERVATION.offered
 
 
 @pytest.mark.model

@@ -18,7 +18,7 @@ GIGABYTE = 1024 * MEGABYTE
         (256 * GIGABYTE, 4096),  # no more, however large
     ],
 )
-def test_it_is_an_eighth_within_bounds(machine: int, kept: int) -> None:
+def test_memory_budget_is_an_eighth_within_bounds(machine: int, kept: int) -> None:
     assert compute_cache_mb(machine) == kept
 
 

@@ -18,7 +18,7 @@ from engram.providers.embedder.prefixes import (
 )
 
 
-class Counting:
+class LengthEncoder:
     """An encoder whose vectors tell the lengths of texts."""
 
     model, fingerprint, dimension = "counting", "c" * 64, 4
@@ -61,7 +61,7 @@ def test_vectors_are_cut_and_brought_to_unit_length() -> None:
 
 
 def test_an_encoder_of_this_machine_takes_prefixes_and_fewer_numbers() -> None:
-    plain = Counting()
+    plain = LengthEncoder()
     changed = PrefixedEmbedder(plain, Prefixes("question: ", "p: "), 2)
     np.testing.assert_allclose(changed.embed(["a"]), unit_length(plain.embed(["p: a"]), 2))
     np.testing.assert_allclose(changed.embed_questions(["a"]), unit_length(plain.embed(["question: a"]), 2))
@@ -71,18 +71,18 @@ def test_an_encoder_of_this_machine_takes_prefixes_and_fewer_numbers() -> None:
 
 def test_vectors_that_differ_have_fingerprints_that_differ() -> None:
     variants = [
-        PrefixedEmbedder(Counting(), Prefixes(question, passage), dimension).fingerprint
+        PrefixedEmbedder(LengthEncoder(), Prefixes(question, passage), dimension).fingerprint
         for question, passage, dimension in [("", "", 4), ("", "", 2), ("q", "", 4), ("", "q", 4), ("", "q", 2)]
     ]
     assert len(set(variants)) == len(variants)
-    assert PrefixedEmbedder(Counting(), NO_PREFIXES, None, "its name").fingerprint == Counting.fingerprint
+    assert PrefixedEmbedder(LengthEncoder(), NO_PREFIXES, None, "its name").fingerprint == LengthEncoder.fingerprint
 
 
 def test_dimension_beyond_the_model_is_refused() -> None:
     with pytest.raises(
         ConfigurationError, match=r"^counting gives 4-dimensional vectors, but ENGRAM_EMBEDDING_DIM"
     ):
-        PrefixedEmbedder(Counting(), NO_PREFIXES, 5)
+        PrefixedEmbedder(LengthEncoder(), NO_PREFIXES, 5)
 
 
 def test_a_file_names_encoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

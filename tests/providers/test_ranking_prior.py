@@ -9,36 +9,36 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import SHIPPED, RankingPrior, as_json, from_json, load_priors
-from engram.runtime.container import Application, Servers
+from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, as_json, from_json, load_priors
 
 SIZE = len(FEATURES)
 LITTLE = len(sufficiency.FEATURES)
 
 
-def some_prior(seed: int = 0) -> Prior:
+def draw_prior(seed: int = 0) -> Prior:
     draw = np.random.default_rng(seed)
     root = draw.normal(size=(SIZE, SIZE))
     return Prior(draw.normal(size=SIZE) * 10.0 ** draw.integers(-8, 8, SIZE), root @ root.T + np.eye(SIZE))
 
 
-def some_enough(seed: int = 0) -> Prior:
+def draw_sufficiency_prior(seed: int = 0) -> Prior:
     draw = np.random.default_rng(seed + 1)
     root = draw.normal(size=(LITTLE, LITTLE))
     return Prior(draw.normal(size=LITTLE), root @ root.T + np.eye(LITTLE))
 
 
-def some_first(seed: int = 0) -> NDArray[np.float64]:
+def draw_first_look(seed: int = 0) -> NDArray[np.float64]:
     return np.random.default_rng(seed).normal(size=len(FIRST_LOOK))
 
 
 def content(**changed: Any) -> dict[str, Any]:
-    return as_json(some_first(), some_prior(), ("one", "other"), some_enough()) | changed
+    return as_json(draw_first_look(), draw_prior(), ("one", "other"), draw_sufficiency_prior()) | changed
 
 
 def write(path: Path, general: object) -> Path:
@@ -52,16 +52,18 @@ def load_general(path: Path | None = None) -> RankingPrior:
 
 
 def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
-    prior = some_prior()
+    prior = draw_prior()
     read = load_general(
-        write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"), some_enough()))
+        write(
+            tmp_path / "prior.json", as_json(draw_first_look(), prior, ("one", "other"), draw_sufficiency_prior())
+        )
     )
 
     np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
     np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
-    np.testing.assert_allclose(read.first, some_first(), rtol=1e-5)
-    np.testing.assert_allclose(read.sufficiency.mean, some_enough().mean, rtol=1e-5)
-    np.testing.assert_allclose(read.sufficiency.precision, some_enough().precision, rtol=1e-5)
+    np.testing.assert_allclose(read.first, draw_first_look(), rtol=1e-5)
+    np.testing.assert_allclose(read.sufficiency.mean, draw_sufficiency_prior().mean, rtol=1e-5)
+    np.testing.assert_allclose(read.sufficiency.precision, draw_sufficiency_prior().precision, rtol=1e-5)
     assert read.fitted == ("one", "other")
 
 
@@ -81,19 +83,27 @@ def test_rounding_is_done_once(tmp_path: Path) -> None:
 
 def test_the_name_is_that_of_the_numbers() -> None:
     name = from_json(content()).name
-    other = some_prior()
+    other = draw_prior()
     other.mean[3] += 1.0
-    firmer = Prior(some_prior().mean, 2.0 * some_prior().precision)
+    firmer = Prior(draw_prior().mean, 2.0 * draw_prior().precision)
 
     assert from_json(content(fitted=["elsewhere"])).name == name
-    others = [(some_first(), other), (some_first(), firmer), (some_first(1), some_prior())]
-    assert len({name, *(from_json(as_json(first, prior, (), some_enough())).name for first, prior in others)}) == 4
+    others = [(draw_first_look(), other), (draw_first_look(), firmer), (draw_first_look(1), draw_prior())]
+    assert (
+        len(
+            {
+                name,
+                *(from_json(as_json(first, prior, (), draw_sufficiency_prior())).name for first, prior in others),
+            }
+        )
+        == 4
+    )
 
 
 def test_sufficiency_name_depends_on_both_priors() -> None:
     read = from_json(content())
-    refitted = from_json(as_json(some_first(), some_prior(), (), some_enough(1)))
-    reranked = from_json(as_json(some_first(), some_prior(1), (), some_enough()))
+    refitted = from_json(as_json(draw_first_look(), draw_prior(), (), draw_sufficiency_prior(1)))
+    reranked = from_json(as_json(draw_first_look(), draw_prior(1), (), draw_sufficiency_prior()))
 
     assert refitted.name == read.name
     assert len({read.sufficiency_name, refitted.sufficiency_name, reranked.sufficiency_name}) == 3
@@ -103,12 +113,12 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
     shipped = load_general()
 
     assert shipped.fitted
-    assert shipped.name == load_general(SHIPPED).name
+    assert shipped.name == load_general(SHIPPED_FILE).name
     assert shipped.prior.mean[FEATURES.index("similarity")] > 0
 
 
 def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
-    other = as_json(some_first(1), some_prior(1), ("third",), some_enough(1))
+    other = as_json(draw_first_look(1), draw_prior(1), ("third",), draw_sufficiency_prior(1))
     priors = load_priors(write(tmp_path / "priors.json", other))
 
     assert priors.select_kind("encyclopedic").fitted == ("one", "other")
@@ -125,15 +135,15 @@ def test_a_file_without_weights_for_one_kind_is_refused(tmp_path: Path) -> None:
         load_priors(path)
 
 
-def lopsided(precision: list[list[float]]) -> list[list[float]]:
+def make_lopsided(precision: list[list[float]]) -> list[list[float]]:
     return [[precision[0][0], precision[0][1] + 1.0, *precision[0][2:]], *precision[1:]]
 
 
-def with_sufficiency(**changed: Any) -> dict[str, Any]:
+def change_sufficiency(**changed: Any) -> dict[str, Any]:
     return content(sufficiency=content()["sufficiency"] | changed)
 
 
-def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
+def replace_content(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
     return content(**{name: change(content()[name])})
 
 
@@ -149,32 +159,35 @@ def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         ({name: value for name, value in content().items() if name != "sufficiency"}, "sufficiency"),
         (content(sufficiency=None), "holds no ranking prior"),
         (
-            with_sufficiency(features=list(sufficiency.FEATURES[::-1])),
+            change_sufficiency(features=list(sufficiency.FEATURES[::-1])),
             "of what is enough, its features are not bias, ",
         ),
-        (with_sufficiency(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
-        (with_sufficiency(mean=[float("nan")] * LITTLE), "must be finite"),
-        (with_sufficiency(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),
+        (change_sufficiency(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
+        (change_sufficiency(mean=[float("nan")] * LITTLE), "must be finite"),
+        (change_sufficiency(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),
         (content(fitted=None), "holds no ranking prior"),
         (content(features=None), "holds no ranking prior"),
-        (replaced("features", lambda names: names[::-1]), "its features are not similarity, "),
-        (replaced("features", lambda names: names[:-1]), "its features are not"),
+        (replace_content("features", lambda names: names[::-1]), "its features are not similarity, "),
+        (replace_content("features", lambda names: names[:-1]), "its features are not"),
         (content(mean="heavy"), "holds no ranking prior"),
         (content(mean=None), f"a mean of {SIZE}"),
-        (replaced("mean", lambda mean: mean[:-1]), f"a mean of {SIZE} and a precision of {SIZE} x {SIZE}"),
-        (replaced("mean", lambda mean: [mean]), f"a mean of {SIZE}"),
-        (replaced("mean", lambda mean: [*mean[:-1], "x"]), "holds no ranking prior"),
-        (replaced("mean", lambda mean: [*mean[:-1], [1.0]]), "holds no ranking prior"),
-        (replaced("mean", lambda mean: [*mean[:-1], float("nan")]), "must be finite"),
-        (replaced("mean", lambda mean: [*mean[:-1], float("-inf")]), "must be finite"),
-        (replaced("mean", lambda mean: [*mean[:-1], 10**400]), "holds no ranking prior"),
+        (replace_content("mean", lambda mean: mean[:-1]), f"a mean of {SIZE} and a precision of {SIZE} x {SIZE}"),
+        (replace_content("mean", lambda mean: [mean]), f"a mean of {SIZE}"),
+        (replace_content("mean", lambda mean: [*mean[:-1], "x"]), "holds no ranking prior"),
+        (replace_content("mean", lambda mean: [*mean[:-1], [1.0]]), "holds no ranking prior"),
+        (replace_content("mean", lambda mean: [*mean[:-1], float("nan")]), "must be finite"),
+        (replace_content("mean", lambda mean: [*mean[:-1], float("-inf")]), "must be finite"),
+        (replace_content("mean", lambda mean: [*mean[:-1], 10**400]), "holds no ranking prior"),
         ({name: value for name, value in content().items() if name != "first_look"}, "first_look"),
-        (replaced("first_look", lambda first: first[:-1]), f"its first look needs {len(FIRST_LOOK)} numbers"),
-        (replaced("first_look", lambda first: [*first[:-1], float("inf")]), "must be finite"),
-        (replaced("precision", lambda rows: rows[:-1]), f"a precision of {SIZE} x {SIZE}"),
-        (replaced("precision", lambda rows: [rows[0][:-1], *rows[1:]]), "holds no ranking prior"),
-        (replaced("precision", lambda rows: [[float("nan")] * SIZE, *rows[1:]]), "must be finite"),
-        (replaced("precision", lopsided), "symmetric and positive definite"),
+        (
+            replace_content("first_look", lambda first: first[:-1]),
+            f"its first look needs {len(FIRST_LOOK)} numbers",
+        ),
+        (replace_content("first_look", lambda first: [*first[:-1], float("inf")]), "must be finite"),
+        (replace_content("precision", lambda rows: rows[:-1]), f"a precision of {SIZE} x {SIZE}"),
+        (replace_content("precision", lambda rows: [rows[0][:-1], *rows[1:]]), "holds no ranking prior"),
+        (replace_content("precision", lambda rows: [[float("nan")] * SIZE, *rows[1:]]), "must be finite"),
+        (replace_content("precision", make_lopsided), "symmetric and positive definite"),
         (content(precision=np.zeros((SIZE, SIZE)).tolist()), "symmetric and positive definite"),
         (content(precision=(-np.eye(SIZE)).tolist()), "symmetric and positive definite"),
         (content(precision=np.ones((SIZE, SIZE)).tolist()), "symmetric and positive definite"),

@@ -100,11 +100,11 @@ def test_a_folder_that_is_too_slow_is_left(tmp_path: Path, monkeypatch: pytest.M
     folder = FolderReranker(tiny_cross_encoder(tmp_path / "tiny-cross"))
     released = threading.Event()
 
-    def slow(*_: Any) -> list[float]:
+    def score_slowly(*_: Any) -> list[float]:
         released.wait(30.0)
         return [0.5] * len(TEXTS)
 
-    monkeypatch.setattr(folder, "_score_texts", slow)
+    monkeypatch.setattr(folder, "_score_texts", score_slowly)
     try:
         with pytest.raises(RerankerError, match="tiny-cross did not answer in time"):
             folder.score("Where?", TEXTS, 0.05)

@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.planning.feedback_stop import Network
 from engram.providers.stop_weights import COSINE, CrossEncoder, StopWeights, load_stop, stop_as_json
-from engram.runtime.container import Application, Servers
 from tests.support.encoder import tiny_cross_encoder
 
 
-def written(path: Path, **changed: Any) -> Path:
+def write_weights(path: Path, **changed: Any) -> Path:
     plain = stop_as_json(StopWeights(Network(np.array([-1.0, 0.5, 2.0])), COSINE, ("some",)))
     path.write_text(json.dumps(plain | changed), encoding="utf-8")
     return path
 
 
 def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
-    found = load_stop(written(tmp_path / "stop.json"))
+    found = load_stop(write_weights(tmp_path / "stop.json"))
     assert (found.network.direct.tolist(), found.relevance, found.fitted) == ([-1.0, 0.5, 2.0], COSINE, ("some",))
     hidden = {"hidden": [[0.5, 1.0, -2.0], [0.0, 0.25, 3.0]], "out": [1.5, -1.0]}
-    layered = load_stop(written(tmp_path / "layered.json", **hidden))
+    layered = load_stop(write_weights(tmp_path / "layered.json", **hidden))
     again = stop_as_json(layered)
     assert {name: again[name] for name in hidden} == hidden
     shipped = load_stop()
@@ -47,7 +47,7 @@ def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
 )
 def test_file_without_stop_weights_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="holds no weights of a stop"):
-        load_stop(written(tmp_path / "stop.json", **wrong))
+        load_stop(write_weights(tmp_path / "stop.json", **wrong))
     with pytest.raises(ConfigurationError, match="holds no weights of a stop"):
         load_stop(tmp_path / "none.json")
 
@@ -93,7 +93,7 @@ def test_weights_and_what_tells_relevance_go_together(
 
     with pytest.raises(ConfigurationError, match="engram fit-stop"):
         classifier(cross_encoder=folder)
-    fitted = written(tmp_path / "stop.json", relevance=CrossEncoder(folder).name)
+    fitted = write_weights(tmp_path / "stop.json", relevance=CrossEncoder(folder).name)
     with pytest.raises(ConfigurationError, match="engram fit-stop"):
         classifier(stop_weights=fitted)
     assert classifier(cross_encoder=folder, stop_weights=fitted)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from tests.support.command import Cli
 from tests.support.live_server import LiveServer
@@ -92,12 +92,12 @@ def pulling(tmp_path: Path, recorder: tuple[RatingRecorder, str], settings: Sett
 def ask(application: Application, curie: str) -> Ask:
     """Ask a question in a trace; the query's id."""
 
-    def asked(trace_id: str) -> str:
+    def ask_with_trace(trace_id: str) -> str:
         scope = application.access.scope(curie)
         query = Query(text="Where was Marie Curie born?", scope=scope, trace_id=trace_id)
         return str(application.ask.query(query).query_id)
 
-    return asked
+    return ask_with_trace
 
 
 @pytest.fixture

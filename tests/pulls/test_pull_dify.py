@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.pulls.conftest import Ask, RatingRecorder
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.product_servers import DifyServer, dify_feedback
 
 Pull = Callable[..., "CompletedProcess[str]"]
@@ -23,11 +23,11 @@ def dify() -> Iterator[DifyServer]:
 
 @pytest.fixture
 def pull(pulling: Cli, dify: DifyServer, curie: str) -> Pull:
-    def pulled(*arguments: str, **env: str) -> "CompletedProcess[str]":
+    def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
         told = {"DIFY_API_URL": f"{dify.url}/v1", "DIFY_API_KEY": "app-1"} | env
         return pulling("pull", "dify", "-c", curie, "--json", *arguments, **told)
 
-    return pulled
+    return run_pull
 
 
 def counts(done: "CompletedProcess[str]") -> dict[str, int]:
@@ -98,12 +98,12 @@ def test_a_feedback_that_a_shifting_page_hides_is_not_revoked(
     answer = dify.answer
     hidden = [True]
 
-    def shifting(path: str, where: Any) -> Any:
+    def answer_shifted(path: str, where: Any) -> Any:
         if path.endswith("/feedbacks") and hidden.pop() if hidden else False:
             return 200, {"data": []}
         return answer(path, where)
 
-    monkeypatch.setattr(dify, "answer", shifting)
+    monkeypatch.setattr(dify, "answer", answer_shifted)
     assert counts(pull()) == {}
     assert ratings.current() == {("dify:end-user-1", query): "up"}
 
@@ -113,7 +113,7 @@ def test_a_feedback_that_a_shifting_page_hides_is_not_revoked(
     [
         ({"DIFY_API_KEY": "wrong"}, "refuses the credentials (401)"),
         ({"DIFY_API_KEY": ""}, "DIFY_API_KEY is not set"),
-        ({"DIFY_API_URL": NOWHERE}, "out of reach"),
+        ({"DIFY_API_URL": UNREACHABLE_URL}, "out of reach"),
     ],
 )
 def test_a_slip_is_one_line_and_a_failure(

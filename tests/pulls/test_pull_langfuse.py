@@ -14,14 +14,14 @@ import pytest
 from engram.api.learning.schemas import FeedbackIn
 from engram.cli.http_client import Client
 from engram.cli.pull_service import PullService
+from engram.composition.container import Application
 from engram.pulls import product_http
 from engram.pulls.langfuse_scores import LangfuseScores
 from engram.pulls.product_http import ProductError, ProductHttp, UnavailableProductError
 from engram.pulls.pull_run import PullRun
-from engram.runtime.container import Application
 from tests.pulls.conftest import Ask, RatingRecorder
 from tests.support import state
-from tests.support.command import NOWHERE, Cli
+from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.product_servers import LangfuseServer, langfuse_score
 
@@ -30,12 +30,12 @@ KEYS = {"LANGFUSE_PUBLIC_KEY": "pk-lf-1", "LANGFUSE_SECRET_KEY": "sk-lf-1"}
 Pull = Callable[..., "CompletedProcess[str]"]
 
 
-def at(age: timedelta) -> str:
+def format_moment(age: timedelta) -> str:
     return (NOW - age).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def score(score_id: str, trace: str | None, age_minutes: float = 10, **changed: Any) -> dict[str, Any]:
-    moment = at(timedelta(minutes=age_minutes))
+    moment = format_moment(timedelta(minutes=age_minutes))
     return langfuse_score(score_id, trace, **({"timestamp": moment, "updatedAt": moment} | changed))
 
 
@@ -47,11 +47,11 @@ def langfuse(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def pull(pulling: Cli, langfuse: LangfuseServer, curie: str) -> Pull:
-    def pulled(*arguments: str, **env: str) -> "CompletedProcess[str]":
+    def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
         told = KEYS | {"LANGFUSE_HOST": langfuse.url} | env
         return pulling("pull", "langfuse", "-c", curie, *arguments, **told)
 
-    return pulled
+    return run_pull
 
 
 def counts(done: "CompletedProcess[str]") -> dict[str, int]:
@@ -92,7 +92,7 @@ def test_a_changed_score_replaces_and_a_deleted_one_revokes(
     query = ask(trace)
     langfuse.records.append(score("a", trace))
     assert counts(pull("--json")) == {"up": 1}
-    langfuse.records[0] |= {"value": False, "comment": "missing", "updatedAt": at(timedelta(minutes=5))}
+    langfuse.records[0] |= {"value": False, "comment": "missing", "updatedAt": format_moment(timedelta(minutes=5))}
     assert counts(pull("--json")) == {"down": 1}
     langfuse.records.clear()
     assert counts(pull("--json")) == {"revoked": 1}
@@ -255,7 +255,7 @@ def test_429_and_500_are_tried_again(
         (("--scale", "5:1"), {}, "--scale '5:1' is not LOW:HIGH"),
         (("--name", "Two Words"), {}, "--name"),
         (("--judge", "!"), {}, "--judge"),
-        ((), {"ENGRAM_URL": NOWHERE}, "out of reach"),
+        ((), {"ENGRAM_URL": UNREACHABLE_URL}, "out of reach"),
         (("-c", "nowhere"), {}, "no collection"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_slip_is_one_line_and_a_failure(
 
 
 def test_a_server_that_is_not_there_is_one_line(pull: Pull) -> None:
-    done = pull(LANGFUSE_HOST=NOWHERE)
+    done = pull(LANGFUSE_HOST=UNREACHABLE_URL)
     assert done.returncode == 1
     assert "out of reach" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -369,7 +369,11 @@ def test_a_thumb_in_langfuse_moves_what_is_learned(
             return
         assert counts(done) == {"up": 1}
         assert [(one["query_id"], one["judge"]) for one in verdicts] == [(query, "langfuse")]
-        langfuse.records[0] |= {"value": False, "comment": "missing", "updatedAt": at(timedelta(minutes=1))}
+        langfuse.records[0] |= {
+            "value": False,
+            "comment": "missing",
+            "updatedAt": format_moment(timedelta(minutes=1)),
+        }
         assert counts(cli("pull", "langfuse", "-c", curie, "--json", **told)) == {"down": 1}
         await_statuses(http, curie, ["revoked", "pending"])
         langfuse.records.clear()

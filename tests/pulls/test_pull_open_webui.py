@@ -23,10 +23,10 @@ def export(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pull(pulling: Cli, curie: str) -> Pull:
-    def pulled(*arguments: str, **env: str) -> "CompletedProcess[str]":
+    def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
         return pulling("pull", "open-webui", *arguments, "-c", curie, "--json", **env)
 
-    return pulled
+    return run_pull
 
 
 def counts(done: "CompletedProcess[str]") -> dict[str, int]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
+from engram.composition.container import Application
 from engram.providers.embedder import Embedder, load_embedder
-from engram.runtime.container import Application
 from tests.support import encoder
 
 
@@ -32,4 +32,4 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     """Another real encoder of the same dimension."""
     folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
     cache = tmp_path_factory.mktemp("cache")
-    return encoder.Remembering(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")
+    return encoder.MemoisingEncoder(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from engram.runtime.container import Application, Servers
+from engram.composition.container import Application, Servers
 from tests.support import state, twins, undo
 from tests.support.databases import new_database
 
@@ -50,7 +50,7 @@ def taught(application: Application) -> TaughtCollection:
     name = f"taught-{uuid4().hex}"
     applied = {}
     for one in (name, f"{name}-other"):
-        twins.born(application, one)
+        twins.create_twin(application, one)
         applied[one] = undo.stream(application, one, 16, seed=3)
         undo.apply(application, one, applied[one][:8], 8)
         assert application.evolve.evolve(application.access.scope(one)) is not None

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage import citus_distribution
 from engram.storage.maintenance import schema_drift
 from tests.conftest import CITUS, CURIE, Ingest
@@ -67,7 +67,7 @@ def test_a_past_moment_is_brought_back(application: Application, curie: str) -> 
     made = application.past.make(scope.collection, past.now(application), name)
     assert made.events == 12
     undo.assert_verified(application, name)
-    undo.assert_same(past.learned(application, name), past.learned(application, curie))
+    undo.assert_same(past.list_learned(application, name), past.list_learned(application, curie))
     undo.assert_same(past.corpus(application, name), past.corpus(application, curie))
 
 

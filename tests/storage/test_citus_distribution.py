@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import ForeignKeyConstraint
 
 import engram
+from engram.composition.container import Application
 from engram.context.errors import ConfigurationError
-from engram.runtime.container import Application
 from engram.storage import citus_distribution
 from engram.storage.row_lookups import bind_to_node, id_rows
 from tests.conftest import CITUS

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.column_parameters import (
     Documents,
     Vectors,

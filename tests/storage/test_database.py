@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import exc
 
 import engram
+from engram.composition.container import Servers
 from engram.context.errors import ConfigurationError, UnavailableError, is_out_of_reach
-from engram.runtime.container import Servers
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
@@ -315,7 +315,7 @@ def test_a_server_that_takes_no_writes_is_unavailable(database: Database, collec
 
 
 def test_a_session_that_the_server_ended_for_idling_is_unavailable(database: Database, collection: str) -> None:
-    def idle() -> None:
+    def wait_in_transaction() -> None:
         with database.write() as writer:
             writer.execute(INSERT, {"n": collection})
             backend = writer.scalar("SELECT pg_backend_pid()")
@@ -326,7 +326,7 @@ def test_a_session_that_the_server_ended_for_idling_is_unavailable(database: Dat
             writer.scalar("SELECT 1")
 
     with pytest.raises(UnavailableError, match="idle-in-transaction"):
-        idle()
+        wait_in_transaction()
     assert not exists(database, collection)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.judge_days import DAY, on_day
 
 

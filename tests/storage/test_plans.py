@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.ranking.profiles import DEFAULT
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_key_cache
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import IndexRecall
@@ -23,10 +23,10 @@ from engram.storage.maintenance import vector_indexes
 from engram.storage.retrieval import entity_lookup, passages_by_key
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import knowledge, large, workload
-from tests.support.databases import application_on, migrated, new_database
+from tests.support.databases import application_on, new_database, open_migrated
 from tests.support.keys import unit
-from tests.support.plans import TENANTS, Watch, watched
-from tests.support.statements import before_each
+from tests.support.plans import TENANTS, Watch, watch_plans
+from tests.support.statements import hook_statements
 
 KEPT_AFTER = 20
 FUNCTIONS = 180
@@ -104,7 +104,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def filled(addresses: Servers, settings: Settings) -> Iterator[Servers]:
     """A database with the large collection, never analysed."""
-    with migrated(addresses) as servers:
+    with open_migrated(addresses) as servers:
         with _connect(servers.database_url) as connection:
             large.fill(connection, dimension=384)
         yield servers
@@ -115,10 +115,10 @@ def _connect(url: str) -> "psycopg.Connection[tuple[object, ...]]":
     return psycopg.connect(plain, autocommit=True)
 
 
-def _watched(servers: Servers, settings: Settings, application: Application) -> Watch:
+def _watch_workload(servers: Servers, settings: Settings, application: Application) -> Watch:
     # Keys are kept after a few questions, so that they are searched in either way.
-    kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, ASKED=KEPT_AFTER)
-    with application_on(servers, settings, application) as apart, watched() as watch, capture_logs(), kept:
+    kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, QUESTIONS_BEFORE_READ=KEPT_AFTER)
+    with application_on(servers, settings, application) as apart, watch_plans() as watch, capture_logs(), kept:
         workload.run(apart, "fresh")
     assert "passages_by_key.load_all_keys" in watch.runs
     assert len(watch.runs) > FUNCTIONS
@@ -132,7 +132,7 @@ def test_a_new_collection_is_looked_up(
     with new_database(filled.database_url, copied=True) as url:
         with _connect(url) as connection:
             knowledge.misinform(connection, kind)
-        watch = _watched(Servers(url, filled.redis_url), settings, application)
+        watch = _watch_workload(Servers(url, filled.redis_url), settings, application)
     expected = WHOLE_COLLECTIONS.keys() | (set() if kind in {"large", "small"} else PAGES)
     assert [reading for reading in watch.readings if reading.statement not in expected] == []
     assert {reading.statement for reading in watch.readings if reading.again} <= REPEATED.keys()
@@ -167,13 +167,13 @@ def test_a_new_collection_is_searched_through_its_vector_indexes(
                 if kind != "large":  # after which the planner would know of the new one
                     knowledge.misinform(connection, kind)
                 for broadly in (False, True):
-                    plans = _by_nearness(apart, broadly=broadly)
+                    plans = _list_search_plans(apart, broadly=broadly)
                     taken[kind, broadly] = [name for plan in plans for name in re.findall(r"(\w+)_hnsw_2", plan)]
     expected = ["passage", "passage", "entity", "question"]
     assert taken == {(kind, broadly): expected for kind in knowledge.KINDS for broadly in (False, True)}
 
 
-def _by_nearness(application: Application, *, broadly: bool) -> list[str]:
+def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
     """The plan of each search in the new collection; ``broadly``: as where its indexes find too little else."""
     limits = GraphLimits(hub_limit=10, candidate_limit=10)
     sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -185,7 +185,7 @@ def _by_nearness(application: Application, *, broadly: bool) -> list[str]:
             measured = IndexRecall(recall=0.9, breadth=400, configured=100, rows=2000, measured_at="")
             target = replace(target, index_recall=dict.fromkeys(vector_indexes.BUILDS, measured))
         focus = Focus(target, vector, limits=limits, use_memory=True, policy=DEFAULT.policy)
-        with before_each(lambda _connection, *what: sent.append(what)):
+        with hook_statements(lambda _connection, *what: sent.append(what)):
             passages_by_key.find_nearest_passages(reader, focus, 50)
             passages_by_key.find_nearest_to_each(
                 reader, focus.collection, [passages_by_key.Search(focus.vector, 50)], limits
@@ -201,8 +201,8 @@ def _by_nearness(application: Application, *, broadly: bool) -> list[str]:
 def test_plans_made_while_there_is_nothing_serve_when_there_is(
     addresses: Servers, settings: Settings, application: Application
 ) -> None:
-    with migrated(addresses) as servers:
-        watch = _watched(servers, settings, application)
+    with open_migrated(addresses) as servers:
+        watch = _watch_workload(servers, settings, application)
     expected = WHOLE_COLLECTIONS.keys() | SMALL_TABLES | PAGES
     unexpected = [reading for reading in watch.readings if reading.statement not in expected]
     assert unexpected == []

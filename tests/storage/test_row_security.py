@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DataError, ProgrammingError
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.context.tenancy import UnsetTenancyError
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.storage.corpus import collections
@@ -21,7 +21,7 @@ from engram.storage.database import Database, Reader
 from engram.storage.tables import metadata
 from tests.support.strict_client import TestClient
 
-KEPT = {"tenant", "access_key", "quota_usage", "audit_log", "encoder"}
+SHARED_TABLES = {"tenant", "access_key", "quota_usage", "audit_log", "encoder"}
 """Tables that no tenant's connection sees at all."""
 
 
@@ -41,7 +41,7 @@ def secured(application: Application, addresses: Servers, settings: Settings) ->
     built.close()
 
 
-def keyed(secured: Application, tenant: str) -> TestClient:
+def open_keyed_client(secured: Application, tenant: str) -> TestClient:
     made = secured.access_keys.make(
         LOCAL, AccessKeyRequest(name="own", scopes={"*": ["admin"]}, trusted=True), tenant
     )
@@ -50,9 +50,11 @@ def keyed(secured: Application, tenant: str) -> TestClient:
 
 
 def visible(database: Database, tenant: str | None) -> dict[str, int]:
-    with tenancy.unrestricted() if tenant is None else tenancy.restricted_to(tenant), database.read() as reader:
+    with tenancy.allow_all_tenants() if tenant is None else tenancy.restrict_to(tenant), database.read() as reader:
         return {
-            table: reader.scalar(f"SELECT count(*) FROM {table}") for table in metadata.tables if table not in KEPT
+            table: reader.scalar(f"SELECT count(*) FROM {table}")
+            for table in metadata.tables
+            if table not in SHARED_TABLES
         }
 
 
@@ -67,7 +69,7 @@ def test_every_table_of_collections_is_under_it(database: Database) -> None:
                 """
             )
         }
-    assert bare == {*KEPT, "alembic_version"}
+    assert bare == {*SHARED_TABLES, "alembic_version"}
 
 
 def test_no_statement_sees_or_changes_rows_of_others(
@@ -77,14 +79,14 @@ def test_no_statement_sees_or_changes_rows_of_others(
     assert visible(database, None)["passage"] >= 5
     assert visible(database, "local")["passage"] >= 5
     assert set(visible(database, "stranger").values()) == {0}
-    with tenancy.restricted_to("stranger"):
+    with tenancy.restrict_to("stranger"):
         with database.write() as writer:
             assert writer.execute("UPDATE passage SET title = 'x'") == 0
             assert writer.execute("DELETE FROM collection") == 0
         insert = "INSERT INTO lexical_posting VALUES (%(c)s, 1, 1, 1, 1)"
         with pytest.raises(ProgrammingError, match="row-level security"), database.write_once() as writer:
             writer.execute(insert, {"c": target})
-        for table in KEPT:
+        for table in SHARED_TABLES:
             with pytest.raises(ConfigurationError, match="permission denied"), database.read() as reader:
                 reader.rows(f"SELECT * FROM {table}")
     assert application.access.scope(curie).collection.passage_count == 5
@@ -100,7 +102,7 @@ def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest
 def test_connections_of_a_pool_change_their_tenant(database: Database, curie: str) -> None:
     count = "SELECT count(*) FROM collection WHERE name = %(name)s"
     for tenant, found in [("local", 1), ("stranger", 0), (None, 1), ("stranger", 0), ("local", 1)]:
-        with tenancy.unrestricted() if tenant is None else tenancy.restricted_to(tenant):
+        with tenancy.allow_all_tenants() if tenant is None else tenancy.restrict_to(tenant):
             with database.read() as reader:
                 assert reader.scalar(count, {"name": curie}) == found
             with pytest.raises(DataError), database.write() as writer:
@@ -112,7 +114,7 @@ def test_connections_of_a_pool_change_their_tenant(database: Database, curie: st
 
 
 def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str) -> None:
-    client = keyed(secured, "local")
+    client = open_keyed_client(secured, "local")
     asked = client.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
     assert asked["passages"]
     sentence = asked["passages"][0]["sentences"][0]["sentence_id"]
@@ -133,7 +135,7 @@ def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str)
 def test_row_security_hides_rows_without_the_application_check(
     secured: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stranger = keyed(secured, f"tenant-{curie}")
+    stranger = open_keyed_client(secured, f"tenant-{curie}")
     find = collections.find
     monkeypatch.setattr(collections, "find", lambda reader, name, _tenant: find(reader, name, "local"))
     for method, path in [("GET", f"/collections/{curie}"), ("DELETE", f"/collections/{curie}")]:
@@ -178,9 +180,9 @@ def test_where_no_tenancy_is_set_no_statement_runs(
 
     with pytest.raises(UnsetTenancyError):
         Context().run(count)
-    with tenancy.unrestricted():
+    with tenancy.allow_all_tenants():
         assert count() >= 0
-    with tenancy.restricted_to("stranger"):
+    with tenancy.restrict_to("stranger"):
         assert count() == 0 or not row_security
     database.close()
 

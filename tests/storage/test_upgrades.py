@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 from alembic.script import ScriptDirectory
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.text.identifiers import read_moment
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions
@@ -52,7 +52,7 @@ def test_rows_of_every_revision_are_at_hand() -> None:
     assert {path.stem for path in Path(earlier.FOLDER).glob("*.sql")} == set(REVISIONS)
 
 
-def test_it_is_brought_to_the_present_one_and_works_on(
+def test_old_schema_is_upgraded_and_works(
     url: str, addresses: Servers, settings: Settings, application: Application
 ) -> None:
     migrate(url)
@@ -75,7 +75,7 @@ def test_it_is_brought_to_the_present_one_and_works_on(
         assert before.judged >= 1
         undo.apply(services, name, undo.stream(services, name, 3, seed=8))
         undo.assert_verified(services, name)
-        state.staged(services, name, {"id": "new", "title": "Radium", "text": "Radium glows."}, key="after")
+        state.stage_passages(services, name, {"id": "new", "title": "Radium", "text": "Radium glows."}, key="after")
         assert services.runner.run_ready() == 1
         assert {tenant.name for tenant in services.access_keys.tenants()} == {"acme", "local"}
         found = {finding.thing: finding.verdict for finding in services.doctor.examine()}

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from engram.runtime.container import Servers
+from engram.composition.container import Servers
 from engram.storage.wake_stream import WakeStream
 
 

@@ -47,9 +47,9 @@ def cluster(programs: Path, data: Path, *, workers: int = 2, durable: bool = Fal
         for at in range(workers + 1):
             ports.append(_start(programs, data / f"node{at}", durable=durable))
         for port in ports:
-            _told(port, "CREATE DATABASE engram", database="postgres")
-            _told(port, "CREATE EXTENSION citus", "CREATE EXTENSION vector")
-        _told(
+            _run_statements(port, "CREATE DATABASE engram", database="postgres")
+            _run_statements(port, "CREATE EXTENSION citus", "CREATE EXTENSION vector")
+        _run_statements(
             ports[0],
             f"SELECT citus_set_coordinator_host('127.0.0.1', {ports[0]})",
             *(f"SELECT citus_add_node('127.0.0.1', {port})" for port in ports[1:]),
@@ -62,7 +62,7 @@ def cluster(programs: Path, data: Path, *, workers: int = 2, durable: bool = Fal
 
 
 @contextmanager
-def distributed(programs: str) -> Iterator[str]:
+def open_distributed(programs: str) -> Iterator[str]:
     """As ``cluster`` in a folder of its own, with the schema in place and distributed."""
     with tempfile.TemporaryDirectory(prefix="engram-citus-") as folder:
         Path(folder).chmod(0o777)
@@ -97,7 +97,7 @@ def _run(program: Path, *arguments: object) -> None:
     )
 
 
-def _told(port: int, *statements: str, database: str = "engram") -> None:
+def _run_statements(port: int, *statements: str, database: str = "engram") -> None:
     with psycopg.connect(
         host="127.0.0.1", port=port, user="engram", dbname=database, autocommit=True
     ) as connection:

@@ -9,7 +9,7 @@ from typing import IO
 from tests.support import forks
 from tests.support.forks import ROOT
 
-NOWHERE = "http://127.0.0.1:1"
+UNREACHABLE_URL = "http://127.0.0.1:1"
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Cli:
         command = ["-m", "engram.cli", *map(os.fsdecode, arguments)]
         return forks.run(command, cwd=self.folder, env=self._environment() | env, timeout=240)
 
-    def begin(self, *arguments: str, output: IO[bytes]) -> forks.Forked:
+    def begin(self, *arguments: str, output: IO[bytes]) -> forks.ForkedProcess:
         """Start the command and return while it runs; everything it prints goes to ``output``."""
         command = ["-m", "engram.cli", *arguments]
-        return forks.Forked(command, cwd=self.folder, env=self._environment(), stdout=output, stderr=output)
+        return forks.ForkedProcess(command, cwd=self.folder, env=self._environment(), stdout=output, stderr=output)
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "DATABASE_"))}

@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 120.0
 REFERENCE = re.compile(r"\$\{(\w+)(?:(:-|:\?)([^}]*))?\}")
 
 
-def missing_tools() -> list[str]:
+def list_missing_tools() -> list[str]:
     """What this machine lacks for it."""
     lacking = [tool for tool in TOOLS if shutil.which(tool) is None]
     return lacking if os.geteuid() == 0 else [*lacking, "root"]
@@ -80,7 +80,7 @@ class Buildah:
         self("commit", "--quiet", "--rm", container, image)
         shutil.rmtree(root)
 
-    def ours(self) -> None:
+    def build_own_image(self) -> None:
         """The image of the Dockerfile, as it is now.
 
         CONTAINERS_PIP_ARGS is its PIP_ARGS, CONTAINERS_VOLUMES what that needs, as HOST:THERE,...

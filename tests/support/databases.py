@@ -9,9 +9,9 @@ from uuid import uuid4
 import psycopg
 from sqlalchemy.engine import make_url
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.storage.schema_revision import migrate
 
@@ -26,7 +26,7 @@ def new_database(url: str, *, copied: bool = False) -> Iterator[str]:
     name = f"test_{uuid4().hex}"
     # Its files are copied: to write each page of it to the log as well would take more than ten times as long.
     template = f'TEMPLATE "{make_url(url).database}" STRATEGY FILE_COPY' if copied else ""
-    with _beside(url) as connection:
+    with _connect_beside(url) as connection:
         connection.execute(f'CREATE DATABASE "{name}" {template}')
         try:
             yield make_url(url).set(database=name).render_as_string(hide_password=False)
@@ -35,7 +35,7 @@ def new_database(url: str, *, copied: bool = False) -> Iterator[str]:
 
 
 @contextmanager
-def migrated(addresses: Servers) -> Iterator[Servers]:
+def open_migrated(addresses: Servers) -> Iterator[Servers]:
     """A new database with the schema in place, and the Redis of ``addresses``."""
     template = _template(addresses.database_url, os.environ.get("ENGRAM_EMBEDDING_DIMENSION"))
     with new_database(template, copied=True) as url:
@@ -46,13 +46,13 @@ def migrated(addresses: Servers) -> Iterator[Servers]:
 def _template(url: str, _dimension: str | None) -> str:
     """A database with the schema in place on the server of ``url``: a copy of it takes less than the migrations."""
     template = make_url(url).set(database=f"template_{uuid4().hex}").render_as_string(hide_password=False)
-    with _beside(url) as connection:
+    with _connect_beside(url) as connection:
         connection.execute(f'CREATE DATABASE "{make_url(template).database}"')
     migrate(template)
     return template
 
 
-def _beside(url: str) -> "psycopg.Connection[tuple[object, ...]]":
+def _connect_beside(url: str) -> "psycopg.Connection[tuple[object, ...]]":
     """A connection to the server of ``url``, but to no database of ours: one that is copied is to be left alone."""
     plain = make_url(url).set(drivername="postgresql", database="postgres").render_as_string(hide_password=False)
     return psycopg.connect(plain, autocommit=True)

@@ -5,23 +5,23 @@ from engram_evaluation.dataset import Dataset, build
 MOTHER = "Who is the mother of the director of The Quiet Weir?"
 FILM = "The Quiet Weir is a film directed by Ana Bellotti."
 MAKER = "Ana Bellotti is the daughter of the painter Ida Ferrero."
-OTHER = "Weirs raise the level of a river <slightly>."
-LATE = "When did the country that Tove Lind comes from join?"
+OTHER_QUESTION = "Weirs raise the level of a river <slightly>."
+LATE_QUESTION = "When did the country that Tove Lind comes from join?"
 
 
 def lines(rows: list[dict[str, object]]) -> list[tuple[str, dict[str, object]]]:
     return [(f"line {at}", row) for at, row in enumerate(rows)]
 
 
-def decomposed(name: str = "tiny") -> Dataset:
-    """The questions ``MOTHER`` (triples, marked sentences) and ``LATE`` (steps, nothing marked), and one more."""
+def write_decomposed(name: str = "tiny") -> Dataset:
+    """Build a data set of ``MOTHER`` (triples, marked sentences), ``LATE_QUESTION`` (only steps) and another."""
     return build(
         name,
         lines(
             [
                 {"_id": "film", "title": "The Quiet Weir", "text": FILM},
                 {"_id": "maker", "title": "Ana Bellotti", "text": MAKER},
-                {"_id": "weir", "title": "Weir", "text": OTHER},
+                {"_id": "weir", "title": "Weir", "text": OTHER_QUESTION},
                 {"_id": "lind", "title": "Tove Lind", "text": "Tove Lind was born in Oslo, Norway. She paints."},
                 {"_id": "norway", "title": "Norway", "text": "Norway joined in 1949. It is cold."},
             ]
@@ -42,7 +42,7 @@ def decomposed(name: str = "tiny") -> Dataset:
                 },
                 {
                     "_id": "q2",
-                    "text": LATE,
+                    "text": LATE_QUESTION,
                     "metadata": {
                         "answers": ["1949"],
                         "steps": [

@@ -15,12 +15,12 @@ import psycopg
 from numpy.typing import NDArray
 from sqlalchemy.engine import make_url
 
+from engram.composition.container import Application, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.embedded.data_files import find_bundled
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
@@ -56,7 +56,7 @@ class Cut:
 
 def fill(application: Application) -> None:
     """Passages, questions, verdicts of several judges, evolved keys, jobs, facts, tenants and keys."""
-    state.staged(application, COLLECTION, *CURIE, key="first")
+    state.stage_passages(application, COLLECTION, *CURIE, key="first")
     application.runner.run_ready()
     scope = application.access.scope(COLLECTION)
     answer = application.serving.query(Query(text=QUESTION, scope=scope))
@@ -107,7 +107,7 @@ def main() -> None:
             application = Application(settings, addresses)
             application.models.embedder = Cut(application.embedder)
             try:
-                with tenancy.unrestricted(), application.database.read() as reader:
+                with tenancy.allow_all_tenants(), application.database.read() as reader:
                     fill(application)
                     revision = reader.scalar("SELECT version_num FROM alembic_version")
             finally:

@@ -15,11 +15,11 @@ from engram.providers.embedder import Embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.storage.corpus.collections import EncoderId
 
-SOME = EncoderId("some", "5" * 64, 384)
+SOME_ENCODER = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 
 
-class Turned:
+class RotatedEncoder:
     """Another encoder of the same dimension: what it says of two texts is the same, and its vectors are others."""
 
     def __init__(self, encoder: Embedder) -> None:
@@ -35,7 +35,7 @@ class Turned:
         return self._encoder.count_tokens(texts)
 
 
-class Resized:
+class ResizedEncoder:
     """Another encoder of another dimension: the vectors repeated, or cut, to it, at unit length."""
 
     def __init__(self, encoder: Embedder, dimension: int) -> None:
@@ -52,7 +52,7 @@ class Resized:
         return self._encoder.count_tokens(texts)
 
 
-class Remembering:
+class MemoisingEncoder:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
 
     Processes that share the file ``beside``, which is of this encoder alone, have one vector for each text: that of
@@ -73,11 +73,11 @@ class Remembering:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As the encoder's."""
         with self._lock:  # of what is embedded at once, what else is in its batch moves the last bits
-            self._known.update(self._found(text for text in dict.fromkeys(texts) if text not in self._known))
+            self._known.update(self._find_cached(text for text in dict.fromkeys(texts) if text not in self._known))
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             self._known.update(zip(new, self._encoder.embed(new), strict=True))
             self._keep(new)
-            self._known.update(self._found(new))
+            self._known.update(self._find_cached(new))
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]
@@ -87,7 +87,7 @@ class Remembering:
         """As the encoder's."""
         return self._encoder.count_tokens(texts)
 
-    def _found(self, texts: Iterable[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    def _find_cached(self, texts: Iterable[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         for text in texts:
             row = self._beside.execute("SELECT vector FROM vector WHERE text = ?", (_key(text),)).fetchone()
             if row is not None:
@@ -105,7 +105,7 @@ def _key(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class Watched:
+class CountingEncoder:
     """An encoder whose calls are counted, with something happening before each."""
 
     def __init__(self, encoder: Embedder, before: Callable[[Sequence[str]], None] = lambda _: None) -> None:

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import numpy as np
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.passage_keys.attribution import Attribution
@@ -36,7 +36,7 @@ def verdict(
     wait: bool = True,
     **more: Any,
 ) -> Receipt:
-    query_id = state.given_episode(application, collection, question, [])
+    query_id = state.add_episode(application, collection, question, [])
     return give(application, collection, query_id, passages, expansions, wait, **more)
 
 
@@ -67,7 +67,7 @@ def rows(application: Application, collection: str, table: str) -> list[dict[str
     return state.rows(application, collection, table, INCIDENTAL)
 
 
-def learned(application: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
+def list_learned(application: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
     """Everything about keys, units by their text instead of their ids, which depend on who came first."""
     texts = {row["id"]: row["text"] for row in rows(application, collection, "expansion_unit")}
     found = {table: rows(application, collection, table) for table in KEYS}
@@ -81,7 +81,7 @@ def learned(application: Application, collection: str) -> dict[str, list[dict[st
     return {table: sorted(found[table], key=repr) for table in KEYS}
 
 
-def served(application: Application, collection: str) -> list[dict[str, Any]]:
+def list_served(application: Application, collection: str) -> list[dict[str, Any]]:
     """Evolved keys as they are searched."""
     return [*rows(application, collection, "passage_key"), *rows(application, collection, "evolved_posting")]
 
@@ -115,7 +115,7 @@ def services(
     return learn, evolve
 
 
-def with_learning(
+def build_learning(
     application: Application, validation: ExpansionValidation | None = None, **changes: Any
 ) -> LearningService:
     """The one that learns with other constants, or another validation."""
@@ -130,7 +130,7 @@ def stream(application: Application, collection: str, count: int, seed: int) -> 
     draw = random.Random(seed)
     units = [RIVER, ELEMENT, *(Expansion("facet", f"capital of {name}") for name in ("Poland", "Japan", "France"))]
     questions = [QUESTION, "What is radioactive?", "Where is the capital of Japan?"]
-    asked = [state.given_episode(application, collection, question, []) for question in questions]
+    asked = [state.add_episode(application, collection, question, []) for question in questions]
     return [
         give(
             application,

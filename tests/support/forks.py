@@ -29,7 +29,7 @@ WIDE = {"COLUMNS": "300"}
 _NUMBER = Struct("i")
 
 
-class Forked:
+class ForkedProcess:
     """The part of ``subprocess.Popen`` that tests need."""
 
     def __init__(
@@ -86,7 +86,7 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """As ``subprocess.run``, the output captured."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = Forked(arguments, cwd=cwd, env=env, stdout=out, stderr=err)
+        process = ForkedProcess(arguments, cwd=cwd, env=env, stdout=out, stderr=err)
         try:
             code = process.wait(timeout)
         finally:
@@ -141,10 +141,10 @@ def _serve() -> list[str]:
                 break
             for descriptor in descriptors:
                 os.close(descriptor)
-    return _kept(*descriptors)
+    return _run_child(*descriptors)
 
 
-def _kept(told: int, reports: int, out: int, err: int) -> list[str]:
+def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
     """Fork the process, and say its id and how it ended; returns in that process only."""
     child = os.fork()
     if child:

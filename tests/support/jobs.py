@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.work import JobHandler
 

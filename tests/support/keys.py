@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.support import state
-from tests.support.statements import before_each
+from tests.support.statements import hook_statements
 
 Vector = NDArray[np.float32]
 
@@ -59,5 +59,5 @@ def statements() -> Iterator[list[str]]:
     """What readers send during the block, as it is written."""
     noted: list[str] = []
 
-    with before_each(lambda _connection, statement, _given: noted.append(" ".join(statement.split()))):
+    with hook_statements(lambda _connection, statement, _given: noted.append(" ".join(statement.split()))):
         yield noted

@@ -24,7 +24,7 @@ def arm(target: str, when: str, nth: int) -> None:
     calls = itertools.count(1)
 
     @functools.wraps(inner)
-    def armed(*arguments: Any, **named: Any) -> Any:
+    def kill_at_call(*arguments: Any, **named: Any) -> Any:
         last = next(calls) == nth
         if last and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -33,7 +33,7 @@ def arm(target: str, when: str, nth: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    setattr(owner, name, armed)
+    setattr(owner, name, kill_at_call)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import bm25s
 import numpy as np
 from psycopg.types.json import Jsonb
 
+from engram.composition.container import Application
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.storage.corpus import collections, lexical_index, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.lexical_index import TermCounts
@@ -57,7 +57,7 @@ def fresh(corpus: Mapping[str, Mapping[str, float]]) -> Index:
     )
 
 
-def stored(application: Application, name: str) -> Index:
+def load_index(application: Application, name: str) -> Index:
     """What the collection has."""
     with application.database.read() as reader:
         collection = {"c": collections.find(reader, name).id}
@@ -124,14 +124,14 @@ def search(
         found = lexical_index.search(
             reader, collection, weights, limit, condition, evolved=evolved, metadata=Jsonb(metadata)
         )
-        matches = matched(reader, collection, weights, list(found), evolved=evolved)
+        matches = match_passages(reader, collection, weights, list(found), evolved=evolved)
         assert dict(zip(matches.ids.tolist(), matches.word_scores.tolist(), strict=True)) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
         stored = passages.load_by_id(reader, collection.id, found)
     return {stored[passage].external_id: score for passage, score in found.items()}
 
 
-def matched(
+def match_passages(
     reader: Reader,
     collection: Collection,
     weights: Mapping[str, float],

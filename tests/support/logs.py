@@ -11,7 +11,7 @@ from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, Vector
 from engram.core.filter.steps import EventStatement
-from tests.support.row_engine import RowEngine, applied
+from tests.support.row_engine import RowEngine, apply_by_rows
 
 DIMENSION = 6
 SENTENCES = range(1, 6)
@@ -71,7 +71,7 @@ class Verdict:
     def noise(self) -> tuple[float, float]:
         return 1.0 / self.confidence, 0.5 / self.confidence
 
-    def saying(self) -> EventStatement:
+    def as_statement(self) -> EventStatement:
         return EventStatement(self.event, self.targets, self.directions, self.noise, self.examined)
 
 
@@ -105,9 +105,9 @@ def logs(draw: st.DrawFn, most: int = 10) -> list[Verdict]:
     return [draw(verdicts(event)) for event in range(1, draw(st.integers(1, most)) + 1)]
 
 
-def learned(log: Sequence[Verdict]) -> RowEngine:
+def replay_by_rows(log: Sequence[Verdict]) -> RowEngine:
     """What the row-wise engine makes of a log, verdict by verdict."""
-    return applied([one.saying() for one in log], BASES)
+    return apply_by_rows([one.as_statement() for one in log], BASES)
 
 
 def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[ReplayStep]:

@@ -3,14 +3,14 @@
 from contextlib import ExitStack
 from typing import Any
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from tests.support.openai_server import Handler, OpenAiServer, Reply
 from tests.support.strict_client import TestClient
 
 
-class Modelled:
+class ModelApplications:
     """Makes them, on the servers and with the encoder of one that there is, and closes them at the end.
 
     ``server`` is the endpoint of the latest; ``held`` has for each call of a handler how many database connections
@@ -26,12 +26,12 @@ class Modelled:
     def application(self, handler: Handler, **changed: Any) -> Application:
         """One whose LLM is ``handler``, tried once; ``changed`` are further settings."""
 
-        def watched(request: dict[str, Any]) -> str | Reply:
+        def answer_and_record(request: dict[str, Any]) -> str | Reply:
             engines = (made.database._readers, made.database._writers)
             self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
             return handler(request)
 
-        self.server = self.open.enter_context(OpenAiServer(watched))
+        self.server = self.open.enter_context(OpenAiServer(answer_and_record))
         update = {"llm_base_url": self.server.base_url, "llm_max_attempts": 1} | changed
         made = Application(self._settings.model_copy(update=update), self._addresses)
         made.models.embedder, made.models.language = self._shared.embedder, self._shared.language

@@ -183,14 +183,14 @@ def keyword_handler(request: dict[str, Any]) -> str:
     """
     system, user = (request["messages"][index]["content"] for index in (0, 1))
     if "time_constraint" in system:
-        year = re.search(r"\b\d{4}\b", _tagged(user, "text"))
+        year = re.search(r"\b\d{4}\b", _read_tag(user, "text"))
         return json.dumps({"time_constraint": year.group() if year else None})
     if '"strict"' in system:
-        accepted, said = (_words(_tagged(user, tag)) for tag in ("accepted", "candidate"))
+        accepted, said = (_words(_read_tag(user, tag)) for tag in ("accepted", "candidate"))
         return json.dumps({"strict": said == accepted, "lenient": said == accepted or bool(said & accepted)})
-    sentences = re.findall(r"^\[(\d+)\] (.*)$", _tagged(user, "evidence"), re.MULTILINE)
-    asked = _words(_tagged(user, "question"))
-    wanted = asked | _words(_tagged(user, "proposed_answer"))
+    sentences = re.findall(r"^\[(\d+)\] (.*)$", _read_tag(user, "evidence"), re.MULTILINE)
+    asked = _words(_read_tag(user, "question"))
+    wanted = asked | _words(_read_tag(user, "proposed_answer"))
     supporting = [int(number) for number, text in sentences if wanted & _words(text)]
     held = set().union(*(_words(text) for _, text in sentences))
     if '"supporting"' in system:
@@ -201,7 +201,7 @@ def keyword_handler(request: dict[str, Any]) -> str:
     return json.dumps({"sufficient": bool(sentences) and asked <= held})
 
 
-def _tagged(prompt: str, tag: str) -> str:
+def _read_tag(prompt: str, tag: str) -> str:
     found = re.search(f"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
     return found[1] if found else ""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.tables.table_base import metadata
 from tests.support import state
 
@@ -172,7 +172,7 @@ def orphans(application: Application, collection: str) -> dict[str, int]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def unguarded() -> set[tuple[str, str]]:
+def list_unguarded() -> set[tuple[str, str]]:
     """Columns by their names of ids that no foreign key guards."""
     return {
         (table.name, column.name)

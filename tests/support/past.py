@@ -3,13 +3,19 @@
 from datetime import datetime
 from typing import Any
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.revocation.past_copy import PastCopy
 from tests.support import state, undo
 
 CORPUS = (*state.GRAPH, *state.LEXICAL)
 LEARNED = (*undo.PASSAGES_ONLY, *undo.KEYED, "expansion_unit", "question", "question_support")
 Rows = list[dict[str, Any]]
+BERLIN = {
+    "id": "berlin",
+    "title": "Berlin",
+    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
+}
+"""A passage that shares a name with the collection of the tests."""
 
 
 def now(application: Application) -> datetime:
@@ -41,22 +47,24 @@ def rows_of_collection(application: Application, collection: str) -> Rows:
         ]
 
 
-def learned(application: Application, collection: str) -> dict[str, Rows]:
+def list_learned(application: Application, collection: str) -> dict[str, Rows]:
     """To the last byte; only when states were written differs, and what tells this state of keys from others."""
     without = ("collection_id", "updated_at", "keys_version")
     found = {table: state.rows(application, collection, table, without) for table in LEARNED}
     return found | {"serves": [{"generation": rows_of_collection(application, collection)[0]["key_generation"]}]}
 
 
-def meant(application: Application, collection: str) -> dict[str, Rows]:
-    """As ``learned``, questions and units by their texts: those that went and came back have other ids."""
-    found = undo.learned(application, collection)
+def list_meant(application: Application, collection: str) -> dict[str, Rows]:
+    """As ``list_learned``, questions and units by their texts: those that went and came back have other ids."""
+    found = undo.list_learned(application, collection)
     for row in (row for rows in found.values() for row in rows):
         row.pop("collection_id", None)
     return {table: sorted(rows, key=repr) for table, rows in found.items()}
 
 
-def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *LEARNED, "judged_query")) -> None:
+def assert_nothing_left(
+    application: Application, tables: tuple[str, ...] = (*CORPUS, *LEARNED, "judged_query")
+) -> None:
     """No row belongs to a collection that there is not."""
     with application.database.read() as reader:
         for table in tables:
@@ -68,7 +76,7 @@ def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *
             ), table
 
 
-def replayed(application: Application, collection: str, until: datetime, into: str | None = None) -> PastCopy:
+def rebuild_past(application: Application, collection: str, until: datetime, into: str | None = None) -> PastCopy:
     """By a job, as whoever asks for one has it made."""
     scope = application.access.scope(collection)
     job_id = application.past.request(scope, until, into)

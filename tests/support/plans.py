@@ -17,7 +17,7 @@ from psycopg.adapt import PyFormat, Transformer
 import engram.storage
 from engram.storage.database import Writer
 from engram.storage.tables import metadata
-from tests.support.statements import before_each
+from tests.support.statements import hook_statements
 
 Plan = Mapping[str, Any]
 STORAGE = Path(engram.storage.__file__).parent
@@ -36,12 +36,12 @@ OF_WHAT_WAITS = {
     "job_running_idx",
     "key_evidence_waiting_idx",
 }
-FEW = {"job_open_idx"}
+FEW_ROWS_INDEXES = {"job_open_idx"}
 """Of these those that may be read again for each row of something: open jobs are compared with one another."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableScan:
     """A scan that reads a table, or all of a collection in it, from end to end.
 
     Attributes:
@@ -59,11 +59,11 @@ class Watch:
     """What was run how often, and what of it reads from end to end, with the first text that does."""
 
     runs: Counter[str] = field(default_factory=Counter)
-    readings: dict[Reading, str] = field(default_factory=dict)
+    readings: dict[TableScan, str] = field(default_factory=dict)
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
+def watch_plans() -> Iterator[Watch]:
     """Explain what the storage layer asks in the block, each statement just before it runs.
 
     Explained is the plan for any parameters, which is what the application has the server make.
@@ -80,13 +80,13 @@ def watched() -> Iterator[Watch]:
         watch.runs[statement] += 1
         with ClientCursor(connection) as plain:
             indexes.update(indexes or _key_columns(plain))
-            plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_numbered(plain, text, parameters)}")
+            plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_number_parameters(plain, text, parameters)}")
             ((plans,),) = plain.fetchall()
         for scan, again in _end_to_end(plans[0]["Plan"], indexes):
-            watch.readings.setdefault(Reading(statement, scan, again), text)
+            watch.readings.setdefault(TableScan(statement, scan, again), text)
 
     # Of a block that runs ahead each statement is waited for: between two nothing could be explained.
-    with before_each(explain), patch.object(Writer, "ahead", nullcontext):
+    with hook_statements(explain), patch.object(Writer, "ahead", nullcontext):
         yield watch
 
 
@@ -113,7 +113,7 @@ def _key_columns(cursor: "ClientCursor[Any]") -> dict[str, list[str]]:
     return dict(cursor.fetchall())
 
 
-def _numbered(cursor: "ClientCursor[Any]", text: str, parameters: Mapping[str, Any]) -> str:
+def _number_parameters(cursor: "ClientCursor[Any]", text: str, parameters: Mapping[str, Any]) -> str:
     """The statement with its parameters as the server numbers them, of the types that they are sent as."""
     names = list(dict.fromkeys(PLACEHOLDER.findall(text)))
     dumped = Transformer(cursor.connection)
@@ -136,7 +136,7 @@ def _end_to_end(
         limited: whether it is left off when a LIMIT has its rows.
     """
     kind = plan["Node Type"]
-    scan = _bare_scan(plan, indexes, again, limited)
+    scan = _find_bare_scan(plan, indexes, again, limited)
     if scan:
         yield scan, again
     for child in plan.get("Plans", ()):
@@ -148,14 +148,14 @@ def _end_to_end(
         yield from _end_to_end(child, indexes, again or inner or correlated, left_off)
 
 
-def _bare_scan(plan: Plan, indexes: Mapping[str, list[str]], again: bool, limited: bool) -> str | None:
+def _find_bare_scan(plan: Plan, indexes: Mapping[str, list[str]], again: bool, limited: bool) -> str | None:
     """What the node scans, if nothing bounds that but the collection; or what waits, for each row of something."""
     kind, table, index = plan["Node Type"], plan.get("Relation Name"), plan.get("Index Name", "")
     if kind == "Seq Scan" and table in TENANTS:
         return f"all of {table}"
     columns = indexes.get(index, [])
     condition = plan.get("Index Cond", "")
-    if index in OF_WHAT_WAITS - FEW and again and f"{columns[0]} =" not in condition:
+    if index in OF_WHAT_WAITS - FEW_ROWS_INDEXES and again and f"{columns[0]} =" not in condition:
         return f"{index} {condition or 'without condition'}"
     if len(columns) < 2 or columns[0] != "collection_id" or index in OF_WHAT_WAITS:
         return None

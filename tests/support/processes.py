@@ -13,12 +13,12 @@ from typing import Any, Self
 import httpx
 import psutil
 
-from tests.support.forks import ROOT, Forked
+from tests.support.forks import ROOT, ForkedProcess
 
 PATIENCE_SECONDS = 120.0
 _FIRST_PORT = 10_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _ports = cycle(_FIRST_PORT + (os.getpid() + step) % 1_000 for step in range(1_000))
-PLAIN = httpx.Client(trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
+PLAIN_CLIENT = httpx.Client(trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
 """For requests by themselves: to make a client, which reads the certificates of this machine, takes 25 ms."""
 KILLED = Path(__file__).with_name("killed.py")
 
@@ -70,10 +70,10 @@ class Process:
         self._log = folder / f"{command}-{self.port}.log"
         env = kept | {"ENGRAM_PORT": str(self.port)} | dict(env)
         with self._log.open("wb") as log:
-            self._process: Forked | subprocess.Popen[bytes]
+            self._process: ForkedProcess | subprocess.Popen[bytes]
             if python is None:
                 env["PYTHONPATH"] = str(ROOT)
-                self._process = Forked(program, cwd=folder, env=env, stdout=log, stderr=log)
+                self._process = ForkedProcess(program, cwd=folder, env=env, stdout=log, stderr=log)
             else:
                 self._process = subprocess.Popen(
                     [str(python), *program], cwd=folder, env=env, stdout=log, stderr=log
@@ -95,7 +95,7 @@ class Process:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def said(self, line: str) -> Self:
+    def wait_for_line(self, line: str) -> Self:
         """Wait until it says this."""
         eventually(lambda: line in self.output or not self.running, line)
         assert line in self.output, self.output
@@ -104,14 +104,14 @@ class Process:
     def ready(self) -> Self:
         """Wait until it can work: a worker says so, an API is asked."""
         if self._log.name.startswith("worker"):
-            return self.said("worker ready")
+            return self.wait_for_line("worker ready")
         eventually(lambda: self._serves() or not self.running, "readiness")
         assert self.running, self.output
         return self
 
     def _serves(self) -> bool:
         try:
-            return PLAIN.get(f"{self.url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200
+            return PLAIN_CLIENT.get(f"{self.url}/readyz", timeout=PATIENCE_SECONDS).status_code == 200
         except httpx.HTTPError:
             return False
 
@@ -132,6 +132,6 @@ class Process:
                 child.kill()
         self._process.wait()
 
-    def ended(self) -> int:
+    def wait_for_end(self) -> int:
         """Wait for its end; the exit code, -n after signal n."""
         return self._process.wait(PATIENCE_SECONDS)

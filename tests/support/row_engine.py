@@ -87,12 +87,12 @@ class RowEngine:
             self.supports[event.question_id, sentence], row = move_support(support, observation)
             self.audit.append(row)
 
-    def touched(self) -> dict[tuple[int, str], SentenceMemory]:
+    def list_touched(self) -> dict[tuple[int, str], SentenceMemory]:
         """The memories that an event moved."""
         return {key: memory for key, memory in self.memories.items() if memory.update_count}
 
 
-def applied(statements: Sequence[EventStatement], bases: Mapping[tuple[int, str], Vector]) -> RowEngine:
+def apply_by_rows(statements: Sequence[EventStatement], bases: Mapping[tuple[int, str], Vector]) -> RowEngine:
     """Apply events in their order, from nothing."""
     engine = RowEngine.begun(bases)
     for statement in statements:

@@ -13,7 +13,7 @@ from engram.providers.embedded import EmbeddedPostgres
 from engram.providers.embedded.data_files import find_bundled
 
 
-def made(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
+def make_replica(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
     """A replica of ``primary`` with its data in ``folder``, and the primary's password, not started yet."""
     server = EmbeddedPostgres(folder)
     cluster = folder / "cluster"
@@ -40,7 +40,7 @@ def made(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
 
 
 @contextmanager
-def told(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+def connect_to(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
     """A connection to it."""
     address = server.url.replace("postgresql+psycopg", "postgresql")
     with psycopg.connect(address, autocommit=True) as connection:

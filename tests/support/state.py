@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Model, PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query_plan import create_query_id
@@ -68,7 +68,7 @@ def snapshot(
     return {table: rows(application, name, table, without) for table in tables}
 
 
-def learned(application: Application, name: str) -> dict[str, list[dict[str, Any]]]:
+def list_learned(application: Application, name: str) -> dict[str, list[dict[str, Any]]]:
     """Everything verdicts left in the collection, without what is incidental; supports name their question."""
     state = snapshot(application, name, ("sentence_memory", "memory_audit", *WEIGHTS), INCIDENTAL)
     with application.database.read() as reader:
@@ -118,7 +118,7 @@ def prior_of(application: Application, name: str) -> RankingPrior:
         return application.priors.select_kind(collections.find(reader, name).corpus_kind)
 
 
-def learned_weights(
+def load_weights(
     application: Application, name: str, prior: str | None = None, model: Model = "ranking"
 ) -> LearnedWeights | None:
     """What the collection learned of a model from a prior, the application's own by default."""
@@ -136,23 +136,23 @@ def weight_rows(
     return [row for row in rows(application, name, table) if row["model"] == model]
 
 
-def some_features(count: int, seed: int = 0) -> NDArray[np.float32]:
+def draw_features(count: int, seed: int = 0) -> NDArray[np.float32]:
     """Features of ``count`` candidates, as an episode keeps them."""
     return np.random.default_rng(seed).normal(size=(count, len(FEATURES))).astype(np.float32)
 
 
-def some_answer(seed: int = 0) -> NDArray[np.float32]:
+def draw_answer(seed: int = 0) -> NDArray[np.float32]:
     """Features of an answer, as an episode keeps them."""
     draw = np.random.default_rng(seed).normal(size=len(sufficiency.FEATURES))
     draw[0] = 1.0
     return draw.astype(np.float32)
 
 
-def all_sentences(application: Application, name: str) -> list[int]:
+def list_sentence_ids(application: Application, name: str) -> list[int]:
     return sorted(row["id"] for row in rows(application, name, "sentence"))
 
 
-def given_episode(application: Application, name: str, question: str, *of: Any, **more: Any) -> UUID:
+def add_episode(application: Application, name: str, question: str, *of: Any, **more: Any) -> UUID:
     """A kept episode, see ``episode``."""
     row = episode(application, question, *of, **more)
     application.ask.keep(collection_id(application, name), row)
@@ -196,7 +196,7 @@ def episode(
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         features=features,
         answer_features=(
-            some_answer(len(question)) if answer_features is None and ranked is not None else answer_features
+            draw_answer(len(question)) if answer_features is None and ranked is not None else answer_features
         ),
     )
 
@@ -242,7 +242,7 @@ def event_statuses(application: Application, name: str) -> dict[int, str]:
     return {row["id"]: row["status"] for row in rows(application, name, "feedback_event")}
 
 
-def applied_order(application: Application, name: str) -> list[int]:
+def list_applied_order(application: Application, name: str) -> list[int]:
     """Events in the order in which they were applied."""
     applied = [row for row in rows(application, name, "feedback_event") if row["status"] == "applied"]
     return [row["id"] for row in sorted(applied, key=lambda row: row["applied_sequence"])]
@@ -276,7 +276,9 @@ def together(*tasks: Callable[[], object]) -> None:
             outcome.result()
 
 
-def staged(application: Application, name: str, *passages: Mapping[str, Any], key: str | None = None) -> UUID:
+def stage_passages(
+    application: Application, name: str, *passages: Mapping[str, Any], key: str | None = None
+) -> UUID:
     """A job that waits for a worker."""
     reception = application.ingest.receive(application.access.prepare_opening(name), key)
     bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
@@ -286,7 +288,7 @@ def staged(application: Application, name: str, *passages: Mapping[str, Any], ke
     return reception.finish()
 
 
-def until_waiting(database: Database) -> None:
+def wait_for_lock(database: Database) -> None:
     """Wait until somebody waits for a lock that another transaction holds."""
     waiting = (
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"

@@ -31,34 +31,34 @@ class Sent:
 
 
 @contextmanager
-def before_each(note: Callable[["Connection[Any]", str, Mapping[str, Any]], object]) -> Iterator[None]:
+def hook_statements(note: Callable[["Connection[Any]", str, Mapping[str, Any]], object]) -> Iterator[None]:
     """Call ``note`` before each statement of the block is sent: where, as it is written, and its parameters."""
     send = Reader._send
 
-    def noted(reader: Reader, statement: str, parameters: Mapping[str, Any] | None) -> Any:
+    def send_and_note(reader: Reader, statement: str, parameters: Mapping[str, Any] | None) -> Any:
         note(reader._driver, statement, parameters or {})
         return send(reader, statement, parameters)
 
-    with patch.object(Reader, "_send", noted):
+    with patch.object(Reader, "_send", send_and_note):
         yield
 
 
 @contextmanager
-def watched() -> Iterator[Sent]:
+def record_statements() -> Iterator[Sent]:
     """All that goes through any pool during the block, whatever thread sends it."""
     sent = Sent()
     on: dict[int, list[str]] = {}
 
-    def taken(connection: Any, *_: object) -> None:
+    def record_connection(connection: Any, *_: object) -> None:
         sent.connections.append([])
         on[id(connection)] = sent.connections[-1]
 
     def note(connection: "Connection[Any]", statement: str, _parameters: object) -> None:
         on[id(connection)].append(statement.split(maxsplit=1)[0])
 
-    event.listen(Pool, "checkout", taken)
+    event.listen(Pool, "checkout", record_connection)
     try:
-        with before_each(note):
+        with hook_statements(note):
             yield sent
     finally:
-        event.remove(Pool, "checkout", taken)
+        event.remove(Pool, "checkout", record_connection)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.support import state, undo
 
@@ -12,15 +12,15 @@ Rows = list[dict[str, Any]]
 INCIDENTAL = ("collection_id", "reason")
 
 
-def born(application: Application, collection: str) -> str:
+def create_twin(application: Application, collection: str) -> str:
     """A collection as ``curie`` makes it, of this name."""
-    job = state.staged(application, collection, *CURIE)
+    job = state.stage_passages(application, collection, *CURIE)
     application.runner.run_ready()
     assert application.jobs.job(application.access.scope(collection), job).status == "succeeded"
     return collection
 
 
-def learned(application: Application, collection: str) -> dict[str, Rows]:
+def list_learned(application: Application, collection: str) -> dict[str, Rows]:
     """Everything that verdicts left, to the last bit, with names and places in the log instead of ids."""
     names = {row["id"]: row["external_id"] for row in state.rows(application, collection, "passage")}
     sentences = {
@@ -37,15 +37,15 @@ def learned(application: Application, collection: str) -> dict[str, Rows]:
         "time_expression_id": times,
     }
 
-    def without_ids(row: Mapping[str, Any]) -> dict[str, Any]:
+    def replace_ids(row: Mapping[str, Any]) -> dict[str, Any]:
         return {
             column: named[column][value] if column in named and value is not None else value
             for column, value in row.items()
             if column not in INCIDENTAL
         }
 
-    found = undo.learned(application, collection)
-    return {table: sorted(map(without_ids, rows), key=repr) for table, rows in found.items()}
+    found = undo.list_learned(application, collection)
+    return {table: sorted(map(replace_ids, rows), key=repr) for table, rows in found.items()}
 
 
 def set_aside(application: Application, twin: str) -> None:
@@ -66,7 +66,7 @@ def assert_as_without_fault(
     that of acceptance, and each order of events that touch the same state has a result of its own.
     """
     assert set(state.event_statuses(application, collection).values()) == {"applied"}
-    order = [twins[events.index(event)] for event in state.applied_order(application, collection)]
+    order = [twins[events.index(event)] for event in state.list_applied_order(application, collection)]
     assert sorted(order) == list(twins)
     with application.database.write() as writer:  # what a judge may move goes by the day
         writer.execute(
@@ -86,4 +86,4 @@ def assert_as_without_fault(
     undo.apply(application, twin, order)
     for one in (collection, twin):
         application.evolve.evolve(application.access.scope(one))
-    undo.assert_same(learned(application, collection), learned(application, twin))
+    undo.assert_same(list_learned(application, collection), list_learned(application, twin))

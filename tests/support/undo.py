@@ -4,9 +4,9 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import REASONS, Rating
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence
 from tests.support import state
@@ -30,7 +30,7 @@ JUDGES = ("careful", "careless")
 INCIDENTAL = ("created_at", "updated_at", "keys_version")
 PASSAGES_ONLY = ("sentence_memory", "memory_audit", "ranking_belief", "ranking_audit", "key_evidence")
 KEYED = ("key_credit", "expansion_memory", "passage_key", "evolved_posting", "key_generation", "key_evolution")
-GONE = range(2**40, 2**40 + 6)
+GONE_IDS = range(2**40, 2**40 + 6)
 """Passages that an episode ranked and that were deleted since."""
 
 
@@ -50,32 +50,32 @@ def stream(
         ratings: whether a third of them are thumbs.
     """
     draw = random.Random(seed)
-    everything = state.all_sentences(application, collection)
+    everything = state.list_sentence_ids(application, collection)
     passages = state.passages(application, collection)
-    ranked = [*passages.values(), *GONE]
+    ranked = [*passages.values(), *GONE_IDS]
     asked = [
-        state.given_episode(
+        state.add_episode(
             application,
             collection,
             question,
             everything[:4],
             time,
             ranked=ranked,
-            features=state.some_features(len(ranked), seed=number),
+            features=state.draw_features(len(ranked), seed=number),
             shown=list(passages.values())[:5],
         )
         for number, (question, time) in enumerate(QUESTIONS)
     ]
     supportable = sorted(passages) if whole_passages else []
     return [
-        _rated(application, collection, draw, asked, everything)
+        _rate_randomly(application, collection, draw, asked, everything)
         if ratings and at % 3 == 0
-        else _judged(application, collection, draw, asked, everything, supportable)
+        else _judge_randomly(application, collection, draw, asked, everything, supportable)
         for at in range(count)
     ]
 
 
-def _judged(
+def _judge_randomly(
     application: Application,
     collection: str,
     draw: random.Random,
@@ -99,7 +99,7 @@ def _judged(
     return receipt.event.id
 
 
-def _rated(
+def _rate_randomly(
     application: Application, collection: str, draw: random.Random, asked: Sequence[Any], sentences: Sequence[int]
 ) -> int:
     """A rating that replaces none: streams are compared with and without single events."""
@@ -118,7 +118,7 @@ def _rated(
     return receipt.event.id
 
 
-def learned(application: Application, collection: str) -> dict[str, Rows]:
+def list_learned(application: Application, collection: str) -> dict[str, Rows]:
     """Everything that verdicts left, with units and questions by their texts instead of ids."""
     rows = {
         table: state.rows(application, collection, table, INCIDENTAL)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import ExplorationSettings, Query
@@ -18,7 +18,7 @@ from tests.support import past, state, undo
 QUESTIONS = ("Where was Marie Curie born?", "What happened in 1898?", "what flows into the sea?")
 """One that names something, one that names a time, one that names nothing."""
 UNITS = (Expansion("facet", "river, capital, Poland"),)
-EVERYTHING = frozenset({"trace", "entities", "sentences"})
+ALL_PARTS = frozenset({"trace", "entities", "sentences"})
 FILTER = {"part": 1}
 EVENTS = 12
 
@@ -46,7 +46,7 @@ def run(application: Application, name: str) -> None:
 
 
 def _ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
-    state.staged(application, name, *passages, key=uuid4().hex)
+    state.stage_passages(application, name, *passages, key=uuid4().hex)
     application.runner.run_ready()
 
 
@@ -58,7 +58,7 @@ def _ask(application: Application, scope: Scope) -> None:
                 for metadata in (None, FILTER):
                     application.ask.query(replace(one, profile=profile, memory=memory, metadata=metadata))
         for strategy in ("graph", "dense", "lexical", "hybrid"):
-            wide = replace(one, strategy=strategy, expansions=UNITS, include=EVERYTHING)
+            wide = replace(one, strategy=strategy, expansions=UNITS, include=ALL_PARTS)
             application.ask.query(wide)
             application.ask.query(replace(wide, metadata=FILTER))
         application.ask.query(replace(one, exploring=ExplorationSettings(2, 7)))
@@ -121,7 +121,7 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     for event in events[:3]:
         application.feedback.event(scope, event)
     application.ask.episode(scope, stored[0].event.query_id)
-    sentences = state.all_sentences(application, name)
+    sentences = state.list_sentence_ids(application, name)
     application.explain.memories(scope, sentences)
     for sentence in sentences[:3]:
         application.explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
@@ -156,7 +156,7 @@ def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.revoke.request(scope, judge="careless")
     application.runner.run_ready()
     application.verify.verify(scope)
-    past.replayed(application, name, moment, f"{name}-past")
+    past.rebuild_past(application, name, moment, f"{name}-past")
     copy = application.access.scope(f"{name}-past")
     application.ask.query(Query(text=QUESTIONS[0], scope=copy))
     application.ingest.delete_collection(copy)

@@ -46,7 +46,7 @@ ORDINARY = frozenset(
     }
 )
 """Routes that change something, or look as if, and are no administrator's."""
-FAILED = 500
+FAILURE_STATUS = 500
 
 
 def is_act(methods: Collection[str] | None, name: str) -> bool:
@@ -70,7 +70,7 @@ def record_requests(name: str, handle: Handle) -> Handle:
             body=(await request.body()).decode("utf-8", "replace"),
         )
         entry = await run_in_threadpool(audit_log.begin, act)
-        status = FAILED
+        status = FAILURE_STATUS
         try:
             response = await handle(request)
             status = response.status_code
@@ -90,4 +90,4 @@ def _status(error: Exception) -> int:
         return error.status
     if isinstance(error, HTTPException):
         return error.status_code
-    return InvalidRequestError.status if isinstance(error, RequestValidationError) else FAILED
+    return InvalidRequestError.status if isinstance(error, RequestValidationError) else FAILURE_STATUS

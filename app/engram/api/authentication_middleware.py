@@ -18,9 +18,9 @@ from engram.services.auth.scope import LOCAL, Principal
 
 PUBLIC = ("/healthz", "/readyz", "/openapi.json", "/docs")
 """Paths that need no key: they tell nothing of anybody's."""
-AT_ONCE = 4
+LOOKUP_THREADS = 4
 """Threads that look keys up. They are nobody else's, so no flood of other work keeps a key from being known."""
-_THREADS = WorkThreads("engram-authentication", AT_ONCE)
+_THREADS = WorkThreads("engram-authentication", LOOKUP_THREADS)
 PRINCIPAL = "engram.principal"
 """Where a request's principal stands in its ASGI scope."""
 
@@ -30,8 +30,8 @@ def is_public(path: str) -> bool:
     return path in PUBLIC or path.startswith("/docs/") or console_files.is_console(path)
 
 
-class Authenticated:
-    """Has each request be a principal's, or refuses it: before its body is read."""
+class AuthenticationMiddleware:
+    """Finds the principal of each request, or refuses the request before its body is read."""
 
     def __init__(self, app: ASGIApp, authentication: Authentication | None, refusals: Refusals) -> None:
         self._app = app
@@ -54,7 +54,7 @@ class Authenticated:
             await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
-        with tenancy.restricted_to(principal.tenant):
+        with tenancy.restrict_to(principal.tenant):
             await self._app(scope, receive, send)
 
     async def _find_principal(self, scope: Scope, authentication: Authentication) -> Principal:

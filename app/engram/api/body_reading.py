@@ -12,21 +12,40 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from engram.api.audit_recorder import is_act, record_requests
 from engram.api.request_principal import holder
 from engram.api.work_threads import WorkThreads
-from engram.context.errors import InvalidRequestError
+from engram.context.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
 
 LARGE_BYTES = 64 * 1024
 """Bodies up to here are read where they are: a thread would take longer to come by."""
-AT_ONCE = 2
+READING_THREADS = 2
 """Threads that read large bodies, each of which may take the interpreter for as long as it parses."""
 MAX_VALUES = 20_000
 """Values in a JSON body, keys not counted. The longest verdict has some 10,000."""
 
-BODIES = WorkThreads("engram-bodies", AT_ONCE)
+BODIES = WorkThreads("engram-bodies", READING_THREADS)
 """What reads them."""
+
+
+async def receive_whole(request: Request, most: int, too_large: str) -> bytes:
+    """Receive the body of a request.
+
+    Raises:
+        MalformedRequestError: it did not arrive whole.
+        PayloadTooLargeError: it is longer than ``most`` bytes; ``too_large`` says so.
+    """
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                raise PayloadTooLargeError(too_large)
+    except ClientDisconnect as error:
+        raise MalformedRequestError("The body did not arrive whole.") from error
+    return bytes(body)
 
 
 class Body(Request):

@@ -22,15 +22,15 @@ MEDIA_TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 """Of the files that are served, by their endings; what else is there, as SOURCES, is not."""
-COMPRESSED = frozenset({".html", ".js", ".css", ".svg", ".txt"})
+COMPRESSED_SUFFIXES = frozenset({".html", ".js", ".css", ".svg", ".txt"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """What the page loads and whom it asks: this service alone, and nothing that is written into the page."""
-KEPT = {"cache-control": "public, max-age=31536000, immutable"}
+IMMUTABLE_HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
 """Names of parts change with what is in them."""
-ASKED_ANEW = {"cache-control": "no-cache"}
+REVALIDATION_HEADERS = {"cache-control": "no-cache"}
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,13 +48,13 @@ def folder() -> Traversable:
 @router.get(PATH)
 async def get_console(request: Request) -> Response:
     """The page."""
-    return await _answer(request, "index.html", ASKED_ANEW)
+    return await _answer(request, "index.html", REVALIDATION_HEADERS)
 
 
 @router.get(f"{FILES}/{{name}}")
 async def get_part(name: str, request: Request) -> Response:
     """A script, a style, a picture or the font."""
-    return await _answer(request, name, KEPT)
+    return await _answer(request, name, IMMUTABLE_HEADERS)
 
 
 async def _answer(request: Request, name: str, headers: dict[str, str]) -> Response:
@@ -77,7 +77,7 @@ def _parts() -> dict[str, Traversable]:
 def _read(name: str) -> tuple[bytes, bytes | None]:
     """A part's content, and the same compressed where that is worth it."""
     content = _parts()[name].read_bytes()
-    return content, gzip.compress(content, mtime=0) if _find_ending(name) in COMPRESSED else None
+    return content, gzip.compress(content, mtime=0) if _find_ending(name) in COMPRESSED_SUFFIXES else None
 
 
 def _find_ending(name: str) -> str:

@@ -17,12 +17,12 @@ from engram.api.client_presence import CLIENT_LEFT
 from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from engram.api.work_threads import RequestThreads, WorkThreads
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
-from engram.core.auth.access_keys import ANYWHERE
+from engram.core.auth.access_keys import ANY_COLLECTION
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
-from engram.runtime.container import Application
 from engram.services.auth.quotas import QuotaKind
 from engram.services.auth.scope import LOCAL, AccessService, CollectionOpening, Principal, ResourceKind, Scope
 
@@ -99,7 +99,7 @@ async def _read_principal(request: Request) -> Principal:
 
 I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
 Asker = Annotated[Principal, Depends(_read_principal)]
-NEED = "engram.need"
+NEED_KEY = "engram.need"
 """Where what a route needs stands in a request's ASGI scope."""
 
 
@@ -122,10 +122,10 @@ class RequiredScope:
             QuotaExceededError: its tenant has had what it may.
         """
         grants = asker.grants
-        if self.scope not in (grants.list_scopes(ANYWHERE) if self.everywhere else grants.list_all_scopes()):
+        if self.scope not in (grants.list_scopes(ANY_COLLECTION) if self.everywhere else grants.list_all_scopes()):
             where = " on all collections" if self.everywhere else ""
             raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
-        request.scope[NEED] = self.scope
+        request.scope[NEED_KEY] = self.scope
         if asker is not LOCAL:
             token_meter.begin(app.quotas.meter(asker))
             if self.takes is not None:
@@ -142,7 +142,7 @@ def needs(scope: str, *, everywhere: bool = False, takes: QuotaKind | None = Non
 
 
 async def _need(request: Request) -> str:
-    need: str = request.scope[NEED]  # a route that does not say what it takes is of use to nobody
+    need: str = request.scope[NEED_KEY]  # a route that does not say what it takes is of use to nobody
     return need
 
 

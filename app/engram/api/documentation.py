@@ -42,7 +42,7 @@ POLICY = (
     "connect-src 'self'; frame-ancestors 'none'"
 )
 """What the page loads, all of it from here; Swagger UI writes styles into what it shows."""
-KEPT = {"cache-control": "public, max-age=86400"}
+CACHE_HEADERS = {"cache-control": "public, max-age=86400"}
 
 router = APIRouter(include_in_schema=False)
 
@@ -56,7 +56,7 @@ async def get_docs() -> Response:
 @router.get(f"{PATH}/start.js")
 async def get_start() -> Response:
     """Serve the script of the API page as its own file, so that no inline script need be allowed."""
-    return Response(START, media_type="text/javascript", headers=KEPT)
+    return Response(START, media_type="text/javascript", headers=CACHE_HEADERS)
 
 
 @router.get(f"{PATH}/{{name}}")
@@ -65,4 +65,4 @@ async def get_asset(name: str) -> Response:
     if name not in ASSETS:
         raise NotFoundError("There is no such file.")
     content = await run_in_threadpool(files("fastapi_offline").joinpath("static", name).read_bytes)
-    return Response(content, media_type=ASSETS[name], headers=KEPT)
+    return Response(content, media_type=ASSETS[name], headers=CACHE_HEADERS)

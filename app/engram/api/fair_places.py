@@ -78,7 +78,7 @@ class FairPlaces:
         queue = self._queues.setdefault(holder.tenant, _Queue())
         queue.by_key.setdefault(holder.key, deque()).append(mine)
         self._look_again()
-        metrics.WAITING.inc()
+        metrics.REQUESTS_WAITING.inc()
         try:
             return await asyncio.wait_for(asyncio.shield(mine), self._wait_seconds)
         except TimeoutError:
@@ -88,7 +88,7 @@ class FairPlaces:
                 self.release(holder)
             raise
         finally:
-            metrics.WAITING.dec()
+            metrics.REQUESTS_WAITING.dec()
 
     def release(self, holder: Holder) -> None:
         """Give the place back, to whoever is next."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 BODY = "$response.body#"
-HERE = "collection"
+COLLECTION_PARAMETER = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
     "get_learned", "get_lift", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
@@ -33,9 +33,9 @@ class Flow:
     targets: tuple[str, ...]
 
 
-IN_QUERY = {HERE: "$request.query.collection"}
-IN_PATH = {HERE: "$request.path.name"}
-COLLECTION_LINK = {HERE: "/collection"}
+IN_QUERY = {COLLECTION_PARAMETER: "$request.query.collection"}
+IN_PATH = {COLLECTION_PARAMETER: "$request.path.name"}
+COLLECTION_LINK = {COLLECTION_PARAMETER: "/collection"}
 QUERY_TARGETS = ("get_query", "post_feedback")
 VERDICT_TARGETS = ("get_feedback", "get_preview", "delete_feedback", "post_retry_one")
 WORK = ("get_job", "delete_job")
@@ -63,7 +63,7 @@ FLOWS = (
     Flow(("post_chat",), {"query_id": "/engram/query_id"}, QUERY_TARGETS),
     Flow(
         ("post_queries",),
-        {"query_id": "/answers/0/answer/query_id", HERE: "/answers/0/answer/collection"},
+        {"query_id": "/answers/0/answer/query_id", COLLECTION_PARAMETER: "/answers/0/answer/collection"},
         QUERY_TARGETS,
     ),
     Flow(
@@ -78,7 +78,7 @@ FLOWS = (
     ),
     Flow(
         ("list_feedback",),
-        {"feedback_id": "/feedback/0/feedback_id", HERE: "/feedback/0/collection"},
+        {"feedback_id": "/feedback/0/feedback_id", COLLECTION_PARAMETER: "/feedback/0/collection"},
         VERDICT_TARGETS,
     ),
     Flow(
@@ -87,9 +87,9 @@ FLOWS = (
         WORK,
     ),
     Flow(("post_documents", "post_passages"), COLLECTION_LINK, SETTINGS),
-    Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", HERE: "/jobs/0/collection"}, WORK),
-    Flow(("get_collections",), {HERE: "/collections/0/name"}, SETTINGS),
-    Flow(("get_vector_stores",), {HERE: "/data/0/id"}, SETTINGS),
+    Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", COLLECTION_PARAMETER: "/jobs/0/collection"}, WORK),
+    Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
+    Flow(("get_vector_stores",), {COLLECTION_PARAMETER: "/data/0/id"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
     Flow(("get_passage",), {"sentence_id": "/sentences/0/sentence_id", **IN_QUERY}, ("get_sentence_memory",)),
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
@@ -163,15 +163,15 @@ def _generate_names(name: str) -> Iterator[str]:
 def _to(path: str, operation: Mapping[str, Any], flow: Flow, schemas: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters and the part of the body that the operation takes of the flow's values."""
     values = {name: value if value.startswith("$") else f"{BODY}{value}" for name, value in flow.values.items()}
-    if HERE in values and "{name}" in path:
-        values["name"] = values[HERE]
+    if COLLECTION_PARAMETER in values and "{name}" in path:
+        values["name"] = values[COLLECTION_PARAMETER]
     parameter_names = {
         parameter["name"] for parameter in operation.get("parameters", []) if parameter["in"] != "header"
     }
     fields = _fields(operation, schemas)
     parameters = {name: value for name, value in values.items() if name in parameter_names}
     body = {name: value for name, value in values.items() if name in fields and name not in parameters}
-    if not set(flow.values) - {HERE} <= {*parameters, *body} or not (parameters or body):
+    if not set(flow.values) - {COLLECTION_PARAMETER} <= {*parameters, *body} or not (parameters or body):
         raise ValueError(f"{operation['operationId']} takes nothing of {', '.join(flow.values)}.")
     return ({"parameters": parameters} if parameters else {}) | ({"requestBody": body} if body else {})
 

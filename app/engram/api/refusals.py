@@ -39,7 +39,7 @@ class Refusals:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Answer with the error's problem document, later if its sender asked too much."""
-        metrics.REFUSED.labels(limit).inc()
+        metrics.REQUESTS_REFUSED.labels(limit).inc()
         if isinstance(error, TooManyRequestsError) and not self._places.locked():
             async with self._places:
                 await asyncio.sleep(self._delay_seconds)

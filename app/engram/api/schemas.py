@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from engram.api.body_reading import has_more_values
-from engram.core.filter.judge_names import LONGEST, PATTERN, normalise_name
+from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
 from engram.core.text.name_pattern import COLLECTION
 
 MAX_DEPTH = 20
@@ -132,7 +132,9 @@ ExternalId = Annotated[Text, Field(max_length=512)]
 NumberedId = Annotated[ExternalId, BeforeValidator(id_text, json_schema_input_type=ExternalId | StrictInt)]
 """The same, that may come as a number."""
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(check_storable_json)]
-JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalise_name)]
+JudgeName = Annotated[
+    str, Field(min_length=1, max_length=MOST_CHARACTERS, pattern=PATTERN), AfterValidator(normalise_name)
+]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
 TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]

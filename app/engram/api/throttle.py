@@ -24,8 +24,8 @@ from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import LOCAL
 from engram.telemetry import metrics
 
-FREE = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
-STREAMED = frozenset({"/passages"})
+UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
+STREAMED_PATHS = frozenset({"/passages"})
 """Paths whose requests take no slot: they wait for their client for most of their time."""
 ASKING_AT_ONCE = 8
 """Threads that ask Redis."""
@@ -63,7 +63,7 @@ class Throttle:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["path"] in FREE or console_files.is_console(scope["path"]):
+        if scope["type"] != "http" or scope["path"] in UNLIMITED_PATHS or console_files.is_console(scope["path"]):
             await self._app(scope, receive, send)
             return
         who = _name(scope)
@@ -81,11 +81,11 @@ class Throttle:
             if not self._in_hand[who]:
                 del self._in_hand[who]
 
-    async def _limit_rate(self, who: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _limit_rate(self, client_key: str, scope: Scope, receive: Receive, send: Send) -> None:
         if self._rates is None:
             await self._take_slot(scope, receive, send)
             return
-        grant = await _ASKING.do(holder(scope), self._rates.take, who)
+        grant = await _ASKING.do(holder(scope), self._rates.take, client_key)
         rate_headers = _headers(self._rates, grant)
         if not grant.allowed:
             error = TooManyRequestsError(
@@ -104,7 +104,7 @@ class Throttle:
         await self._take_slot(scope, receive, send_marked)
 
     async def _take_slot(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] in STREAMED or not self._bounds.working:
+        if scope["path"] in STREAMED_PATHS or not self._bounds.working:
             await self._app(scope, receive, send)
             return
         has_slot, own = False, holder(scope)
@@ -136,7 +136,7 @@ _BUSY = "There are too many requests; this one was not begun."
 
 
 def _build_busy_error() -> HTTPException:
-    metrics.REFUSED.labels("queue").inc()
+    metrics.REQUESTS_REFUSED.labels("queue").inc()
     return HTTPException(UnavailableError.status, _BUSY, headers={"Retry-After": str(BUSY_SECONDS)})
 
 

@@ -27,11 +27,11 @@ QUOTAS = (
 @contextmanager
 def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
     """``act``: what is done, where it is to be recorded, to what."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     with (
         application(settings()) as services,
-        tenancy.unrestricted(),
+        tenancy.allow_all_tenants(),
         services.audit_log.on_command(act, target) if act else nullcontext(),
     ):
         yield services.access_keys
@@ -179,11 +179,11 @@ def remove_tenant(
     as_json: JsonOption = False,
 ) -> None:
     """Remove a tenant with all that it has: collections and what they learned, keys, quotas, acts."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     with (
         application(settings()) as services,
-        tenancy.unrestricted(),
+        tenancy.allow_all_tenants(),
         services.audit_log.on_command("remove tenant", name),
     ):
         services.closing.close(name, confirm)

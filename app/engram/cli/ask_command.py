@@ -96,16 +96,21 @@ def ask(
         raise typer.Exit(1)
 
 
-def _say_round(one: dict[str, Any]) -> None:
-    curated = one["curated"]
+def _say_round(session_round: dict[str, Any]) -> None:
+    curated = session_round["curated"]
     repeated = curated["exact"] + curated["near"] + curated["contained"]
     also = f", {repeated} repeated" if repeated else ""
-    figures = [f"{name} {one[name]:.2f}" for name in ("sufficiency", "covered") if one[name] is not None]
-    turn = one["said"].get("content")  # of an agent
-    did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
-    say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")
+    figures = [
+        f"{name} {session_round[name]:.2f}"
+        for name in ("sufficiency", "covered")
+        if session_round[name] is not None
+    ]
+    turn = session_round["said"].get("content")  # of an agent
+    did = f"{session_round['action']}: {turn[:100]}" if turn else session_round["action"]
+    text = "; ".join(session_round["queries"]) if session_round["queries"] and not turn else did
+    say(f"round {session_round['number']}: {text}")
     say(f"     {format_count(curated['kept'], 'sentence')}{also}{''.join(', ' + text for text in figures)}")
-    for warning in one["warnings"]:
+    for warning in session_round["warnings"]:
         complain(f"     {warning['type']}: {warning['detail']}")
 
 

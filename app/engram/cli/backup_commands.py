@@ -19,8 +19,8 @@ from engram.context.errors import ConfigurationError
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from engram.composition.container import Application
     from engram.config.settings import Settings
-    from engram.runtime.container import Application
     from engram.services.maintenance.backup_service import Manifest, Progress
 
 NO_REDIS = "redis://127.0.0.1:1/0"
@@ -38,10 +38,10 @@ def backup(
     as_json: ManifestOption = False,
 ) -> None:
     """Copy the database into a folder while it is used; the copy is of one moment, and whole or not there."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     configured, stopping = settings(), threading.Event()
-    with application(configured) as services, tenancy.unrestricted(), _progress_bars() as progress:
+    with application(configured) as services, tenancy.allow_all_tenants(), _progress_bars() as progress:
         on_stop(stopping.set)
         with services.audit_log.on_command("backup", str(target)):
             manifest = services.maintenance.backup.backup(target, progress, stopping.is_set)
@@ -62,7 +62,7 @@ def restore(
     as_json: ManifestOption = False,
 ) -> None:
     """Put a backup back into the configured database; the API and all workers must be stopped."""
-    from engram.runtime.container import Application, servers
+    from engram.composition.container import Application, servers
     from engram.services.maintenance.backup_service import read
     from engram.storage.schema_revision import migrate
 
@@ -70,7 +70,7 @@ def restore(
     configured = settings()
     with servers(configured) as addresses:
         migrate(addresses.database_url)
-        with closing(Application(configured, addresses)) as services, tenancy.unrestricted():
+        with closing(Application(configured, addresses)) as services, tenancy.allow_all_tenants():
             manifest = _restore(services, source, replace=replace, verify=verify, quiet=as_json)
             with services.audit_log.on_command("restore", str(source)):
                 pass
@@ -80,8 +80,8 @@ def restore(
 
 def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
     """Restore and verify elsewhere; it takes as much room as the database. True: all is as it should be."""
+    from engram.composition.container import Application, Servers
     from engram.providers.embedded import EmbeddedPostgres
-    from engram.runtime.container import Application, Servers
     from engram.storage.schema_revision import migrate
 
     with (
@@ -91,7 +91,10 @@ def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
         ) as server,
     ):
         migrate(server.url)
-        with closing(Application(configured, Servers(server.url, NO_REDIS))) as services, tenancy.unrestricted():
+        with (
+            closing(Application(configured, Servers(server.url, NO_REDIS))) as services,
+            tenancy.allow_all_tenants(),
+        ):
             _restore(services, source, replace=False, verify=True, quiet=quiet)
     return True
 

@@ -15,13 +15,13 @@ def distribute(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Distribute a migrated database by collection over the nodes of its Citus cluster; again, it does nothing."""
-    from engram.runtime.container import servers
+    from engram.composition.container import servers
     from engram.storage import citus_distribution
     from engram.storage.database import Database, address
 
     configured = settings()
     with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
-        with tenancy.unrestricted(), database.write_long() as writer:
+        with tenancy.allow_all_tenants(), database.write_long() as writer:
             spread = citus_distribution.distribute(writer, hnsw_ef_search=configured.hnsw_ef_search)
         where = address(addresses.database_url)
     if as_json:

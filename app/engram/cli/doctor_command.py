@@ -11,7 +11,7 @@ from engram.cli.terminal import RUN, JsonOption, cli, say, say_json, settings
 from engram.context import tenancy
 
 if TYPE_CHECKING:
-    from engram.runtime.container import Application
+    from engram.composition.container import Application
     from engram.services.maintenance.doctor_checks import CheckResult
 
 SIGNS = {"ok": "ok", "warning": "look", "wrong": "WRONG"}
@@ -23,9 +23,9 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Look at servers, schema, encoder, clocks, work, indexes and settings; exit code 1 if something is wrong."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         findings = []
         for finding in chain(services.doctor.examine(), _check_learning(services) if deep else ()):
             findings.append(finding)

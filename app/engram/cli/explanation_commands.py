@@ -21,7 +21,7 @@ from engram.cli.terminal import (
 
 COLUMN = 46
 """Characters of one of two columns, so that a line has less than 100."""
-QUOTED = 60
+QUOTED_CHARACTERS = 60
 """Characters of a question that are shown."""
 HEADINGS = ("feedback", "judge", "channel", "y", "gain", "residual", "perplexity", "similarity", "now", "question")
 ARM = ("memory", "profile", "strategy")
@@ -130,30 +130,30 @@ def _arm(option: str) -> dict[str, str]:
     return parts
 
 
-def _column(compared: Mapping[str, Any], one: str, other: str) -> list[str]:
+def _column(compared: Mapping[str, Any], arm: str, other_arm: str) -> list[str]:
     """One arm: what it is and read, and its passages with their ranks in the other arm."""
-    side = compared[one]
+    side = compared[arm]
     read = side["read"]
     lines = [
-        f"{one}: memory {side['memory']}, profile {side['profile']}, {side['strategy']}",
+        f"{arm}: memory {side['memory']}, profile {side['profile']}, {side['strategy']}",
         f"hops: {side['hops']}, {side['stop_reason']}; {side['timings']['total_ms']:.1f} ms",
         f"recalled {read['recalled']}, moved {read['moved']}, in weights {read['weight_events']}, "
         f"keys {read['key_generation']}",
         "",
     ]
     ranked = [
-        row for row in compared["passages"] if (row[f"rank_{one}"] or compared["top_k"] + 1) <= compared["top_k"]
+        row for row in compared["passages"] if (row[f"rank_{arm}"] or compared["top_k"] + 1) <= compared["top_k"]
     ]
-    for row in sorted(ranked, key=lambda row: row[f"rank_{one}"]):
-        rank, elsewhere = row[f"rank_{one}"], row[f"rank_{other}"]
+    for row in sorted(ranked, key=lambda row: row[f"rank_{arm}"]):
+        rank, elsewhere = row[f"rank_{arm}"], row[f"rank_{other_arm}"]
         change = (
             ""
             if elsewhere == rank
-            else f"  (not in {other})"
+            else f"  (not in {other_arm})"
             if elsewhere is None
-            else f"  ({elsewhere} in {other})"
+            else f"  ({elsewhere} in {other_arm})"
         )
-        score = f"{row[f'score_{one}']:.3f}"
+        score = f"{row[f'score_{arm}']:.3f}"
         room = COLUMN - len(f"{rank:>3}.   {score}{change}")
         lines.append(f"{rank:>3}. {shorten(row['passage_id'], room)}  {score}{change}")
     return [line[:COLUMN] for line in lines]
@@ -226,7 +226,7 @@ def _format_cause(cause: Mapping[str, Any]) -> str:
 
 def quote_text(text: str) -> str:
     """The beginning of a text, in one line and in quotation marks."""
-    return f"'{shorten(text, QUOTED)}'"
+    return f"'{shorten(text, QUOTED_CHARACTERS)}'"
 
 
 def shorten(text: str, most: int) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.http_client import AwayError, Client, Patience, open_corpus
-from engram.cli.query_commands import INTERRUPTED, follow_job, progress_bar
+from engram.cli.query_commands import INTERRUPT_EXIT_CODE, follow_job, progress_bar
 from engram.cli.terminal import (
     STOCK,
     CollectionOption,
@@ -121,7 +121,7 @@ def _send_stream(
                 f"{label}: stopped while sending. What did not arrive whole is not ingested; "
                 f"`engram job list -c {shlex.quote(collection)}` shows whether it did."
             )
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(INTERRUPT_EXIT_CODE) from None
         except AwayError as error:
             if not begun or not patience.has_time():
                 raise

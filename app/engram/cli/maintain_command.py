@@ -23,10 +23,10 @@ def maintain(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Build vector indexes anew whose entries are too often of rows that are gone; queries go on meanwhile."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
     stopping = threading.Event()
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         on_stop(stopping.set)
         with services.audit_log.on_command("maintain", "--force" if force else ""):
             reports = services.maintenance.indexes.run(force=force, should_stop=stopping.is_set)

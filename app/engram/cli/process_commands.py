@@ -43,8 +43,8 @@ def serve(
     fd: Annotated[list[int] | None, typer.Option(hidden=True, help="Sockets it is handed that listen.")] = None,
 ) -> None:
     """Run the API; told to end, it finishes the requests in hand and accepts no more."""
+    from engram.composition.container import application
     from engram.runtime.api_process import create_app
-    from engram.runtime.container import application
     from engram.runtime.http_server import Server, abandon_threads
 
     configured = settings()
@@ -72,7 +72,7 @@ def worker(
 
         heartbeat.check(configured.worker_heartbeat_file)
         return
-    from engram.runtime.container import application
+    from engram.composition.container import application
     from engram.runtime.worker import Worker
 
     with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
@@ -90,9 +90,9 @@ def judge(
     as_json: Annotated[bool, typer.Option("--json", help="Print how many were judged as JSON.")] = False,
 ) -> None:
     """Let the configured LLM judge recent unjudged episodes and post feedback."""
-    from engram.runtime.container import application
+    from engram.composition.container import application
 
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         services.observe("judge")
         service = services.judge
         on_stop(service.stop)
@@ -111,7 +111,7 @@ def migrate(
     as_json: Annotated[bool, typer.Option("--json", help="Print where it is and its revision as JSON.")] = False,
 ) -> None:
     """Bring the database's schema to a revision."""
-    from engram.runtime.container import servers
+    from engram.composition.container import servers
     from engram.storage.database import address
     from engram.storage.schema_revision import migrate as run
 

@@ -30,7 +30,7 @@ from engram.cli.terminal import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-INTERRUPTED = 130
+INTERRUPT_EXIT_CODE = 130
 """Exit code after Ctrl-C, as shells have it."""
 
 
@@ -64,7 +64,7 @@ def follow_job(
             f"{label}: the job goes on. `engram job list {where}` shows it, "
             f"`engram job cancel {accepted['job_id']} {where}` ends it."
         )
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(INTERRUPT_EXIT_CODE) from None
     return job
 
 
@@ -313,16 +313,7 @@ def feedback(
         "judge": judge_of(judge_name),
         "wait": True,
     }
-    with open_client(url) as client:
-        receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
-        if as_json:
-            say_json(receipt)
-        else:
-            say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
-            say_changes(client, receipt)
-            _say_keys(receipt["keys"])
-    if receipt["status"] == "parked":
-        raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
+    _send_verdict(body, key, url, as_json=as_json)
 
 
 @cli.command(rich_help_panel=ASK)
@@ -356,6 +347,15 @@ def thumb(
         body["cited"] = cited
     if reason is not None:
         body["reason"] = reason
+    _send_verdict(body, key, url, as_json=as_json)
+
+
+def _send_verdict(body: dict[str, Any], key: str | None, url: str | None, *, as_json: bool) -> None:
+    """Post a verdict and print what it changed.
+
+    Raises:
+        ClientError: the service refuses it or cannot apply it.
+    """
     with open_client(url) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
         if as_json:
@@ -363,6 +363,7 @@ def thumb(
         else:
             say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
             say_changes(client, receipt)
+            _say_keys(receipt["keys"])
     if receipt["status"] == "parked":
         raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
 

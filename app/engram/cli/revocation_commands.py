@@ -81,10 +81,10 @@ def verify(
     States must agree to the bit, terms of the ranking weights and credits of expansions to 1e-9. Where there is no
     collection, nothing is proved, and the exit code is 1 as well.
     """
-    from engram.runtime.container import application
+    from engram.composition.container import application
     from engram.services.auth.scope import LOCAL
 
-    with application(settings()) as services, tenancy.unrestricted():
+    with application(settings()) as services, tenancy.allow_all_tenants():
         where = services.database.address
         reports = []
         every = services.verify.verify_all(differences)

@@ -21,7 +21,7 @@ from engram.cli.terminal import (
     say_table,
 )
 
-SHOWN = ("postgres", "migrations", "redis", "workers", "encoder", "language", "llm")
+SHOWN_CHECKS = ("postgres", "migrations", "redis", "workers", "encoder", "language", "llm")
 HEADINGS = ("collection", "passages", "sentences", "entities", "keys of", "serving", "encoder")
 
 
@@ -35,7 +35,7 @@ def status(url: UrlOption = None, as_json: JsonOption = False) -> None:
         say_json(ready)
         return
     say(f"{address}: {ready['status']}")
-    rows = [[name, "unknown" if ready[name] is None else str(ready[name])] for name in SHOWN]
+    rows = [[name, "unknown" if ready[name] is None else str(ready[name])] for name in SHOWN_CHECKS]
     for name in ("verdict", "job"):
         waited = ready[f"oldest_{name}_seconds"]
         rows.append([f"oldest {name}", "none waits" if waited is None else f"waits for {waited:.0f} s"])

@@ -69,8 +69,8 @@ OTHER_NAMES = {
 }
 
 
-class Grouped(TyperGroup):
-    """Commands under the headings of `HEADINGS`, in that order, whatever imports what first."""
+class HeadingGroup(TyperGroup):
+    """Commands under the headings of `HEADINGS`, in that order."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; for an unknown name, say which command does what the name means."""
@@ -91,7 +91,7 @@ def _hint(name: str) -> str | None:
 
 
 cli = typer.Typer(
-    cls=Grouped,
+    cls=HeadingGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -209,9 +209,9 @@ def show(table: "RenderableType", width: int | None = None) -> None:
     Console(width=width).print(table)
 
 
-def format_count(number: int, one: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """ "1 hop", "2 hops"; of words whose plural takes an s."""
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:

@@ -31,7 +31,7 @@ def watch_client(has_left: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def until(stopped: Callable[[], bool]) -> Iterator[None]:
+def abandon_when(stopped: Callable[[], bool]) -> Iterator[None]:
     """Give up long computations within the block once ``stopped`` says so; see ``check_work``."""
     before = _stopped.set(stopped)
     try:

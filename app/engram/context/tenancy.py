@@ -3,8 +3,8 @@
 It is a second lock, under the scope that services go by: where row security is on, a connection that serves a
 tenant sees no row of another's, whatever the statement says.
 
-Nothing is visible by default. A block says whose rows its statements see, with ``restricted_to`` or
-``unrestricted``; outside such a block a statement raises. A new thread begins outside: ``carry`` hands it the
+Nothing is visible by default. A block says whose rows its statements see, with ``restrict_to`` or
+``allow_all_tenants``; outside such a block a statement raises. A new thread begins outside: ``carry`` hands it the
 block.
 """
 
@@ -25,7 +25,7 @@ class UnsetTenancyError(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "No tenancy is set: use the database in a block of tenancy.restricted_to or tenancy.unrestricted."
+            "No tenancy is set: use the database in a block of tenancy.restrict_to or tenancy.allow_all_tenants."
         )
 
 
@@ -41,12 +41,12 @@ def get_current_tenant() -> str | None:
         raise UnsetTenancyError from None
 
 
-def restricted_to(tenant: str) -> AbstractContextManager[None]:
+def restrict_to(tenant: str) -> AbstractContextManager[None]:
     """Restrict the block to rows of this tenant."""
     return _set(tenant)
 
 
-def unrestricted() -> AbstractContextManager[None]:
+def allow_all_tenants() -> AbstractContextManager[None]:
     """Let the block see the rows of every tenant."""
     return _set(None)
 

@@ -20,7 +20,7 @@ _BOMS = (
 )
 _LATIN_SHARE = 0.3
 """Accented letters among all letters: Vietnamese has the most of the Latin scripts, Cyrillic text nearly all."""
-_READ = 200_000
+_SAMPLE_BYTES = 200_000
 _SYMBOLS = frozenset({"Sc", "Sm", "Sk", "So", "No", "Cf", "Cc"})
 
 
@@ -85,7 +85,7 @@ def _utf16_codec(data: bytes) -> str | None:
 def _is_plausible(text: str) -> bool:
     """Whether the beginning reads as words in Latin letters: few accents, and no symbol between two letters."""
     letters = accented = 0
-    text = text[:_READ]
+    text = text[:_SAMPLE_BYTES]
     for before, character, after in zip(" " + text, text, text[1:] + " ", strict=False):
         if character.isalpha():
             letters += 1

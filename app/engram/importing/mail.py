@@ -13,7 +13,7 @@ from engram.importing.outline import Outline, flatten_text
 from engram.importing.pages import add_html
 from engram.importing.prose import paragraphs
 
-_SHOWN = ("From", "To", "Cc", "Date")
+_SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 DEPTH = 5
 """Messages and parts inside each other."""
 PARTS = 200
@@ -43,7 +43,7 @@ def _add_message(source: str, message: EmailMessage, outline: Outline, depth: in
     """Add a message's text; yields the names of its attachments."""
     if depth > DEPTH:
         raise UnreadableError(f"{source} nests more than {DEPTH} messages in each other.")
-    header_lines = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
+    header_lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
     outline.add("; ".join(header_lines), whole=True)
     body = message.get_body(("plain", "html"))
     if body is not None and not _is_blank(body):

@@ -42,7 +42,7 @@ def dump(
     options = ["--format=custom", "--no-owner", "--no-privileges", "--verbose"]
     options += ["--exclude-extension=*", f"--snapshot={snapshot}", f"--lock-wait-timeout={LOCK_WAIT_MS}"]
     digest = hashlib.sha256()
-    with target.open("xb") as file, _Running("pg_dump", options, url, programs, on_line) as running:
+    with target.open("xb") as file, _RunningProgram("pg_dump", options, url, programs, on_line) as running:
         while piece := running.output.read1(PIECE_BYTES):
             if should_stop():
                 raise UnavailableError("Stopped; there is no backup.")
@@ -65,7 +65,7 @@ def restore(url: str, source: Path, *, on_line: LineHandler, programs: Path | No
         ConfigurationError: that is not possible, and nothing has changed.
     """
     quiet = ["--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1"]
-    with _Running("psql", quiet, url, programs, lambda _: None, stdin=PIPE) as psql:
+    with _RunningProgram("psql", quiet, url, programs, lambda _: None, stdin=PIPE) as psql:
         try:
             psql.input.write(_EMPTIED)
             for section in _SECTIONS:
@@ -80,7 +80,7 @@ def restore(url: str, source: Path, *, on_line: LineHandler, programs: Path | No
 def _write(section: str, source: Path, to: IO[bytes], on_line: LineHandler, programs: Path | None) -> None:
     """Write what puts a section of the file back, the definitions as any server understands them."""
     options = [f"--section={section}", "--file=-", "--no-owner", "--no-privileges", "--verbose", str(source)]
-    with _Running("pg_restore", options, None, programs, on_line) as script:
+    with _RunningProgram("pg_restore", options, None, programs, on_line) as script:
         if section == _DEFINITIONS:
             to.write(_clean_definitions(script.output.read()))
         while piece := script.output.read1(PIECE_BYTES):
@@ -133,7 +133,7 @@ END $$;
 """Takes away what is there, but for extensions and what is theirs: those are not in the file."""
 
 
-class _Running:
+class _RunningProgram:
     """A program at work; it is ended with the block."""
 
     def __init__(
@@ -161,7 +161,7 @@ class _Running:
         self._listening = threading.Thread(target=self._listen, name=name, daemon=True)
         self._listening.start()
 
-    def __enter__(self) -> "_Running":
+    def __enter__(self) -> "_RunningProgram":
         return self
 
     def __exit__(self, *_: object) -> None:

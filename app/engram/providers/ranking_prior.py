@@ -21,7 +21,7 @@ from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.core.ranking.reranking import trust_prior
 
-SHIPPED = Path(__file__).parents[1] / "ranking_prior.json"
+SHIPPED_FILE = Path(__file__).parents[1] / "ranking_prior.json"
 DIGITS = 6  # significant, so that a file can be read and a fit on another machine gives the same one
 
 
@@ -159,7 +159,7 @@ def load_priors(path: Path | None = None) -> RankingPriors:
     Raises:
         ConfigurationError: the file cannot be read, or holds no priors over this version's features.
     """
-    path = path or SHIPPED
+    path = path or SHIPPED_FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return RankingPriors(from_json(content["encyclopedic"]), from_json(content["general"]))

@@ -17,7 +17,7 @@ from engram.core.planning.round_sufficiency import FEATURES as ROUND_FEATURES
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import format_prior, read_prior
 
-SHIPPED = Path(__file__).parents[1] / "stop_weights.json"
+SHIPPED_FILE = Path(__file__).parents[1] / "stop_weights.json"
 COSINE = "cosine"
 """The second feature by the bi-encoder: a deviation from the paper, which has a cross-encoder."""
 DIGITS = 6
@@ -110,7 +110,7 @@ def load_stop(path: Path | None = None) -> StopWeights:
     Raises:
         ConfigurationError: the file cannot be read, or holds no such weights.
     """
-    path = path or SHIPPED
+    path = path or SHIPPED_FILE
     try:
         return _from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:

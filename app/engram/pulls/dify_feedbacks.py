@@ -7,7 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from engram.pulls.product_http import MissingRouteError, ProductError, ProductHttp
-from engram.pulls.product_scores import Rating, Score, ScoreShapeError, moment, reason_text, text_field
+from engram.pulls.product_scores import (
+    Rating,
+    Score,
+    ScoreShapeError,
+    moment,
+    read_scores,
+    reason_text,
+    text_field,
+)
 
 PRODUCT = "dify"
 PAGE = 100
@@ -68,15 +76,7 @@ class DifyFeedbacks:
             ProductError: Dify cannot be reached, refuses, or answers in another shape.
         """
         self.skipped.clear()
-        scores: dict[str, Score] = {}
-        for record in self._records():
-            try:
-                score = score_of_feedback(record)
-            except ScoreShapeError as error:
-                self.skipped[str(record.get("id"))] = str(error)
-                continue
-            scores[score.score_id] = score
-        return list(scores.values())
+        return read_scores(self._records(), score_of_feedback, self.skipped)
 
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]:
         """Return those of the ids that a second reading leaves out too; pages shift while feedback comes."""

@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 Rating = Literal["up", "down"]
+Record = Mapping[str, Any]
 REASONS = ("wrong_answer", "missing", "irrelevant", "outdated")
 """Reasons of a thumb down that the service gives a meaning; any other text is logged only."""
 REASON_CHARACTERS = 1_000
@@ -79,6 +80,26 @@ class Score:
     scored_at: datetime
     updated_at: datetime
     conversation_id: str | None = None
+
+
+def read_scores(
+    records: Iterable[Record], read_score: Callable[[Record], Score | None], skipped: dict[str, str]
+) -> list[Score]:
+    """Map records to scores, the last of each id; None of ``read_score`` is no score.
+
+    Args:
+        skipped: gets the reason for each record, by its id, that has not the published shape.
+    """
+    scores: dict[str, Score] = {}
+    for record in records:
+        try:
+            score = read_score(record)
+        except ScoreShapeError as error:
+            skipped[str(record.get("id"))] = str(error)
+            continue
+        if score is not None:
+            scores[score.score_id] = score
+    return list(scores.values())
 
 
 def word_rating(word: str) -> Rating | None:

@@ -16,7 +16,7 @@ from engram.pulls.product_scores import Rating, Score, digest, judge_name
 
 BATCH = 50
 """Scores that are noted in the ledger together."""
-DELETED = hashlib.sha256(b"deleted").hexdigest()
+DELETED_DIGEST = hashlib.sha256(b"deleted").hexdigest()
 """The digest of a score that the product deleted."""
 MASS = 20
 """Missing scores up to this number are believed; more of them, if they are less than half of all."""
@@ -142,7 +142,7 @@ class PullRun:
         self._noted = []
         try:
             for score_id in sorted(missing):
-                self._revoke(stored[score_id], DELETED, counts)
+                self._revoke(stored[score_id], DELETED_DIGEST, counts)
             for score in sorted(live.values(), key=lambda one: (one.scored_at, one.score_id)):
                 self._take(score, stored.get(score.score_id), counts)
         finally:

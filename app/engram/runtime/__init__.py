@@ -1,1 +1,1 @@
-"""Processes: the container of services, the API, the worker, the launcher and its supervisor."""
+"""Processes: the API with its HTTP server, the worker, the launcher and its supervisor."""

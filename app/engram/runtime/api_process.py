@@ -14,7 +14,7 @@ from engram import __version__
 from engram.api import console_files, documentation, error_dialects, problems
 from engram.api.answers import chat_routes, dify_routes, rerank_routes, vector_store_routes
 from engram.api.auth import routes as access
-from engram.api.authentication_middleware import Authenticated, is_public
+from engram.api.authentication_middleware import AuthenticationMiddleware, is_public
 from engram.api.body_limit import BodyLimit
 from engram.api.client_presence import ClientPresence
 from engram.api.corpus import document_routes
@@ -40,10 +40,10 @@ from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.revocation import routes as revocation_routes
 from engram.api.sessions import routes as sessions_routes
-from engram.api.throttle import FREE, Bounds, Throttle
+from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
+from engram.composition.container import Application
 from engram.config.settings import Settings
-from engram.runtime.container import Application
 from engram.services.auth.rate_limits import Rates
 
 SCHEME = "accessKey"
@@ -120,7 +120,7 @@ def create_app(application: Application | None) -> FastAPI:
     refusals = Refusals(settings.max_connections // CONNECTIONS_BY_REFUSAL)
     _throttle(app, settings, None if application is None else application.rates, refusals)
     app.add_middleware(
-        Authenticated,
+        AuthenticationMiddleware,
         authentication=None if application is None else application.authentication,
         refusals=refusals,
     )
@@ -219,7 +219,7 @@ def _describe(app: FastAPI) -> None:
             _add_security(document)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
-                    if path not in FREE:
+                    if path not in UNLIMITED_PATHS:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
             error_dialects.describe(document)

@@ -21,7 +21,7 @@ from engram.context.errors import ConfigurationError, EngramError, UnavailableEr
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder.model_folder import locate_model
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
-from engram.runtime.supervisor import Child, EndedError, Watched, only_one, say, signal_handlers
+from engram.runtime.supervisor import Child, EndedError, RestartGuard, handle_signals, hold_data_dir, say
 
 POLL_SECONDS = 0.2
 PORT_PATIENCE_SECONDS = 3.0  # a previous run that was killed may still be letting go of the port
@@ -81,12 +81,12 @@ class _Supervisor:
         self._signals = 0
         self._servers: list[EmbeddedPostgres | EmbeddedRedis] = []
         self._children: list[Child] = []
-        self._watched: list[Watched] = []
+        self._watched: list[RestartGuard] = []
 
     def run(self) -> int:
-        with signal_handlers(self._handle_signal):
+        with handle_signals(self._handle_signal):
             try:
-                with only_one(self._data_dir):
+                with hold_data_dir(self._data_dir):
                     try:
                         self._bring_up()
                         while not self._is_stopping():
@@ -120,7 +120,7 @@ class _Supervisor:
         env |= self._language()
         services = [self._start_child(child) for child in (*self._api(env), *self._workers(env))]
         if self._wait_until_ready(services):
-            self._watched += [Watched(service.name, service) for service in services]
+            self._watched += [RestartGuard(service.name, service) for service in services]
             say(
                 f"Engram answers at {self._address} (console: {self._address}/, "
                 f"documentation: {self._address}/docs). Ctrl-C stops it."
@@ -217,7 +217,7 @@ class _Supervisor:
         url = server.start()
         if server.attached:
             say(f"{server.name} was running already, process {server.pid}.")
-        self._watched.append(Watched(server.name, server))
+        self._watched.append(RestartGuard(server.name, server))
         return url
 
     def _start_child(self, child: Child) -> Child:

@@ -5,8 +5,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engram.composition.container import Application, Servers
     from engram.config.settings import Settings
-    from engram.runtime.container import Application, Servers
 
 
 @contextmanager
@@ -16,8 +16,8 @@ def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
     Raises:
         ConfigurationError, UnavailableError: as the application's start does.
     """
+    from engram.composition.container import Application, servers
     from engram.context import tenancy
-    from engram.runtime.container import Application, servers
     from engram.storage.schema_revision import migrate
     from engram.telemetry import logs
 
@@ -25,6 +25,6 @@ def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
     with servers(settings) as addresses:
         if settings.database_url is None:
             migrate(addresses.database_url)
-        with closing(Application(settings, addresses)) as services, tenancy.unrestricted():
+        with closing(Application(settings, addresses)) as services, tenancy.allow_all_tenants():
             services.startup.check_encoders()
             yield services, addresses

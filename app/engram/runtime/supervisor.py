@@ -80,8 +80,8 @@ class Child:
 
 
 @dataclass
-class Watched:
-    """Something that is started again when it ends, later each time, and not for ever."""
+class RestartGuard:
+    """Starts a runnable again when it ends: later each time, and a limited number of times."""
 
     name: str
     runnable: Runnable
@@ -122,7 +122,7 @@ class Watched:
 
 
 @contextlib.contextmanager
-def signal_handlers(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Let ``handler`` take SIGINT, SIGTERM and SIGHUP, except a SIGHUP that nohup turned off."""
     numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     before = {number: signal.getsignal(number) for number in numbers}
@@ -137,7 +137,7 @@ def signal_handlers(handler: Callable[[int, FrameType | None], None]) -> Iterato
 
 
 @contextlib.contextmanager
-def only_one(data_dir: Path) -> Iterator[None]:
+def hold_data_dir(data_dir: Path) -> Iterator[None]:
     """Hold the data directory for this run. Raises ConfigurationError if another run holds it."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)

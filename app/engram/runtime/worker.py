@@ -9,9 +9,9 @@ from dataclasses import asdict
 import redis
 import structlog
 
+from engram.composition.container import Application
 from engram.context import tenancy
 from engram.context.errors import EngramError, UnavailableError
-from engram.runtime.container import Application
 from engram.runtime.heartbeat import Heartbeat
 from engram.services.jobs.job_runner import JobThreads
 from engram.storage.wake_stream import Wake
@@ -106,7 +106,7 @@ class Worker:
         """
         while not self._stopping.is_set():
             try:
-                with tenancy.unrestricted():
+                with tenancy.allow_all_tenants():
                     step()
             except UnavailableError as error:
                 log.warning("waiting for a server", loop=name, error=error.detail)

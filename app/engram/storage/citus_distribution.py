@@ -26,7 +26,7 @@ NODE_SETTINGS = {
     "hnsw.iterative_scan": "relaxed_order",
 }
 """What ``Database`` sets on its own connections and workers do not get from it: each node's database has it."""
-DEFERRED = "DEFERRABLE INITIALLY DEFERRED"
+DEFERRABLE_CLAUSE = "DEFERRABLE INITIALLY DEFERRED"
 LOCK = 0x456E6772616D  # as migrations: nobody changes the schema meanwhile
 
 
@@ -116,7 +116,7 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
         if key.onto == LEFT_OFF:
             continue
         # Of a statement with several parts Citus carries out one after the other, so it is checked in the end.
-        writer.execute(f"ALTER TABLE {key.table} ADD CONSTRAINT {key.name} {key.definition} {DEFERRED}")
+        writer.execute(f"ALTER TABLE {key.table} ADD CONSTRAINT {key.name} {key.definition} {DEFERRABLE_CLAUSE}")
     _set_on_nodes(writer, NODE_SETTINGS | {"hnsw.ef_search": str(hnsw_ef_search)})
     return DistributionResult(len(tables), len(references), len(keys), policies)
 

@@ -19,8 +19,8 @@ from engram.storage.postgres_errors import NOT_MIGRATED
 CONNECT_TIMEOUT_SECONDS = 5
 PING_AFTER_SECONDS = 1.0
 """A pooled connection that was idle for longer is tried before it is used. Not every one: a query takes ten."""
-USED = "used_at"
-DISTRIBUTED = "distributed"
+USED_AT_KEY = "used_at"
+DISTRIBUTED_KEY = "distributed"
 """Of a connection's ``info``: whether it leads to a coordinator of Citus."""
 _OF_A_COORDINATOR = """
     SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
@@ -62,7 +62,7 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
                 SQL("set_config({}, {}, false)").format(*item) for item in settings.items()
             )
             cursor.execute(SQL("SELECT {}").format(assignments))
-            record.info[DISTRIBUTED] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
+            record.info[DISTRIBUTED_KEY] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
         try:
             register_vector(driver)
         except ProgrammingError as error:
@@ -72,11 +72,11 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
 
     @event.listens_for(engine, "checkin")
     def note(_connection: Any, record: Any) -> None:
-        record.info[USED] = time.monotonic()
+        record.info[USED_AT_KEY] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
     def revive(connection: Any, record: Any, _proxy: Any) -> None:
-        idle = time.monotonic() - record.info.get(USED, math.inf)
+        idle = time.monotonic() - record.info.get(USED_AT_KEY, math.inf)
         if idle > PING_AFTER_SECONDS or _has_news(connection):
             try:
                 engine.dialect.do_ping(connection)

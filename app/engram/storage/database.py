@@ -22,15 +22,15 @@ from engram.storage import replica
 from engram.storage.column_parameters import place_parameters
 from engram.storage.connection_pools import (
     CONNECT_TIMEOUT_SECONDS,
-    DISTRIBUTED,
+    DISTRIBUTED_KEY,
     PreparedStatement,
     add_driver,
     create_pool,
 )
-from engram.storage.postgres_errors import explained
+from engram.storage.postgres_errors import explain_errors
 from engram.storage.replica import Replica
 from engram.storage.row_lookups import bind_to_node
-from engram.storage.statement_timeouts import timed
+from engram.storage.statement_timeouts import limit_statements
 
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
@@ -55,7 +55,7 @@ class Reader:
     @property
     def distributed(self) -> bool:
         """Whether a coordinator of Citus is asked, which does not run every statement that Postgres does."""
-        return bool(self._connection.info.get(DISTRIBUTED))
+        return bool(self._connection.info.get(DISTRIBUTED_KEY))
 
     def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
         """All rows of ``statement``, named tuples, whose parameters are written ``%(name)s``."""
@@ -188,16 +188,16 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
-        """A reader for the block: on the replica where ``replica.up_to`` says so, as of ``snapshot``.
+        """A reader for the block: on the replica where ``replica.require_position`` says so, as of ``snapshot``.
 
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
         on = self.replica if replica.get_required_position() is not None else None
         with (
-            explained(),
+            explain_errors(),
             self._readers.connect() if on is None else on.reader() as connection,
-            timed(connection),
+            limit_statements(connection),
         ):
             self._serve(connection)
             yield Reader(connection)
@@ -213,9 +213,9 @@ class Database:
         """
         on = self.replica if replica.get_required_position() is not None else None
         with (
-            explained(),
+            explain_errors(),
             self._snapshots.connect() if on is None else on.snapshot() as connection,
-            timed(connection),
+            limit_statements(connection),
         ):
             self._serve(connection)
             connection.begin()
@@ -233,7 +233,7 @@ class Database:
                 if it was lost just as it committed, all of it.
             NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
         """
-        with explained(writing=True), self._writers.connect() as connection:
+        with explain_errors(writing=True), self._writers.connect() as connection:
             self._serve(connection)
             connection.begin()
             yield Writer(connection)
@@ -246,7 +246,7 @@ class Database:
         Raises:
             UnavailableError, NotFoundError: as ``write``.
         """
-        with explained(writing=True), self._single_writers.connect() as connection:
+        with explain_errors(writing=True), self._single_writers.connect() as connection:
             self._serve(connection)
             yield Writer(connection)
 
@@ -263,11 +263,11 @@ class Database:
         Raises:
             UnavailableError: as ``write``, or it was told to stop; nothing was written.
         """
-        with explained(writing=True), self._long_writers.connect() as connection:
+        with explain_errors(writing=True), self._long_writers.connect() as connection:
             self._serve(connection)
             driver: Any = connection.connection.driver_connection
             connection.begin()
-            with _cancelled_when(should_stop, driver):
+            with _cancel_when(should_stop, driver):
                 yield Writer(connection)
             connection.commit()
 
@@ -281,10 +281,10 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached, has no room left, or was told to stop.
         """
-        with explained(), self._administrators.connect() as connection:
+        with explain_errors(), self._administrators.connect() as connection:
             self._serve(connection)
             driver: Any = connection.connection.driver_connection
-            with _cancelled_when(should_stop, driver):
+            with _cancel_when(should_stop, driver):
                 yield Administrator(connection)
 
     @contextmanager
@@ -294,7 +294,7 @@ class Database:
         The lock lives in its own connection, so a killed process lets go at once. The connection is no pooled
         one, so whoever holds a lock cannot starve the block of connections.
         """
-        with explained(), self._locks.connect() as connection:
+        with explain_errors(), self._locks.connect() as connection:
             reader = Reader(connection)
             key = {"name": name}
             is_locked = bool(reader.scalar("SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))", key))
@@ -305,14 +305,14 @@ class Database:
                     reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
 
     @contextmanager
-    def inspected(self) -> Iterator[SqlConnection]:
+    def open_for_inspection(self) -> Iterator[SqlConnection]:
         """A connection that cannot write, for tools that compare schemas.
 
         Raises:
             UnavailableError: Postgres cannot be reached.
         """
         engine = create_engine(add_driver(self._url), poolclass=NullPool)  # results as tools expect them
-        with explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
+        with explain_errors(), engine.connect().execution_options(postgresql_readonly=True) as connection:
             yield connection
 
     def position(self) -> tuple[int, int]:
@@ -343,7 +343,7 @@ class Database:
         Raises:
             ConfigurationError: the role for that is not there, or not this one's to take.
         """
-        with tenancy.unrestricted(), self.read() as reader:
+        with tenancy.allow_all_tenants(), self.read() as reader:
             if reader.distributed:
                 raise ConfigurationError("ENGRAM_ROW_SECURITY does not go with Citus: no policy may ask a table.")
             role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
@@ -389,7 +389,7 @@ def address(database_url: str) -> str:
 
 
 @contextmanager
-def _cancelled_when(should_stop: Callable[[], bool], connection: Connection[Any]) -> Iterator[None]:
+def _cancel_when(should_stop: Callable[[], bool], connection: Connection[Any]) -> Iterator[None]:
     over = threading.Event()
 
     def watch() -> None:

@@ -34,8 +34,8 @@ _NO_PARTITION = "no partition of relation"
 
 
 @contextmanager
-def explained(*, writing: bool = False) -> Iterator[None]:
-    """The block's errors, of the kinds that callers know; others pass.
+def explain_errors(*, writing: bool = False) -> Iterator[None]:
+    """Raise errors of the block as the kinds that callers know; others pass.
 
     Args:
         writing: what it does takes a server that takes writes.

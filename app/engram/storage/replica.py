@@ -59,8 +59,8 @@ def get_required_position() -> int | None:
 
 
 @contextmanager
-def up_to(position: int) -> Iterator[None]:
-    """Reads in the block go to the replica, once it has replayed the log up to ``position`` (bytes)."""
+def require_position(position: int) -> Iterator[None]:
+    """Read in the block on the replica, once it has replayed the log up to ``position`` (bytes)."""
     before = _position.set(position)
     try:
         yield
@@ -147,13 +147,13 @@ class Replica:
         Raises:
             ReplicaError: it has not, in time, or is no replica any more.
         """
-        with self._lent(self._snapshots) as connection:
+        with self._open_connection(self._snapshots) as connection:
             yield connection
 
     @contextmanager
     def reader(self) -> Iterator[Connection]:
         """Open a connection as ``snapshot`` does, for statements with a snapshot each."""
-        with self._lent(self._readers) as connection:
+        with self._open_connection(self._readers) as connection:
             yield connection
 
     @property
@@ -170,7 +170,7 @@ class Replica:
             engine.dispose()
 
     @contextmanager
-    def _lent(self, engine: Engine) -> Iterator[Connection]:
+    def _open_connection(self, engine: Engine) -> Iterator[Connection]:
         with engine.connect() as connection:
             self._await(connection, get_required_position() or 0)
             yield connection

@@ -33,9 +33,9 @@ def id_rows(parameter: str, kind: str = "bigint", *, collection: str = "%(collec
     return f"(SELECT DISTINCT {columns}) AS wanted"
 
 
-NOW = "(SELECT now() AS moment) AS clock"
+CLOCK = "(SELECT now() AS moment) AS clock"
 """The moment as a column: for a CASE, into which Citus lets no function whose value is not for ever the same."""
-WANTED = id_rows("ids")
+WANTED_IDS = id_rows("ids")
 
 
 @cache

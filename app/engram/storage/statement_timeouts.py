@@ -55,7 +55,7 @@ _watch = _Watch()
 
 
 @contextmanager
-def timed(connection: Connection) -> Iterator[None]:
+def limit_statements(connection: Connection) -> Iterator[None]:
     """Cancel what runs on the connection once the deadline of this context is over, if it has one.
 
     A connection that this befell is not used again: a cancellation may arrive after what it was meant for.

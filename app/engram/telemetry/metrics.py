@@ -52,10 +52,12 @@ REQUEST_SECONDS = _histogram(
 IN_HAND = Gauge(
     "engram_requests_in_hand", "Requests being answered.", registry=_registry, multiprocess_mode="livesum"
 )
-WAITING = Gauge(
+REQUESTS_WAITING = Gauge(
     "engram_requests_waiting", "Requests in the queue.", registry=_registry, multiprocess_mode="livesum"
 )
-REFUSED = _counter("requests_refused", "Requests refused because there were too many, by the limit.", "limit")
+REQUESTS_REFUSED = _counter(
+    "requests_refused", "Requests refused because there were too many, by the limit.", "limit"
+)
 STAGE_SECONDS = _histogram("stage_seconds", "Stages of queries, verdicts and jobs.", _SECONDS, "stage")
 
 QUERIES = _counter("queries", "Queries answered.", "strategy", "profile", "memory", "stop_reason")
@@ -114,7 +116,7 @@ KEYS_KEPT = Gauge(
     multiprocess_mode="livesum",
 )
 KEYS_READ = _counter("keys_read", "Times that all keys of a collection were read, to be kept.")
-REBUILT = _counter("indexes_rebuilt", "Vector indexes built anew.", "table")
+INDEXES_REBUILT = _counter("indexes_rebuilt", "Vector indexes built anew.", "table")
 
 LLM_CALLS = _counter("llm_calls", "Questions put to the model, by what for.", "use", "outcome")
 LLM_SECONDS = _histogram(

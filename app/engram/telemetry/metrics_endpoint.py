@@ -18,8 +18,8 @@ Check = Callable[[], tuple[int, Mapping[str, object]]]
 _log = logging.getLogger(__name__)
 
 
-class Exposed:
-    """Answers ``GET /metrics``, and ``GET`` of what is checked, to whoever reaches the port."""
+class MetricsEndpoint:
+    """Port of its own that answers ``GET /metrics`` and ``GET`` of each check."""
 
     def __init__(
         self,

@@ -60,8 +60,8 @@ _TIMES = {name: STAGE_SECONDS.labels(name) for name in get_args(Stage)}
 
 
 @contextmanager
-def job(kind: str) -> Iterator[None]:
-    """The block is one try of a job of this kind."""
+def measure_job(kind: str) -> Iterator[None]:
+    """Measure the block as one try of a job of this kind."""
     began = time.perf_counter()
     with tracing.span("job", {"engram.job": kind}):
         try:
@@ -70,14 +70,14 @@ def job(kind: str) -> Iterator[None]:
             JOB_SECONDS.labels(kind).observe(time.perf_counter() - began)
 
 
-def job_ended(kind: str, outcome: str) -> None:
+def count_ended_job(kind: str, outcome: str) -> None:
     """Count a job, or a try of one, that came to an end."""
     JOBS.labels(kind, outcome).inc()
 
 
 @contextmanager
-def asking(use: str) -> Iterator[None]:
-    """The block puts a question to the model, for this use."""
+def measure_llm_call(use: str) -> Iterator[None]:
+    """Measure the block as a call of the language model for this use."""
     began, outcome = time.perf_counter(), "failed"
     with tracing.span("llm", {"engram.use": use}):
         try:

@@ -54,7 +54,7 @@ def start(endpoint: str, role: str, version: str, share: float) -> Callable[[], 
 
 
 @contextmanager
-def _opened(tracer: "Tracer", name: str, attributes: Attributes) -> "Iterator[Span]":
+def _open_span(tracer: "Tracer", name: str, attributes: Attributes) -> "Iterator[Span]":
     # What failed is told by its kind alone: messages may quote what callers sent.
     with tracer.start_as_current_span(
         name, attributes=attributes, record_exception=False, set_status_on_exception=False
@@ -68,7 +68,7 @@ def _opened(tracer: "Tracer", name: str, attributes: Attributes) -> "Iterator[Sp
 
 def span(name: str, attributes: Attributes | None = None) -> "AbstractContextManager[Span | None]":
     """A span for the block, below the one around it; None while traces are off."""
-    return nullcontext() if _tracer is None else _opened(_tracer, name, attributes or {})
+    return nullcontext() if _tracer is None else _open_span(_tracer, name, attributes or {})
 
 
 @contextmanager

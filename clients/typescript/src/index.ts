@@ -36,6 +36,14 @@ export interface ListOptions {
   collection?: string;
 }
 
+export interface VerdictListOptions {
+  /** Only those of this status. */
+  status?: "pending" | "applied" | "parked" | "revoked";
+  /** Only those on this answer. */
+  queryId?: string;
+  collection?: string;
+}
+
 export interface EngramOptions {
   /** Where the service is; by default `ENGRAM_URL` of the environment, else `http://127.0.0.1:8000`. */
   url?: string;
@@ -137,7 +145,7 @@ export class Engram {
   startSession(
     question: string,
     { idempotencyKey, ...options }: SessionOptions = {},
-  ): Promise<Schemas["SessionAccepted"]> {
+  ): Promise<Schemas["AcceptedSession"]> {
     const body = { collection: this.collection, ...options, question, wait: false };
     return read(this.api.POST("/sessions", { body, params: { header: once(idempotencyKey) } }));
   }
@@ -185,7 +193,7 @@ export class Engram {
   }
 
   /** One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned. */
-  moreRounds(sessionId: string, wanted: RoundOptions = {}): Promise<Schemas["SessionAccepted"]> {
+  moreRounds(sessionId: string, wanted: RoundOptions = {}): Promise<Schemas["AcceptedSession"]> {
     const body = { collection: this.collection, ...wanted, wait: false };
     return read(this.api.POST("/sessions/{session_id}/rounds", { body, params: { path: { session_id: sessionId } } }));
   }
@@ -194,6 +202,19 @@ export class Engram {
   cancelSession(sessionId: string, collection = this.collection): Promise<Schemas["SessionOut"]> {
     const params = { path: { session_id: sessionId }, query: { collection } };
     return read(this.api.DELETE("/sessions/{session_id}", { params }));
+  }
+
+  /** The verdicts of the collection that one may see, in order of acceptance. */
+  async *verdicts({ status, queryId, collection = this.collection }: VerdictListOptions = {}): AsyncGenerator<
+    Schemas["ListedFeedbackOut"]
+  > {
+    let after: number | undefined;
+    do {
+      const params = { query: { collection, status, query_id: queryId, after } };
+      const page = await read<Schemas["FeedbackPage"]>(this.api.GET("/feedback", { params }));
+      yield* page.feedback;
+      after = page.next_after ?? undefined;
+    } while (after !== undefined);
   }
 
   /** Take a verdict back: what is learned is then as if it had never come. */
@@ -209,14 +230,14 @@ export class Engram {
   }
 
   /** Hand in passages; a job makes them searchable, see `wait`. */
-  ingest(passages: readonly Passage[], idempotencyKey?: string): Promise<Schemas["JobAccepted"]> {
+  ingest(passages: readonly Passage[], idempotencyKey?: string): Promise<Schemas["AcceptedJob"]> {
     const params = { query: { collection: this.collection }, header: once(idempotencyKey) };
     return read(this.api.POST("/passages", { body: { passages: [...passages] }, params }));
   }
 
   /** The job once it has succeeded; throws if it failed, was cancelled, or `signal` says so. */
   async wait(
-    job: Schemas["JobAccepted"],
+    job: Schemas["AcceptedJob"],
     { poll = 500, signal }: { poll?: number; signal?: AbortSignal } = {},
   ): Promise<Schemas["JobDetail"]> {
     const params = { path: { job_id: job.job_id }, query: { collection: job.collection } };

@@ -1675,6 +1675,68 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AcceptedDocument
+         * @description A document that was converted, and the job that ingests its passages.
+         */
+        AcceptedDocument: {
+            /** Collection */
+            collection: string;
+            /**
+             * Job Id
+             * Format: uuid
+             */
+            job_id: string;
+            /**
+             * Notes
+             * @description How it was read, where that may surprise: an encoding, attachments.
+             */
+            notes: string[];
+            /**
+             * Passages
+             * @description Passages made of it.
+             */
+            passages: number;
+            /**
+             * Source
+             * @description The name that passages cite as `metadata.source`; their ids begin with it.
+             */
+            source: string;
+            /** Status Url */
+            status_url: string;
+        };
+        /**
+         * AcceptedJob
+         * @description Address of an accepted job.
+         */
+        AcceptedJob: {
+            /** Collection */
+            collection: string;
+            /**
+             * Job Id
+             * Format: uuid
+             */
+            job_id: string;
+            /** Status Url */
+            status_url: string;
+        };
+        /**
+         * AcceptedSession
+         * @description The answer to a request whose rounds a worker does.
+         */
+        AcceptedSession: {
+            /** Collection */
+            collection: string;
+            /** Events Url */
+            events_url: string;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status Url */
+            status_url: string;
+        };
+        /**
          * AccessKeyIn
          * @description A key to make.
          * @example {
@@ -1722,50 +1784,6 @@ export interface components {
              * @default false
              */
             trusted?: boolean;
-        };
-        /**
-         * AccessKeyMade
-         * @description A key that was made.
-         */
-        AccessKeyMade: {
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /**
-             * Ends In
-             * @description The key's last characters.
-             */
-            ends_in: string;
-            /** Expires At */
-            expires_at: string | null;
-            /** Judge */
-            judge: string;
-            /**
-             * Key
-             * @description The key itself, which is shown this once and stored nowhere.
-             */
-            key: string;
-            /** Key Id */
-            key_id: number;
-            /** Llm Tokens */
-            llm_tokens: number | null;
-            /** Name */
-            name: string;
-            /** Revoked At */
-            revoked_at: string | null;
-            /**
-             * Scopes
-             * @description Collection, or `*` for all -> what is allowed.
-             */
-            scopes: {
-                [key: string]: string[];
-            };
-            /** Tenant */
-            tenant: string;
-            /** Trusted */
-            trusted: boolean;
         };
         /**
          * AccessKeyOut
@@ -2287,7 +2305,7 @@ export interface components {
              * @constant
              */
             index?: 0;
-            message: components["schemas"]["ChatSaid"];
+            message: components["schemas"]["ChatReplyMessage"];
         };
         /**
          * ChatGrounds
@@ -2388,10 +2406,10 @@ export interface components {
             object?: "chat.completion";
         };
         /**
-         * ChatSaid
+         * ChatReplyMessage
          * @description The answer in words, its sources below it.
          */
-        ChatSaid: {
+        ChatReplyMessage: {
             /** Content */
             content: string;
             /**
@@ -2959,36 +2977,6 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
-        };
-        /**
-         * DocumentAccepted
-         * @description A document that was converted, and the job that ingests its passages.
-         */
-        DocumentAccepted: {
-            /** Collection */
-            collection: string;
-            /**
-             * Job Id
-             * Format: uuid
-             */
-            job_id: string;
-            /**
-             * Notes
-             * @description How it was read, where that may surprise: an encoding, attachments.
-             */
-            notes: string[];
-            /**
-             * Passages
-             * @description Passages made of it.
-             */
-            passages: number;
-            /**
-             * Source
-             * @description The name that passages cite as `metadata.source`; their ids begin with it.
-             */
-            source: string;
-            /** Status Url */
-            status_url: string;
         };
         /**
          * DuplicateOut
@@ -4529,19 +4517,48 @@ export interface components {
             rows: number;
         };
         /**
-         * JobAccepted
-         * @description Address of an accepted job.
+         * IssuedAccessKey
+         * @description A key that was made.
          */
-        JobAccepted: {
-            /** Collection */
-            collection: string;
+        IssuedAccessKey: {
             /**
-             * Job Id
-             * Format: uuid
+             * Created At
+             * Format: date-time
              */
-            job_id: string;
-            /** Status Url */
-            status_url: string;
+            created_at: string;
+            /**
+             * Ends In
+             * @description The key's last characters.
+             */
+            ends_in: string;
+            /** Expires At */
+            expires_at: string | null;
+            /** Judge */
+            judge: string;
+            /**
+             * Key
+             * @description The key itself, which is shown this once and stored nowhere.
+             */
+            key: string;
+            /** Key Id */
+            key_id: number;
+            /** Llm Tokens */
+            llm_tokens: number | null;
+            /** Name */
+            name: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Scopes
+             * @description Collection, or `*` for all -> what is allowed.
+             */
+            scopes: {
+                [key: string]: string[];
+            };
+            /** Tenant */
+            tenant: string;
+            /** Trusted */
+            trusted: boolean;
         };
         /**
          * JobDetail
@@ -7342,23 +7359,6 @@ export interface components {
             time_perplexity: number;
         };
         /**
-         * SessionAccepted
-         * @description The answer to a request whose rounds a worker does.
-         */
-        SessionAccepted: {
-            /** Collection */
-            collection: string;
-            /** Events Url */
-            events_url: string;
-            /**
-             * Session Id
-             * Format: uuid
-             */
-            session_id: string;
-            /** Status Url */
-            status_url: string;
-        };
-        /**
          * SessionIn
          * @description A question that may take several rounds.
          * @example {
@@ -7779,10 +7779,10 @@ export interface components {
             vouched: number;
         };
         /**
-         * TenantClosed
+         * TenantRemoval
          * @description A tenant that is being removed.
          */
-        TenantClosed: {
+        TenantRemoval: {
             /** Tenant */
             tenant: string;
         };
@@ -8100,7 +8100,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AccessKeyMade"];
+                    "application/json": components["schemas"]["IssuedAccessKey"];
                 };
             };
             /** @description Malformed request */
@@ -8283,7 +8283,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AccessKeyMade"];
+                    "application/json": components["schemas"]["IssuedAccessKey"];
                 };
             };
             /** @description Malformed request */
@@ -8481,7 +8481,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TenantClosed"];
+                    "application/json": components["schemas"]["TenantRemoval"];
                 };
             };
             /** @description Unauthorized */
@@ -10017,7 +10017,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAccepted"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             /** @description Malformed request */
@@ -10132,7 +10132,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAccepted"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             /** @description Malformed request */
@@ -10233,7 +10233,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAccepted"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             /** @description Malformed request */
@@ -10352,7 +10352,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAccepted"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             /** @description Malformed request */
@@ -10587,7 +10587,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DocumentAccepted"];
+                    "application/json": components["schemas"]["AcceptedDocument"];
                 };
             };
             /** @description Malformed request */
@@ -12268,7 +12268,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAccepted"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             /** @description Malformed request */
@@ -12906,7 +12906,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobAccepted"];
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             /** @description Malformed request */
@@ -14359,7 +14359,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionAccepted"] | components["schemas"]["SessionOut"];
+                    "application/json": components["schemas"]["AcceptedSession"] | components["schemas"]["SessionOut"];
                 };
             };
             /** @description Malformed request */
@@ -14730,7 +14730,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionAccepted"] | components["schemas"]["SessionOut"];
+                    "application/json": components["schemas"]["AcceptedSession"] | components["schemas"]["SessionOut"];
                 };
             };
             /** @description Malformed request */

@@ -15,7 +15,7 @@ async function scripted(answers, story) {
     let body = "";
     request.on("data", (part) => (body += part));
     request.on("end", () => {
-      asked.push({ headers: request.headers, body });
+      asked.push({ url: request.url, headers: request.headers, body });
       const answer = answers[asked.length - 1];
       if (answer === null) return request.socket.destroy();
       response.writeHead(answer[0], { "content-type": "application/json", ...answer[2] });
@@ -141,6 +141,17 @@ test("sessions are listed page by page", async () => {
   });
 });
 
+test("verdicts are listed page by page, those on one answer", async () => {
+  const pages = [[200, { feedback: [{ feedback_id: 1 }], next_after: 1 }], [200, { feedback: [{ feedback_id: 2 }], next_after: null }]];
+  await scripted(pages, async (url, asked) => {
+    const seen = [];
+    for await (const one of new Engram({ url }).verdicts({ queryId: "q" })) seen.push(one.feedback_id);
+    assert.deepEqual(seen, [1, 2]);
+    assert.deepEqual(asked.map((request) => new URL(request.url, url).searchParams.get("query_id")), ["q", "q"]);
+    assert.equal(new URL(asked[1].url, url).searchParams.get("after"), "1");
+  });
+});
+
 test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, async () => {
   const engram = new Engram({ url: LIVE, collection: `ts-${crypto.randomUUID()}` });
   const job = await engram.ingest([
@@ -155,6 +166,9 @@ test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, 
   const said = await engram.feedback(found.query_id, { supporting: [sentence], wait: true });
   assert.equal(said.status, "applied");
   assert.deepEqual((await engram.memory(sentence)).history.map((event) => event.feedback_id), [said.feedback_id]);
+  const onAnswer = [];
+  for await (const one of engram.verdicts({ queryId: found.query_id })) onAnswer.push(one.feedback_id);
+  assert.deepEqual(onAnswer, [said.feedback_id]);
   assert.equal((await engram.revoke(said.feedback_id)).status, "revoked");
 
   const begun = await engram.startSession("Which moon has lakes of methane?", { budget: { rounds: 2 } });

@@ -19,7 +19,7 @@ const SCOPES: readonly (readonly [Scope, string])[] = [
   ["admin", "all of these"],
 ];
 
-type Made = Schemas["AccessKeyMade"];
+type Made = Schemas["IssuedAccessKey"];
 
 export function Keys() {
   const { engram } = useShared();

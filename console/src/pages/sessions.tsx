@@ -89,7 +89,7 @@ function Start() {
     try {
       const body = { collection, question, planner, budget: { rounds } };
       const params = { header: { "idempotency-key": crypto.randomUUID() } };
-      const started = await read<Schemas["SessionAccepted"] | Session>(engram.api.POST("/sessions", { params, body }));
+      const started = await read<Schemas["AcceptedSession"] | Session>(engram.api.POST("/sessions", { params, body }));
       location.hash = address("sessions", started.session_id, { c: collection });
     } catch (failed) {
       setError(failed);

@@ -94,7 +94,7 @@ export function Ingest({ onSent }: { onSent: () => void }) {
 async function sent(engram: Engram, collection: string, file: File): Promise<string> {
   const header = { "idempotency-key": crypto.randomUUID() };
   if (/\.(jsonl|ndjson)$/i.test(file.name)) {
-    await read<Schemas["JobAccepted"]>(
+    await read<Schemas["AcceptedJob"]>(
       engram.api.POST("/passages", {
         params: { query: { collection }, header },
         body: (await file.text()) as never, // lines of JSON, which the description shows as one document
@@ -104,7 +104,7 @@ async function sent(engram: Engram, collection: string, file: File): Promise<str
     );
     return `${file.name} arrived; its job is below.`;
   }
-  const taken = await read<Schemas["DocumentAccepted"]>(
+  const taken = await read<Schemas["AcceptedDocument"]>(
     engram.api.POST("/documents", {
       params: { query: { collection, name: file.name }, header },
       body: (await file.arrayBuffer()) as never, // bytes, which the description shows as text

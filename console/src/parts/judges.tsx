@@ -101,7 +101,7 @@ function RevokeAll({ judge, onClose }: { judge: Schemas["JudgeOut"]; onClose: ()
     try {
       const params = { header: { "idempotency-key": crypto.randomUUID() } };
       const body = { collection, judge: judge.judge };
-      const job = await read<Schemas["JobAccepted"]>(engram.api.POST("/feedback/revoke", { params, body }));
+      const job = await read<Schemas["AcceptedJob"]>(engram.api.POST("/feedback/revoke", { params, body }));
       setSaid("Being revoked …");
       const done = await engram.wait(job);
       setSaid(`${counted(done.updated, "verdict")} revoked.`);

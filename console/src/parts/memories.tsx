@@ -118,7 +118,7 @@ function Replay({ until }: { until: string }) {
     setError(undefined);
     try {
       const params = { path: { name: collection }, header: { "idempotency-key": crypto.randomUUID() } };
-      const job = await read<Schemas["JobAccepted"]>(engram.api.POST("/collections/{name}/replay", { params, body: { until } }));
+      const job = await read<Schemas["AcceptedJob"]>(engram.api.POST("/collections/{name}/replay", { params, body: { until } }));
       setSaid("Being made …");
       const done = await engram.wait(job);
       setSaid(`Made: ${done.replay?.into ?? ""}`);

@@ -30,12 +30,12 @@ from engram_evaluation.run_options import SCOPES, Way
 
 NEAR_COSINE = 0.85
 """From here on a question that shares a passage with an adapted one counts as the same in other words."""
-ALL = "all questions"
-FROZEN = frozenset(SCOPES)
+ALL_QUESTIONS = "all questions"
+FROZEN_SCOPES = frozenset(SCOPES)
 VARIATIONS: Mapping[Way, Variation] = {
-    "supported": Variation("supported", frozen=FROZEN),
-    "published": Variation("published", frozen=FROZEN),
-    "ungated": Variation("ungated", frozen=FROZEN, ungated_keys=True),
+    "supported": Variation("supported", frozen=FROZEN_SCOPES),
+    "published": Variation("published", frozen=FROZEN_SCOPES),
+    "ungated": Variation("ungated", frozen=FROZEN_SCOPES, ungated_keys=True),
 }
 PROFILES: Mapping[Way, ProfileName] = {"supported": "default", "published": "paper", "ungated": "default"}
 """Of the judged episode: it decides whether units are credited to supported or to all retrieved passages."""
@@ -137,9 +137,9 @@ def base(run: Run, retriever: Strategy, questions: Sequence[Question]) -> Rows:
     """All questions with base keys, whatever has evolved: no seed changes these figures."""
     name = f"{retriever}, {adapt_table.BASE}"
     store = store_of(run, questions)
-    phase = store.get(name, ALL, 0, None)
+    phase = store.get(name, ALL_QUESTIONS, 0, None)
     if phase is None:
-        phase = Phase(name, ALL, 0, None, _ask(run, name, questions, arm_of(run, retriever, "off")))
+        phase = Phase(name, ALL_QUESTIONS, 0, None, _ask(run, name, questions, arm_of(run, retriever, "off")))
         store.put(phase)
     return index_by_id(phase)
 
@@ -147,7 +147,7 @@ def base(run: Run, retriever: Strategy, questions: Sequence[Question]) -> Rows:
 def _measure_evolved(
     run: Run,
     way: Way,
-    of_split: AdaptationSplit,
+    split: AdaptationSplit,
     fraction: float,
     seed: int,
     questions: Sequence[Question],
@@ -161,27 +161,27 @@ def _measure_evolved(
         questions,
         variation=variation.parameters(),
         episodes=PROFILES[way],
-        adapted=sorted(question.id for question in of_split.adapted),
+        adapted=sorted(question.id for question in split.adapted),
     )
     names = {retriever: adapt_table.arm(retriever, fraction, way) for retriever in run.options.retrievers}
-    finished = {retriever: store.get(name, ALL, 1, seed) for retriever, name in names.items()}
+    finished = {retriever: store.get(name, ALL_QUESTIONS, 1, seed) for retriever, name in names.items()}
     cost = {
         (retriever, keys): store.get(
             adapt_table.arm(retriever, fraction, keys), adapt_table.PRICE, _turn(keys), seed
         )
         for retriever in (names if priced else ())
-        for keys in adapt_table.PRICED
+        for keys in adapt_table.PRICED_ARMS
     }
     if not (all(finished.values()) and all(cost.values())):
         label = f"{way}, {100 * fraction:g}%, seed {seed}: verdicts"
-        teach(run, way, variation, of_split.adapted, label, run.dataset.expansions)
+        teach(run, way, variation, split.adapted, label, run.dataset.expansions)
     for retriever, name in names.items():
         if finished[retriever] is None:
             rows = _ask(run, f"{name}, seed {seed}", questions, arm_of(run, retriever, "read"))
-            finished[retriever] = phase = Phase(name, ALL, 1, seed, rows)
+            finished[retriever] = phase = Phase(name, ALL_QUESTIONS, 1, seed, rows)
             store.put(phase)
-        if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED):
-            for keys, seen in _measure_costs(run, retriever, of_split.adapted).items():
+        if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED_ARMS):
+            for keys, seen in _measure_costs(run, retriever, split.adapted).items():
                 paid = adapt_table.arm(retriever, fraction, keys)
                 cost[retriever, keys] = phase = Phase(
                     paid, adapt_table.PRICE, _turn(keys), seed, tuple(score(seen))
@@ -223,14 +223,14 @@ def _measure_costs(run: Run, retriever: Strategy, adapted: Sequence[Question]) -
     """Every question by base keys, by evolved keys and expanded, whichever comes first changing with each."""
     ways = {
         adapt_table.BASE: (arm_of(run, retriever, "off"), False),
-        adapt_table.EVOLVED: (arm_of(run, retriever, "read"), False),
-        adapt_table.EXPANDED: (arm_of(run, retriever, "off"), True),
+        adapt_table.EVOLVED_ARM: (arm_of(run, retriever, "read"), False),
+        adapt_table.EXPANDED_ARM: (arm_of(run, retriever, "off"), True),
     }
     seen: dict[str, list[QuestionResult]] = {keys: [] for keys in ways}
     step = run.begin(f"{retriever}: what a query costs", len(adapted))
     for at, question in enumerate(adapted):
-        first = at % len(adapt_table.PRICED)
-        for keys in (*adapt_table.PRICED[first:], *adapt_table.PRICED[:first]):
+        first = at % len(adapt_table.PRICED_ARMS)
+        for keys in (*adapt_table.PRICED_ARMS[first:], *adapt_table.PRICED_ARMS[:first]):
             arm, expand = ways[keys]
             expansions = run.dataset.expansions[question.id] if expand else ()
             seen[keys].append(run.harness.ask(question, arm, expansions=expansions)[1])
@@ -255,15 +255,15 @@ def arm_of(run: Run, retriever: Strategy, memory: Memory) -> QueryArm:
 
 
 def _turn(keys: str) -> int:
-    return int(keys == adapt_table.EVOLVED)
+    return int(keys == adapt_table.EVOLVED_ARM)
 
 
 def index_by_id(phase: Phase) -> Rows:
     return {row.id: row for row in phase.rows}
 
 
-def _group_rows(name: str, of_split: AdaptationSplit, turn: int, seed: int, rows: Rows) -> list[Phase]:
+def _group_rows(name: str, split: AdaptationSplit, turn: int, seed: int, rows: Rows) -> list[Phase]:
     return [
         Phase(name, group, turn, seed, tuple(rows[question.id] for question in questions))
-        for group, questions in of_split.groups.items()
+        for group, questions in split.groups.items()
     ]

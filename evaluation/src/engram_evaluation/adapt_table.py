@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from engram_evaluation.report_table import TableLine, cell
 
-ADAPTED = "adapted"
-NEAR = "near"
-SHARING = "sharing"
-OTHERS = "others"
-GROUPS = (ADAPTED, NEAR, SHARING, OTHERS)
+ADAPTED_GROUP = "adapted"
+NEAR_GROUP = "near"
+SHARING_GROUP = "sharing"
+OTHER_GROUP = "others"
+GROUPS = (ADAPTED_GROUP, NEAR_GROUP, SHARING_GROUP, OTHER_GROUP)
 PRICE = "price"
-"""The group of questions that are asked by all of ``PRICED`` in turns, so that their times can be compared."""
+"""The group of questions that are asked by all of ``PRICED_ARMS`` in turns, so that their times can be compared."""
 
 BASE = "base keys"
-EVOLVED = "evolved keys"
-EXPANDED = "expanded questions"
-PRICED = (BASE, EVOLVED, EXPANDED)
+EVOLVED_ARM = "evolved keys"
+EXPANDED_ARM = "expanded questions"
+PRICED_ARMS = (BASE, EVOLVED_ARM, EXPANDED_ARM)
 
 METRICS = {"ndcg@10": "nDCG@10", "ndcg@1": "nDCG@1", "mrr": "MRR", "recall@5": "R@5", "recall@10": "R@10"}
 """What is reported, the first of them everywhere."""
@@ -65,10 +65,12 @@ def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
 
 
 def prices(lines: Sequence[TableLine]) -> dict[str, str]:
-    """Arm -> nDCG@10 and milliseconds of the questions of ``PRICE``; a retriever's ``PRICED`` side by side."""
+    """Arm -> nDCG@10 and milliseconds of the questions of ``PRICE``; a retriever's ``PRICED_ARMS`` side by side."""
     values_by_arm = {line.arm: line.values for line in lines if line.group == PRICE}
     arms = [
-        _replace_keys(name, keys) for name in dict.fromkeys(map(find_base_arm, values_by_arm)) for keys in PRICED
+        _replace_keys(name, keys)
+        for name in dict.fromkeys(map(find_base_arm, values_by_arm))
+        for keys in PRICED_ARMS
     ]
     return {
         name: f"{cell(values_by_arm[name], METRIC)}, {cell(values_by_arm[name], 'ms')}"
@@ -78,10 +80,10 @@ def prices(lines: Sequence[TableLine]) -> dict[str, str]:
 
 
 def price_rows(lines: Sequence[TableLine]) -> list[list[str]]:
-    """A row for each retriever and share, a column for each of ``PRICED``."""
+    """A row for each retriever and share, a column for each of ``PRICED_ARMS``."""
     priced = prices(lines)
     return [
-        [", ".join(name.split(", ")[:2]), *(priced.get(_replace_keys(name, keys), "") for keys in PRICED)]
+        [", ".join(name.split(", ")[:2]), *(priced.get(_replace_keys(name, keys), "") for keys in PRICED_ARMS)]
         for name in dict.fromkeys(map(find_base_arm, priced))
     ]
 

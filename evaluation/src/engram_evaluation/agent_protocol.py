@@ -32,7 +32,7 @@ Begin = Callable[[str, int], Callable[[], None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PolicyResult:
     """Results of a policy, as means over questions.
 
     Attributes:
@@ -62,12 +62,12 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedReport:
+class AgentReport:
     """All policies on one data set."""
 
     dataset: str
     command: str
-    played: tuple[Played, ...]
+    played: tuple[PolicyResult, ...]
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Headings and rows."""
@@ -164,14 +164,14 @@ def rollout(
 
 def play_all(
     dataset: Dataset, options: Options, language: Language, begin: Begin, llm: Llm | None = None
-) -> PlayedReport:
+) -> AgentReport:
     """Have every policy play every question, the configured model among them.
 
     Raises:
         InvalidRequestError: no question comes with passages of its own and accepted answers.
         LlmError: the model's endpoint failed.
     """
-    questions = streamed_questions(dataset, options.limit)
+    questions = select_streamed_questions(dataset, options.limit)
     compared = dict(policies(language))
     insert_only = dict.fromkeys(compared, False)
     if options.oracle_errors is not None:
@@ -192,11 +192,11 @@ def play_all(
             rows.append(_play_question(env, policy, question, documents_of(dataset, question)))
             step()
         means = {key: fmean(row[key] for row in rows) for key in rows[0]}
-        lines.append(Played(name, len(rows), **means))
-    return PlayedReport(dataset.name, options.command(dataset.name), tuple(lines))
+        lines.append(PolicyResult(name, len(rows), **means))
+    return AgentReport(dataset.name, options.command(dataset.name), tuple(lines))
 
 
-def streamed_questions(dataset: Dataset, limit: int | None) -> list[Question]:
+def select_streamed_questions(dataset: Dataset, limit: int | None) -> list[Question]:
     """Return the first questions that come with passages of their own and accepted answers.
 
     Raises:

@@ -55,7 +55,7 @@ class Bm25:
         return [self._ids[at] for at, score in zip(found[0], scores[0], strict=True) if score > 0]
 
 
-class Fused:
+class RankFusion:
     """Reciprocal-rank fusion of other rankings."""
 
     def __init__(self, *parts: Baseline) -> None:

@@ -26,11 +26,11 @@ from engram_evaluation.verdict_givers import ShownSentence
 
 ETA = 1.0
 """How fast attention falls with the rank: the result of rank r is looked at with probability (1 / r)^eta."""
-MISTAKEN = 0.1
+MISTAKEN_CLICK_RATE = 0.1
 """How often a result that is looked at and not relevant is clicked all the same."""
 JUDGE = "clicks"
-OFF = "memory off"
-AGAIN = "asked again"
+MEMORY_OFF = "memory off"
+REPEATED_GROUP = "asked again"
 """The group of the questions that came more than once."""
 
 
@@ -64,7 +64,7 @@ def simulate_clicks(question: Question, ranking: Sequence[str], draw: str) -> se
     clicks = set()
     for rank, passage in enumerate(ranking, start=1):
         is_seen = random.Random(f"{draw}/rank {rank}").random() < examination(rank)  # noqa: S311 - repeatable
-        mistaken = random.Random(f"{draw}/passage {passage}").random() < MISTAKEN  # noqa: S311 - repeatable
+        mistaken = random.Random(f"{draw}/passage {passage}").random() < MISTAKEN_CLICK_RATE  # noqa: S311 - repeatable
         if is_seen and (passage in question.relevant or mistaken):
             clicks.add(passage)
     return clicks
@@ -100,13 +100,13 @@ def clicks(run: Run) -> list[Phase]:
 
 def _seed(run: Run, seed: int) -> Iterator[Phase]:
     questions = arrivals(run.dataset.questions, run.options.limit or ARRIVALS, seed)
-    names: Mapping[str, ClickModel | None] = {OFF: None, **READINGS}
+    names: Mapping[str, ClickModel | None] = {MEMORY_OFF: None, **READINGS}
     for arm, reading in names.items():
         rows = _rows(run, questions, arm, reading, seed)
         for group, (start, end) in _parts(len(rows)).items():
             yield Phase(arm, group, 0, seed, tuple(rows[start:end]))
         if again := measure_repeats(rows):
-            yield Phase(arm, AGAIN, 0, seed, tuple(again))
+            yield Phase(arm, REPEATED_GROUP, 0, seed, tuple(again))
 
 
 def _rows(
@@ -118,7 +118,7 @@ def _rows(
         profile=run.options.profile,
         stream=[question.id for question in questions],
         frozen=run.options.frozen,
-        clicks=[ETA, MISTAKEN],
+        clicks=[ETA, MISTAKEN_CLICK_RATE],
     )
     phase = store.get(arm, whole, 0, seed)
     if phase is None:

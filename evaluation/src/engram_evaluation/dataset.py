@@ -10,11 +10,11 @@ from typing import Any
 from engram.core.filter.logged_verdict import Expansion
 from engram_evaluation.dataset_files import DatasetError, Line, find, json_lines, labels, read_text, require_file
 from engram_evaluation.decomposition import ReasoningHop, hops
-from engram_evaluation.rating_scale import Rated, read_ratings
+from engram_evaluation.rating_scale import PassageRatings, read_ratings
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldSentence:
     """A sentence that supports a query's answer."""
 
     passage_id: str
@@ -39,7 +39,7 @@ class Question:
     id: str
     text: str
     relevant: frozenset[str]
-    gold: tuple[Gold, ...]
+    gold: tuple[GoldSentence, ...]
     type: str
     answers: tuple[str, ...] = ()
     evidences: tuple[tuple[str, str, str], ...] = ()
@@ -69,7 +69,7 @@ class Dataset:
     fingerprint: str
     expansions: Mapping[str, tuple[Expansion, ...]] = field(default_factory=dict)
     unlabelled: tuple[Question, ...] = ()
-    ratings: Mapping[str, tuple[Rated, ...]] = field(default_factory=dict)
+    ratings: Mapping[str, tuple[PassageRatings, ...]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -230,7 +230,7 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
             raise DatasetError(
                 f"{where}: a supporting sentence names passage {support[0]!r}, which does not exist."
             )
-        gold.append(Gold(support[0], support[2]))
+        gold.append(GoldSentence(support[0], support[2]))
     return Question(
         read_text(where, row, "_id"),
         read_text(where, row, "text"),

@@ -24,13 +24,13 @@ from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import EvaluatedServices, open_harness
 from engram_evaluation.human_protocol import run_human
 from engram_evaluation.learning_turns import run_learning
-from engram_evaluation.learning_variations import COMPARED, FULL, Variation
+from engram_evaluation.learning_variations import COMPARED_VARIATIONS, FULL, Variation
 from engram_evaluation.plots import draw
 from engram_evaluation.protocols import Run, run_cold
-from engram_evaluation.report_table import FITTED
+from engram_evaluation.report_table import FITTED_NOTE
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_progress import progress, steps, ticks
-from engram_evaluation.run_report import Indexing, RunReport
+from engram_evaluation.run_report import IndexingCost, RunReport
 from engram_evaluation.session_protocol import sessions
 from engram_evaluation.stream_protocol import stream
 from engram_evaluation.sweep_protocol import sweep
@@ -71,11 +71,11 @@ STOPS: Mapping[str, tuple[str, ...]] = {
 DIGITS = 16
 """Of the encoder's fingerprint that a report shows."""
 
-UNLABELLED = ("human", "answers")
+UNLABELLED_PROTOCOLS = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
 
 
-class Configured(EvaluatedServices, Protocol):
+class ConfiguredServices(EvaluatedServices, Protocol):
     """The use cases, and the settings they were made with."""
 
     @property
@@ -87,7 +87,7 @@ class Configured(EvaluatedServices, Protocol):
 
 
 def evaluate(
-    services: Configured,
+    services: ConfiguredServices,
     vary: Callable[[Variation], EvaluatedServices],
     dataset: Dataset,
     options: Options,
@@ -103,7 +103,7 @@ def evaluate(
         LlmNotConfiguredError: a language model is needed and none is configured.
     """
     began = time.perf_counter()
-    if not dataset.questions and options.protocol not in UNLABELLED:
+    if not dataset.questions and options.protocol not in UNLABELLED_PROTOCOLS:
         raise InvalidRequestError(
             f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
         )
@@ -142,7 +142,7 @@ def evaluate(
         read, opened = _tokens_read(services), time.perf_counter()
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
         tokens = None if read is None else (_tokens_read(services) or 0) - read
-        indexing = Indexing(time.perf_counter() - opened, tokens)
+        indexing = IndexingCost(time.perf_counter() - opened, tokens)
         run = Run(
             harness=harness,
             dataset=dataset,
@@ -165,7 +165,7 @@ def evaluate(
 
 def _warn(console: Console, dataset: Dataset, priors: RankingPriors) -> None:
     console.print(
-        f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(priors.fitted)}. "
+        f"Warning: {FITTED_NOTE}: the ranking weights in use were fitted to {', '.join(priors.fitted)}. "
         f"Figures of {dataset.name} are better than those of data that they have not seen; "
         "fit others with `engram fit` and give them with --prior.",
         soft_wrap=True,
@@ -175,7 +175,7 @@ def _warn(console: Console, dataset: Dataset, priors: RankingPriors) -> None:
 
 
 @runtime_checkable
-class _Counting(Protocol):
+class _CountingEncoder(Protocol):
     """An encoder that counts what it reads."""
 
     @property
@@ -183,7 +183,7 @@ class _Counting(Protocol):
 
 
 def _tokens_read(services: EvaluatedServices) -> int | None:
-    return services.embedder.tokens_read if isinstance(services.embedder, _Counting) else None
+    return services.embedder.tokens_read if isinstance(services.embedder, _CountingEncoder) else None
 
 
 def _run(run: Run) -> list[Phase]:
@@ -200,7 +200,9 @@ def _run(run: Run) -> list[Phase]:
         "session": sessions,
     }
     protocol = run.options.protocol
-    return alone[protocol](run) if protocol in alone else run_learning(run, COMPARED.get(protocol, (FULL,)))
+    return (
+        alone[protocol](run) if protocol in alone else run_learning(run, COMPARED_VARIATIONS.get(protocol, (FULL,)))
+    )
 
 
 def write(report: RunReport, folder: Path) -> list[Path]:

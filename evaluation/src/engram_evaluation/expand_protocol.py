@@ -39,9 +39,9 @@ from engram_evaluation.run_options import Options, Way
 
 HALF = 0.5
 """Of the questions with expansions, that keys adapt to; the others are kept back."""
-BY_PASSAGES: Method = "prf"
+PASSAGE_METHOD: Method = "prf"
 """The method that needs no language model."""
-ASKED = "questions with expansions"
+EXPANDED_QUESTIONS = "questions with expansions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +83,21 @@ def check(dataset: Dataset, options: Options, llm: Llm | None) -> tuple[str, ...
         pool = select_expandable(dataset, options.limit)
         kinds = dict.fromkeys(unit.method for question in pool for unit in dataset.expansions[question.id])
         return _check_methods(
-            options.methods or (*kinds, expand_table.ALL), (*kinds, expand_table.ALL), f"{dataset.name} has"
+            options.methods or (*kinds, expand_table.ALL_METHODS),
+            (*kinds, expand_table.ALL_METHODS),
+            f"{dataset.name} has",
         )
-    methods = _check_methods(options.methods or (BY_PASSAGES,), get_args(Method), "--live makes")
-    needing = [method for method in methods if method != BY_PASSAGES]
+    methods = _check_methods(options.methods or (PASSAGE_METHOD,), get_args(Method), "--live makes")
+    needing = [method for method in methods if method != PASSAGE_METHOD]
     if needing and llm is None:
         raise LlmNotConfiguredError(f"--live with {', '.join(needing)} needs ENGRAM_LLM_BASE_URL to be set.")
     return methods
 
 
-def _check_methods(methods: Sequence[str], known: Sequence[str], who: str) -> tuple[str, ...]:
+def _check_methods(methods: Sequence[str], known: Sequence[str], name: str) -> tuple[str, ...]:
     for method in methods:
         if method not in known:
-            raise InvalidRequestError(f"--methods are some of what {who}, {', '.join(known)}; {method!r} is none.")
+            raise InvalidRequestError(f"--methods are some of what {name}, {', '.join(known)}; {method!r} is none.")
     return tuple(methods)
 
 
@@ -133,7 +135,7 @@ def expand(run: Run) -> list[Phase]:
     for seed, of_split in splits.items():
         groups = dict(of_split.groups)
         adapted = {question.id for question in of_split.adapted}
-        groups[expand_table.KEPT] = [question for question in pool if question.id not in adapted]
+        groups[expand_table.HELD_BACK_GROUP] = [question for question in pool if question.id not in adapted]
         results: dict[str, ArmResult] = {
             expand_table.arm(retriever): ArmResult(0, rows, base_answers[expand_table.arm(retriever)])
             for retriever, rows in by_base.items()
@@ -179,7 +181,7 @@ def _measure_learned(
         for retriever in run.options.retrievers
         for how in questions_by_arm
     ]
-    finished = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
+    finished = {name: store.get(name, EXPANDED_QUESTIONS, 1, seed) for _, _, name in arms}
     answered = (
         {name: worded_answers.load_phase((wording, name, 1, seed)) for *_, name in arms}
         if run.options.answered
@@ -193,7 +195,7 @@ def _measure_learned(
         phase, of_arm = finished[name], units if how == expand_table.BOTH else {}
         if phase is None:
             observations = _ask(run, f"{name}, seed {seed}", retriever, questions_by_arm[how], of_arm, "read")
-            phase = Phase(name, ASKED, 1, seed, observations)
+            phase = Phase(name, EXPANDED_QUESTIONS, 1, seed, observations)
             store.put(phase)
         asking = arm_of(run, retriever, "read")
         key = wording, name, 1, seed
@@ -208,9 +210,9 @@ def _measure_widened(
     """The questions with their units sent along, by base keys: no seed changes these figures."""
     name = expand_table.arm(retriever, method, expand_table.WIDENED)
     store = store_of(run, pool, units=_digest(units))
-    phase = store.get(name, ASKED, 0, None)
+    phase = store.get(name, EXPANDED_QUESTIONS, 0, None)
     if phase is None:
-        phase = Phase(name, ASKED, 0, None, _ask(run, name, retriever, pool, units, "off"))
+        phase = Phase(name, EXPANDED_QUESTIONS, 0, None, _ask(run, name, retriever, pool, units, "off"))
         store.put(phase)
     kept_as = (_open_wording_store(run, pool, units), name, 0, None)
     asking = arm_of(run, retriever, "off")
@@ -262,7 +264,9 @@ def _load_units(dataset: Dataset, pool: Sequence[Question], methods: Sequence[st
         method: {
             question.id: ExpandedQuestion(
                 tuple(
-                    unit for unit in dataset.expansions[question.id] if method in (unit.method, expand_table.ALL)
+                    unit
+                    for unit in dataset.expansions[question.id]
+                    if method in (unit.method, expand_table.ALL_METHODS)
                 ),
                 {},
             )

@@ -8,12 +8,18 @@ from collections.abc import Sequence
 from engram_evaluation import adapt_table
 from engram_evaluation.report_table import HEADINGS, MARKS, Grid, TableLine, cell
 
-ALL = "all"
+ALL_METHODS = "all"
 """The method that stands for all stored units together."""
-KEPT = "kept back"
-GROUPS = (adapt_table.ADAPTED, KEPT, adapt_table.NEAR, adapt_table.SHARING, adapt_table.OTHERS)
-WIDENED, EVOLVED, BOTH = "widened", adapt_table.EVOLVED, "both"
-SENDING, SENT = (adapt_table.ADAPTED, KEPT), (WIDENED, BOTH)
+HELD_BACK_GROUP = "kept back"
+GROUPS = (
+    adapt_table.ADAPTED_GROUP,
+    HELD_BACK_GROUP,
+    adapt_table.NEAR_GROUP,
+    adapt_table.SHARING_GROUP,
+    adapt_table.OTHER_GROUP,
+)
+WIDENED, EVOLVED, BOTH = "widened", adapt_table.EVOLVED_ARM, "both"
+SENDING, SENT = (adapt_table.ADAPTED_GROUP, HELD_BACK_GROUP), (WIDENED, BOTH)
 """Groups whose questions have units of their own, and the arms in which these are sent along."""
 METRICS = {"ndcg@10": "nDCG@10", "recall@5": "R@5", "mrr": "MRR"}
 METRIC = "ndcg@10"
@@ -61,7 +67,9 @@ def cost_headings() -> list[str]:
 
 def cost_rows(lines: Sequence[TableLine]) -> list[list[str]]:
     """Return the cost of each arm for a held-out question."""
-    return [[line.arm, *(cell(line.values, name) for name in COSTS)] for line in lines if line.group == KEPT]
+    return [
+        [line.arm, *(cell(line.values, name) for name in COSTS)] for line in lines if line.group == HELD_BACK_GROUP
+    ]
 
 
 def answers(lines: Sequence[TableLine]) -> list[Grid]:

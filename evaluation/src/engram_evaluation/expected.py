@@ -30,7 +30,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedFigures:
     """A run and its figures.
 
     Attributes:
@@ -62,11 +62,11 @@ class Expected:
         return lines
 
 
-def read_published(file: Path = FILE) -> Sequence[Expected]:
+def read_published(file: Path = FILE) -> Sequence[ExpectedFigures]:
     """Every run of the regression file."""
     runs = tomllib.loads(file.read_text(encoding="utf-8"))["run"]
     return [
-        Expected(
+        ExpectedFigures(
             run["dataset"],
             _options(run["options"]),
             run["quick"],

@@ -34,7 +34,7 @@ FEATURES = ("linked", "asked_here", "asked_any", "onward", "onward_asked", "chai
   the pool passage is.
 - onward_asked, chain: the same by what is asked that the second fact speaks of; that both do.
 """
-CUTS = (2, 5)
+RECALL_CUTS = (2, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ComparableFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FactLinkComparison:
     """``shares`` with facts and without, by weights fitted to the other data sets, and facts' weights."""
 
     dataset: str
@@ -150,7 +150,7 @@ def judge_questions(
 
 def compare(
     corpora: Sequence[tuple[Harness, Dataset]], language: Language, first: NDArray[np.float64], steps: Steps
-) -> list[Compared]:
+) -> list[FactLinkComparison]:
     """Each data set by weights that were fitted to the others.
 
     Raises:
@@ -171,7 +171,7 @@ def compare(
         )
         relevant_counts = [len(question.relevant) for question in dataset.questions]
         comparisons.append(
-            Compared(
+            FactLinkComparison(
                 dataset.name,
                 len(relevant_counts),
                 shares(bare[place], relevant_counts, without),
@@ -185,13 +185,13 @@ def compare(
 def shares(
     rows: Sequence[JudgedQuestion], relevant_counts: Sequence[int], weights: NDArray[np.float64]
 ) -> list[float]:
-    """Mean recall at each of ``CUTS``, and the share of questions that have all at the last, by a weighted sum.
+    """Mean recall at each of ``RECALL_CUTS``, and the share of questions that have all at the last.
 
-    Of equals the earlier candidate comes first.
+    Candidates rank by a weighted sum. Of equals the earlier candidate comes first.
     """
-    sums = np.zeros(len(CUTS) + 1)
+    sums = np.zeros(len(RECALL_CUTS) + 1)
     for one, count in zip(rows, relevant_counts, strict=True):
         order = np.argsort(-(one.features @ weights), kind="stable")
-        hit_counts = [int(one.supported[order[:cut]].sum()) for cut in CUTS]
+        hit_counts = [int(one.supported[order[:cut]].sum()) for cut in RECALL_CUTS]
         sums += [*(many / count for many in hit_counts), float(hit_counts[-1] == count)]
     return [float(total) / max(len(rows), 1) for total in sums]

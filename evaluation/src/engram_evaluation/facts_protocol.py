@@ -19,7 +19,7 @@ from engram_evaluation import chains, revision_measure
 from engram_evaluation.chains import DEPTHS, EDGES, Chains
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import EvaluatedServices
-from engram_evaluation.revision_measure import Revised
+from engram_evaluation.revision_measure import RevisionShares
 from engram_evaluation.run_options import Options
 
 Begin = Callable[[str, int], Callable[[], None]]
@@ -32,7 +32,7 @@ class FactsReport:
     dataset: str
     command: str
     chains: Chains | None
-    revised: tuple[Revised, ...]
+    revised: tuple[RevisionShares, ...]
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Headings and rows."""
@@ -116,7 +116,7 @@ def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin
     reception.add([], [])  # makes the collection
     scope = services.access.scope(name)
     chain_figures: Chains | None = None
-    revised: tuple[Revised, ...] = ()
+    revised: tuple[RevisionShares, ...] = ()
     try:
         if gold:
             stated = chains.learn(services, scope, chosen, begin("state facts", len(chosen.passages)))

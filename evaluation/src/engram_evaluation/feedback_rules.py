@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-MOST = 100.0
+MOST_NOISE = 100.0
 STEP = 1.0
-"""Step of a thumb on a passage's weight, from 0 to ``MOST``: RAGFlow's first rule (pull request 12689)."""
+"""Step of a thumb on a passage's weight, from 0 to ``MOST_NOISE``: RAGFlow's first rule (pull request 12689)."""
 BUDGET = 0.1
 """Step of a thumb on all cited passages together by the later rule, split by their scores."""
 MIDDLE = 0.5
@@ -74,7 +74,7 @@ class Votes:
             share = scores.get(passage, 0.0) / total if total > 0 else 1.0 / len(rated.meant)
             step = BUDGET * share if self._step is None else self._step
             weight = self._weights.get(passage, 0.0) + (step if rated.up else -step)
-            self._weights[passage] = min(max(weight, 0.0), MOST)
+            self._weights[passage] = min(max(weight, 0.0), MOST_NOISE)
 
     def score(self, passage: str, score: float) -> float:
         """The score and the weight."""

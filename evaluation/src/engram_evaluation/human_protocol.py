@@ -20,7 +20,7 @@ from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import HUMAN, Variation
 from engram_evaluation.protocols import Run, measure
-from engram_evaluation.rating_scale import Rated, as_verdict, is_agreed, mean_value
+from engram_evaluation.rating_scale import PassageRatings, as_verdict, is_agreed, mean_value
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, compute_graded_ndcg, costs, score
 
 
@@ -73,7 +73,7 @@ def run_human(run: Run) -> list[Phase]:
     phases = []
     for seed in run.options.seeds:
         parts = split(run.dataset, run.options.limit, seed)
-        before = _measure(run, parts, _store(run, parts), ratings_table.BEFORE, 0, seed, None)
+        before = _measure(run, parts, _store(run, parts), ratings_table.BEFORE_PHASE, 0, seed, None)
         for rule in HUMAN:
             after = _measure(run, parts, _store(run, parts, rule), rule.name, 1, seed, rule)
             for turn, rows in enumerate((before, after)):
@@ -85,7 +85,9 @@ def _measure(
     run: Run, parts: RaterSplit, store: Phases, arm: str, turn: int, seed: int, rule: Variation | None
 ) -> Mapping[str, tuple[QuestionScores, ...]]:
     """All questions in one state of the memory: group -> rows."""
-    finished = {group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED, ratings_table.OTHERS)}
+    finished = {
+        group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED_GROUP, ratings_table.OTHER_GROUP)
+    }
     if not all(finished.values()):
         harness = run.harness
         if rule is not None:
@@ -96,15 +98,15 @@ def _measure(
         if rule is not None:
             _teach(run, harness, parts, asking, f"{label}: ratings", seed)
         questions_by_group = {
-            ratings_table.RATED: [*(q for q, _ in parts.taught), *parts.untaught],
-            ratings_table.OTHERS: parts.others,
+            ratings_table.RATED_GROUP: [*(q for q, _ in parts.taught), *parts.untaught],
+            ratings_table.OTHER_GROUP: parts.others,
         }
         for group, questions in questions_by_group.items():
             if finished[group] is None:
                 results = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, asking)[1])
                 rows = (
                     score(results)
-                    if group == ratings_table.OTHERS
+                    if group == ratings_table.OTHER_GROUP
                     else _judge_rankings(run.dataset, parts, results)
                 )
                 finished[group] = phase = Phase(arm, group, turn, seed, tuple(rows))
@@ -128,7 +130,9 @@ def _teach(run: Run, harness: Harness, parts: RaterSplit, arm: QueryArm, label: 
         step()
 
 
-def _verdict(harness: Harness, query_id: UUID, pair: Rated, rater: int, passages: Mapping[str, str]) -> Verdict:
+def _verdict(
+    harness: Harness, query_id: UUID, pair: PassageRatings, rater: int, passages: Mapping[str, str]
+) -> Verdict:
     """One word of one rater: it names the sentences of the whole passage, and says nothing of any other."""
     target, confidence = as_verdict(pair.words[rater])
     named = [NamedSentence(passage_id=pair.passage_id, text=passages[pair.passage_id])]
@@ -168,7 +172,7 @@ def _select_unheard(words: Sequence[str], rater: int | None) -> Sequence[str]:
     return words if rater is None else words[rater : rater + 1]
 
 
-def _raters(pairs: Sequence[Rated]) -> int:
+def _raters(pairs: Sequence[PassageRatings]) -> int:
     """Return the least number of raters of a question's passages."""
     return min(len(pair.words) for pair in pairs)
 
@@ -177,10 +181,10 @@ def _group_rows(
     run: Run, parts: RaterSplit, rows: Mapping[str, tuple[QuestionScores, ...]]
 ) -> list[tuple[str, tuple[QuestionScores, ...]]]:
     """Group -> its rows: taught and untaught, whole and by whether raters agree, and everything else."""
-    rated = {row.id: row for row in rows[ratings_table.RATED]}
+    rated = {row.id: row for row in rows[ratings_table.RATED_GROUP]}
     groups = []
     for name, questions in (
-        (ratings_table.TAUGHT, [question for question, _ in parts.taught]),
+        (ratings_table.TAUGHT_GROUP, [question for question, _ in parts.taught]),
         (ratings_table.UNTAUGHT, parts.untaught),
     ):
         rated_ids = [question.id for question in questions if question.id in rated]
@@ -191,7 +195,7 @@ def _group_rows(
             (ratings_table.name_disagreeing_group(name), [key for key in rated_ids if key not in agree]),
         ):
             groups.append((group, tuple(rated[key] for key in keys)))
-    groups.append((ratings_table.OTHERS, rows[ratings_table.OTHERS]))
+    groups.append((ratings_table.OTHER_GROUP, rows[ratings_table.OTHER_GROUP]))
     return [(group, of) for group, of in groups if of]
 
 

@@ -66,9 +66,11 @@ class _FinishedTurns:
         return store, f"{arm}, {group}", turn, seed
 
 
-def _finished(run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int, **more: Any) -> _FinishedTurns:
+def _open_finished_turns(
+    run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int, **more: Any
+) -> _FinishedTurns:
     options = run.options
-    variation = _frozen(run, way)
+    variation = _freeze(run, way)
     measured = {group: [question.id for question in asked] for group, asked in plan_of.groups.items()}
     learned = run.store(
         profile=options.profile,
@@ -88,7 +90,7 @@ def _finished(run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: 
     return _FinishedTurns(learned, unlearned, name, seed)
 
 
-def _frozen(run: Run, way: Variation) -> Variation:
+def _freeze(run: Run, way: Variation) -> Variation:
     """Return a way to learn without what the run leaves alone."""
     return replace(way, frozen=way.frozen.union(run.options.freeze))
 
@@ -96,27 +98,27 @@ def _frozen(run: Run, way: Variation) -> Variation:
 def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
     options = run.options
     name = options.profile if way == FULL else way.name
-    variation = _frozen(run, way)
+    variation = _freeze(run, way)
     arm = QueryArm(
         options.profile, "read", options.stop_rule, ungated=variation.ungated, timeless=variation.timeless
     )
     plan_of = plan(run.dataset, options, seed)
-    finished = _finished(run, way, name, plan_of, seed)
-    answers = _finished(run, way, name, plan_of, seed, **worded_answers.parameters(options))
+    finished = _open_finished_turns(run, way, name, plan_of, seed)
+    answers = _open_finished_turns(run, way, name, plan_of, seed, **worded_answers.parameters(options))
     turns = options.turns + variation.attacked
     measured = sorted({0, turns, *(options.at or range(turns))})
     phases_by_group = {
         (turn, group): finished.get(group, turn) for turn, group in product(measured, plan_of.groups)
     }
 
-    def unfinished(turn: int, group: str) -> bool:
+    def is_unfinished(turn: int, group: str) -> bool:
         answered = not options.answered or worded_answers.load_phase(answers.answers_key(group, turn))
         return phases_by_group[turn, group] is None or not answered
 
-    missing = [turn for turn, group in phases_by_group if unfinished(turn, group)]
+    missing = [turn for turn, group in phases_by_group if is_unfinished(turn, group)]
     if not missing:
         _keep(run, finished.learned, name, seed, None)
-        return _worded(run, phases_by_group, answers)
+        return _add_answer_marks(run, phases_by_group, answers)
     harness = build_harness(run, variation)
     watch = Watch(harness, plan_of.judged)
     judge = run.judge
@@ -139,10 +141,10 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
                 finished.put(phase)
             worded_answers.words(run, harness, answers.answers_key(group, turn), questions, arm)
     _keep(run, finished.learned, name, seed, watch.trajectories())
-    return _worded(run, phases_by_group, answers)
+    return _add_answer_marks(run, phases_by_group, answers)
 
 
-def _worded(
+def _add_answer_marks(
     run: Run, phases_by_group: Mapping[tuple[int, str], Phase | None], answers: _FinishedTurns
 ) -> list[Phase]:
     """Return the phases, each row with the marks of its answer where answers were asked for."""

@@ -19,10 +19,10 @@ LAST_GAIN = 0.999
 FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)
 Attack = Literal["opposite", "clicks", "expansions"]
 """Verdicts of attackers: the opposite of the truth, clicks on wrong results, or poisoned expansions."""
-EXAMINED = 0.5
+CLAIMED_EXAMINATION = 0.5
 """Probability of a look that a click on a wrong result claims for the right ones."""
 NO_HUB_LIMIT = 1_000_000
-FLIPPED = (0.0, 0.2)
+FLIP_RATES = (0.0, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def format_noisy_arm(rule: str, flipped: float) -> str:
 
 NOISE = tuple(
     replace(rule, name=format_noisy_arm(rule.name, flipped), flipped=flipped)
-    for flipped in FLIPPED
+    for flipped in FLIP_RATES
     for rule in RULES
 )
 HOSTILE = (Variation("with caps", attacked=True), Variation("without caps", attacked=True, uncapped=True))
@@ -117,7 +117,7 @@ SYBIL = (
 )
 SPAM = tuple(replace(way, attack="clicks") for way in SYBIL)
 POISON = tuple(replace(way, attack="expansions") for way in SYBIL)
-COMPARED = {
+COMPARED_VARIATIONS = {
     "ablation": ABLATION,
     "noise": NOISE,
     "hostile": HOSTILE,
@@ -194,7 +194,7 @@ class ClickSpamJudge:
         if not clicks:
             return None
         skipped = [
-            NamedSentence(s.sentence_id, examined=EXAMINED)
+            NamedSentence(s.sentence_id, examined=CLAIMED_EXAMINATION)
             for s in sentences
             if s.selected and _is_right(question, s)
         ]

@@ -12,7 +12,7 @@ from engram_evaluation.dataset import Question
 from engram_evaluation.harness import Harness
 
 QUESTIONS = 3
-EACH = 2
+FOLLOWED_SENTENCES = 2
 """Sentences of each kind, supported and rejected, that are followed for a question."""
 CHANNEL = "task"
 
@@ -163,7 +163,7 @@ class Watch:
                     sentence
                     for sentence, supported in sorted(self._verdicts.get(question.id, {}).items())
                     if supported is kind and judgements[sentence] == {kind} and sentence not in taken
-                ][:EACH]
+                ][:FOLLOWED_SENTENCES]
                 for kind in (True, False)
             }
             if of_kind[True] and of_kind[False]:

@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Rewording:
+class RewordingOutcome:
     """Outcome of rewording questions.
 
     Attributes:
@@ -77,7 +77,7 @@ def to_reword(dataset: Dataset, options: Options) -> list[Question]:
     return questions[: options.limit]
 
 
-def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, Rewording]:
+def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, RewordingOutcome]:
     """Return the run's data set with paraphrases by the model, and what became of them.
 
     Raises:
@@ -87,7 +87,7 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, Rewording]:
     dataset = run.dataset
     questions = to_reword(dataset, run.options)
     phase_key = (run.store(llm=llm.model, wording=WORDING.task), ARM, 0, None)
-    rows = measure_in_parts(run, ARM, phase_key, questions, lambda question: _reworded(llm, question))
+    rows = measure_in_parts(run, ARM, phase_key, questions, lambda question: _reword(llm, question))
     paraphrases, refused, replaced = {}, Counter[str](), 0
     for question, row in zip(questions, rows, strict=True):
         text = row.said.get("paraphrase")
@@ -104,7 +104,7 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, Rewording]:
     texts = json.dumps([[key, one.text] for key, one in paraphrases.items()])
     fingerprint = f"{dataset.fingerprint}-{hashlib.sha256(texts.encode()).hexdigest()[:8]}"
     reworded = replace(dataset, paraphrases=paraphrases, fingerprint=fingerprint)
-    return reworded, Rewording(llm.model, len(questions), dict(refused), replaced)
+    return reworded, RewordingOutcome(llm.model, len(questions), dict(refused), replaced)
 
 
 def refusal(question: Question, text: str, language: Language) -> Reason | None:
@@ -121,7 +121,7 @@ def refusal(question: Question, text: str, language: Language) -> Reason | None:
     return "answer" if given_away else None
 
 
-def _reworded(llm: Llm, question: Question) -> QuestionScores:
+def _reword(llm: Llm, question: Question) -> QuestionScores:
     """Ask for a paraphrase; there is none if the reply cannot be used."""
     messages = prompts.conversation(prompts.guard_wording(WORDING), {"question": prompts.cut_quote(question.text)})
     try:

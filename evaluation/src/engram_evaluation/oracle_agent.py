@@ -9,13 +9,13 @@ import random
 import re
 from collections.abc import Mapping
 
-from engram.core.knowledge.agent_turns import NOTHING, TAGS, Act, AgentTurn
+from engram.core.knowledge.agent_turns import NOTHING_TO_INSERT, TAGS, Act, AgentTurn
 from engram_evaluation.decomposition import words
 from engram_evaluation.oracle_knowledge import Case, Knowledge
 
 AGENT = f"<{TAGS['insert']}>"
 """What prompts for an agent have."""
-UNKNOWN = "unknown"
+UNKNOWN_ANSWER = "unknown"
 _OFFERED = re.compile(r"^Progress: .*You may choose (.*)\.$", re.MULTILINE)
 _LINE = re.compile(r"^.* \| .*$", re.MULTILINE)
 
@@ -35,11 +35,13 @@ def act(knowledge: Knowledge, parts: Mapping[str, str]) -> AgentTurn:
         return AgentTurn("answer", case.answer, "The memory has every link.")
     if document and "insert" in offered:
         return AgentTurn(
-            "insert", _select_gold_sentences(case, document) or NOTHING, "What does the question need of this?"
+            "insert",
+            _select_gold_sentences(case, document) or NOTHING_TO_INSERT,
+            "What does the question need of this?",
         )
     if "search" in offered and "Search results" not in memory:
         return AgentTurn("search", case.question.text, "Is there more than is shown?")
-    return AgentTurn("answer", UNKNOWN, "A link is missing.")
+    return AgentTurn("answer", UNKNOWN_ANSWER, "A link is missing.")
 
 
 def spoil_turn(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], draw: random.Random) -> AgentTurn:
@@ -47,7 +49,7 @@ def spoil_turn(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], 
     other, at = knowledge.draw_hop(draw)
     if turn.act == "insert":
         first = parts.get("document_obs", "").partition("\n")[2].partition(". ")[0]
-        return AgentTurn("insert", f"{first}." if turn.skips and first else NOTHING, "It seems so.")
+        return AgentTurn("insert", f"{first}." if turn.skips and first else NOTHING_TO_INSERT, "It seems so.")
     return AgentTurn(turn.act, other.hops[at].answer, "It seems so.")
 
 

@@ -12,7 +12,7 @@ from engram_evaluation.oracle_knowledge import Case, Knowledge, says
 Fields = dict[str, Any]
 Parts = Mapping[str, str]
 """Tag -> what a prompt quotes under it."""
-LOW = 2
+LOW_RATING = 2
 """Rating of an answer that the evidence does not bear out."""
 _LINE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
@@ -144,7 +144,7 @@ def _redirect(knowledge: Knowledge, parts: Parts) -> Fields:
 def _rate(knowledge: Knowledge, parts: Parts) -> Fields:
     known_answer = knowledge.find_stated_answer(parts["question"], lines(parts))
     right = known_answer is not None and answer_marking.score_exact_match(parts["proposed_answer"], [known_answer])
-    return {"rating": HIGHEST_RATING if right else LOW}
+    return {"rating": HIGHEST_RATING if right else LOW_RATING}
 
 
 def _grade_step(knowledge: Knowledge, parts: Parts) -> Fields:

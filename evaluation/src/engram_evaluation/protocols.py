@@ -20,13 +20,13 @@ from engram_evaluation.verdict_givers import Judge
 Begin = Callable[[str, int], Callable[[], None]]
 """Announces a stretch of so many steps; what it returns is called after each."""
 
-JUDGED = "judged questions"
+JUDGED_GROUP = "judged questions"
 PARAPHRASES = "their paraphrases"
-SHARING = "sharing a passage"
+SHARING_GROUP = "sharing a passage"
 UNJUDGED = "unjudged questions"
 OTHER_HALF = "other half"
 DIFFERENT_LIMIT = 50
-TOGETHER = 20
+QUESTIONS_PER_FILE = 20
 """Questions of one file of finished ones: what a failing endpoint can lose."""
 
 
@@ -95,13 +95,13 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     unjudged = [question for question in dataset.questions if question.id not in chosen]
     taught = frozenset[str]().union(*(question.relevant for question in judged)) if by_passage else frozenset()
     groups = {
-        JUDGED: judged,
+        JUDGED_GROUP: judged,
         PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
-        SHARING: [question for question in unjudged if question.relevant & taught],
+        SHARING_GROUP: [question for question in unjudged if question.relevant & taught],
         UNJUDGED: [question for question in unjudged if not question.relevant & taught],
     }
-    near = SHARING if by_passage else PARAPHRASES
-    group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
+    near = SHARING_GROUP if by_passage else PARAPHRASES
+    group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED_GROUP)
     if not groups[group_name]:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {group_name}."
@@ -138,7 +138,7 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
     if not one:
         raise InvalidRequestError(f"{dataset.name} has too few questions to halve.")
     judged = order.sample(one, min(limit, len(one)))
-    return ProtocolPlan(judged, {JUDGED: judged, OTHER_HALF: other})
+    return ProtocolPlan(judged, {JUDGED_GROUP: judged, OTHER_HALF: other})
 
 
 def run_cold(run: Run) -> list[Phase]:
@@ -151,7 +151,7 @@ def run_cold(run: Run) -> list[Phase]:
     systems: dict[str, Callable[[Question], QuestionResult]] = {
         "dense": lambda q: baselines.observe(dense, q),
         "bm25": lambda q: baselines.observe(bm25, q),
-        "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
+        "rrf": lambda q: baselines.observe(baselines.RankFusion(dense, bm25), q),
         "paper": lambda q: run.harness.ask(q, QueryArm("paper", "off", run.options.stop("paper")))[1],
         "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop("default")))[1],
     }
@@ -200,8 +200,8 @@ def measure_in_parts(
     store, arm, turn, seed = phase_key
     step = run.begin(label, len(questions))
     rows: list[QuestionScores] = []
-    for start in range(0, len(questions), TOGETHER):
-        some = questions[start : start + TOGETHER]
+    for start in range(0, len(questions), QUESTIONS_PER_FILE):
+        some = questions[start : start + QUESTIONS_PER_FILE]
         name = f"questions {start + 1} to {start + len(some)}"
         phase = store.get(arm, name, turn, seed)
         if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:

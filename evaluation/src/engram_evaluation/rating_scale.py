@@ -11,7 +11,7 @@ SCALE: Mapping[str, float] = {"Excellent": 1.0, "Acceptable": 2 / 3, "Could be I
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class PassageRatings:
     """A passage that a question was answered with, and the words of those who rated it, in the file's order.
 
     Raters are not identified: the first of one passage need not be the first of another.
@@ -36,20 +36,20 @@ def mean_value(words: Sequence[str]) -> float:
     return fmean(SCALE[word] for word in words)
 
 
-def is_agreed(pairs: Sequence[Rated]) -> bool:
+def is_agreed(pairs: Sequence[PassageRatings]) -> bool:
     """Whether all who rated a question's passages are for or against each of them together."""
     return all(len({as_verdict(word)[0] for word in pair.words}) == 1 for pair in pairs)
 
 
 def read_ratings(
     name: str, lines: Iterable[Line], query_ids: Collection[str], known: Collection[str]
-) -> dict[str, tuple[Rated, ...]]:
+) -> dict[str, tuple[PassageRatings, ...]]:
     """Query id -> its rated passages, from rows ``{"query_id", "passage_id", "ratings": [word, ...]}``.
 
     Raises:
         DatasetError: a row names what is not there, says something else than ``SCALE``, or repeats a pair.
     """
-    ratings: dict[str, list[Rated]] = {}
+    ratings: dict[str, list[PassageRatings]] = {}
     for where, row in lines:
         query, passage, words = (
             read_text(where, row, "query_id"),
@@ -67,5 +67,5 @@ def read_ratings(
         pairs = ratings.setdefault(query, [])
         if any(pair.passage_id == passage for pair in pairs):
             raise DatasetError(f"{name}: passage {passage!r} is rated twice for query {query!r}.")
-        pairs.append(Rated(passage, tuple(words)))
+        pairs.append(PassageRatings(passage, tuple(words)))
     return {query: tuple(pairs) for query, pairs in ratings.items()}

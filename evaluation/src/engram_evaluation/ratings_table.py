@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from engram_evaluation.report_table import TableLine, cell
 
-BEFORE = "before"
-RATED = "rated questions"
-TAUGHT = "same questions"
+BEFORE_PHASE = "before"
+RATED_GROUP = "rated questions"
+TAUGHT_GROUP = "same questions"
 UNTAUGHT = "other rated questions"
-OTHERS = "everything else"
+OTHER_GROUP = "everything else"
 METRICS = {
     "rated": "nDCG of rated passages",
     "graded": "nDCG@10 by ratings",
@@ -40,12 +40,12 @@ def name_disagreeing_group(group: str) -> str:
 
 def main_metric(group: str) -> str:
     """Return the main metric of a group."""
-    return "recall@5" if group == OTHERS else "rated"
+    return "recall@5" if group == OTHER_GROUP else "rated"
 
 
 def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
     """Return the headings of the columns of ``rows``."""
-    return [METRICS[metric], "n", BEFORE, *_arms(lines)]
+    return [METRICS[metric], "n", BEFORE_PHASE, *_arms(lines)]
 
 
 def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:

@@ -19,7 +19,7 @@ class ReportFileError(EngramError):
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class ReportExtract:
     """One JSON report, as far as the page needs it.
 
     Attributes:
@@ -44,13 +44,13 @@ class Gathered:
     trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-def read(folders: Sequence[Path]) -> list[Gathered]:
+def read(folders: Sequence[Path]) -> list[ReportExtract]:
     """The reports in ``folders``: protocols in their usual order, then commands, then data sets by name.
 
     Raises:
         ReportFileError: a folder holds no report or a file that is none, or a run was reported twice.
     """
-    reports: dict[str, Gathered] = {}
+    reports: dict[str, ReportExtract] = {}
     for folder in folders:
         files = sorted(folder.glob("*.json"))
         if not files:
@@ -63,7 +63,7 @@ def read(folders: Sequence[Path]) -> list[Gathered]:
     return sorted(reports.values(), key=lambda one: (PROTOCOLS.index(one.protocol), one.asked, one.dataset))
 
 
-def _read(path: Path) -> Gathered:
+def _read(path: Path) -> ReportExtract:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         dataset, engine = document["dataset"], document["engine"]
@@ -72,7 +72,7 @@ def _read(path: Path) -> Gathered:
         command_line = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
         if protocol not in PROTOCOLS:
             raise ReportFileError(f"{path}: there is no protocol {protocol!r}.")
-        return Gathered(
+        return ReportExtract(
             name,
             protocol,
             command,

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
-from engram_evaluation.learning_variations import FLIPPED
-from engram_evaluation.report_files import Gathered
-from engram_evaluation.report_table import FITTED, MARKS, TOKENS, Grid, TableLine, cell, label, legend
+from engram_evaluation.learning_variations import FLIP_RATES
+from engram_evaluation.report_files import ReportExtract
+from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, TableLine, cell, label, legend
 
 INTRODUCTION = """\
 What `engram evaluate` measured, gathered by `engram report`. A data set is named by its folder. A turn is one round
@@ -26,7 +26,7 @@ class Section:
         legend: what the words in the tables mean, or None.
     """
 
-    runs: tuple[Gathered, ...]
+    runs: tuple[ReportExtract, ...]
     commands: tuple[str, ...]
     remark: str | None
     legend: str | None
@@ -38,30 +38,30 @@ class Section:
         return self.runs[0].protocol
 
 
-def corpora(reports: Sequence[Gathered]) -> Grid:
+def corpora(reports: Sequence[ReportExtract]) -> Grid:
     """Make the table of data set sizes."""
     sizes = sorted({(one.dataset, *one.corpus) for one in reports})
     rows = [[name, f"{passages:,}", f"{questions:,}"] for name, passages, questions in sizes]
     return Grid(["data set", "passages", "questions"], rows)
 
 
-def makers(reports: Sequence[Gathered]) -> str:
+def makers(reports: Sequence[ReportExtract]) -> str:
     """Versions, code and encoders."""
     return "Made by: " + "; ".join(sorted({one.made_by for one in reports})) + "."
 
 
-def sections(reports: Sequence[Gathered]) -> list[Section]:
+def sections(reports: Sequence[ReportExtract]) -> list[Section]:
     """One for each command, in the order of the reports."""
-    together: dict[tuple[str, str], list[Gathered]] = {}
+    together: dict[tuple[str, str], list[ReportExtract]] = {}
     for one in reports:
         together.setdefault((one.protocol, one.asked), []).append(one)
     return [_section(runs) for runs in together.values()]
 
 
-def _section(runs: Sequence[Gathered]) -> Section:
+def _section(runs: Sequence[ReportExtract]) -> Section:
     commands = dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command)
     fitted = [one.dataset for one in runs if one.fitted]
-    remark = f"{FITTED.capitalize()}: {', '.join(fitted)}." if fitted else None
+    remark = f"{FITTED_NOTE.capitalize()}: {', '.join(fitted)}." if fitted else None
     legends = {
         "adapt": adapt_table.LEGEND,
         "expand": expand_table.LEGEND,
@@ -72,7 +72,7 @@ def _section(runs: Sequence[Gathered]) -> Section:
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
 
 
-def _grids(runs: Sequence[Gathered]) -> list[Grid]:
+def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
     match runs[0].protocol:
         case "adapt":
             return [*map(_build_worth_grid, runs), _prices(runs)]
@@ -92,22 +92,22 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
             return [*main, *worded, *([_robustness(runs)] if protocol == "noise" else [])]
 
 
-def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[TableLine], str]) -> Grid:
+def _figures(heading: str, runs: Sequence[ReportExtract], write: Callable[[TableLine], str]) -> Grid:
     columns = [{_label(one, line): write(line) for line in _select_lines(one.lines)} for one in runs]
     return _side_by_side(heading, runs, columns)
 
 
-def _build_worth_grid(run: Gathered) -> Grid:
+def _build_worth_grid(run: ReportExtract) -> Grid:
     heading, *groups = adapt_table.headings(adapt_table.METRIC)
     return Grid([f"{run.dataset}: {heading}", *groups], adapt_table.rows(run.lines, adapt_table.METRIC))
 
 
-def _build_widened_grid(run: Gathered, metric: str) -> Grid:
+def _build_widened_grid(run: ReportExtract, metric: str) -> Grid:
     heading, *groups = expand_table.headings(metric)
     return Grid([f"{run.dataset}: {heading}", *groups], expand_table.rows(run.lines, metric))
 
 
-def _methods(run: Gathered) -> list[Grid]:
+def _methods(run: ReportExtract) -> list[Grid]:
     answered = [
         Grid([f"{run.dataset}, {grid.headings[0]}", *grid.headings[1:]], grid.rows)
         for grid in expand_table.answers(run.lines)
@@ -115,25 +115,25 @@ def _methods(run: Gathered) -> list[Grid]:
     return [*(_build_widened_grid(run, metric) for metric in (expand_table.METRIC, "recall@5")), *answered]
 
 
-def _opinions(run: Gathered, metric: str) -> Grid:
+def _opinions(run: ReportExtract, metric: str) -> Grid:
     heading, *columns = ratings_table.headings(run.lines, metric)
     return Grid([f"{run.dataset}: {heading}", *columns], ratings_table.rows(run.lines, metric))
 
 
-def _prices(runs: Sequence[Gathered]) -> Grid:
+def _prices(runs: Sequence[ReportExtract]) -> Grid:
     return _side_by_side(adapt_table.PRICE_TITLE, runs, [adapt_table.prices(run.lines) for run in runs])
 
 
-def _robustness(runs: Sequence[Gathered]) -> Grid:
+def _robustness(runs: Sequence[ReportExtract]) -> Grid:
     columns = [
         {f"{one.group}, {one.rule}": " / ".join(one.cells("recall@5")) for one in robustness.rows(run.lines)}
         for run in runs
     ]
-    shares = " / ".join(f"{share:.0%}" for share in FLIPPED)
+    shares = " / ".join(f"{share:.0%}" for share in FLIP_RATES)
     return _side_by_side(f"R@5 gained at {shares} flipped / kept", runs, columns)
 
 
-def _side_by_side(heading: str, runs: Sequence[Gathered], columns: Sequence[Mapping[str, str]]) -> Grid:
+def _side_by_side(heading: str, runs: Sequence[ReportExtract], columns: Sequence[Mapping[str, str]]) -> Grid:
     """One table: a column (label -> text) for each run's data set, empty where it has nothing under a label."""
     labels = dict.fromkeys(name for column in columns for name in column)
     rows = [[name, *(column.get(name, "") for column in columns)] for name in labels]
@@ -192,5 +192,5 @@ def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:
     return [line for line in lines if line.turn in turns]
 
 
-def _label(one: Gathered, line: TableLine) -> str:
-    return label(line, one.protocol, several=len({other.arm for other in one.lines}) > 1)
+def _label(extract: ReportExtract, line: TableLine) -> str:
+    return label(line, extract.protocol, several=len({other.arm for other in extract.lines}) > 1)

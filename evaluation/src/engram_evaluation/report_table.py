@@ -40,7 +40,7 @@ HEADINGS = {
     "stuck": "stuck",
     "spoiled": "spoiled",
 }
-FIRST = ("wrong", "mended", "stuck", "spoiled")
+FIRST_RESULTS = ("wrong", "mended", "stuck", "spoiled")
 """Of the first results of questions that came again."""
 MARKS = ("em", "f1", "contains", "strict", "lenient")
 TOKENS = ("prompt_tokens", "completion_tokens", "judge_prompt_tokens", "judge_completion_tokens")
@@ -52,26 +52,26 @@ among the first five. nDCG, MRR: of the first 10.
 support: share of the gold sentences among those that retrieval selected. shown: sentences selected, which is what a
 judge reads. LLM: requests to a language model per question. ms: median wall-clock time of a query."""
 
-ANSWERED = """\
+ANSWERS_NOTE = """\
 Each question is answered by a language model from the sentences of the first passages. EM, F1, contains: the
 answer is an accepted one, the words it shares with one, it holds one whole (SQuAD's normalisation, the best of
 all accepted answers). strict, lenient: the share that a language model finds right, by meaning alone and with
 some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
 unusable: share of the questions of which the answer or its mark could not be used; such an answer counts as wrong.
 R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
-WORDED = """\
+WORDED_NOTE = """\
 Answers: a language model answers from the sentences of the first passages. EM, F1, contains: the answer is an
 accepted one, the words it shares with one, it holds one whole. strict, lenient: the share that a language model
 finds right. unusable: share of the questions of which the answer or its mark could not be used. Questions without
 an accepted answer are left out."""
-REASONED = """\
+SESSIONS_NOTE = """\
 R@5, all@5: of the passages in the session's own order. read: passages that it read; all read: share of the
 questions of which all relevant passages are among these. pool: sentences in the evidence pool; gold in pool: share
 of the gold sentences that are there; of pool gold: share of the pool that is gold. EM, F1, contains: of the answer
 in words; answered: share of the questions that got one. LLM, tokens in, out: of a question, as the endpoint counts
 them. ms: median wall-clock time.
 `query` is one question of five passages; below each planner stands one question of as many passages as it read."""
-CLICKED = """\
+CLICKS_NOTE = """\
 Questions arrive with Zipf repetition and are clicked, not judged: the result of rank r is looked at with
 probability 1 / r, and what is looked at is clicked if it is relevant, else one time in ten. A click supports what
 was shown of the passage. silence rejects: what was not clicked is rejected. silence weighed: the same, with the
@@ -79,24 +79,24 @@ probability that it was looked at (`examined`). clicks alone: what was not click
 questions that came more than once, by their first result. wrong first: it was not relevant when the question came
 first; of these, mended: it was when the question came last, stuck: it was the same one every time. spoiled: of the
 others, it was not when the question came last."""
-RATED = """\
+RATINGS_NOTE = """\
 Questions arrive with Zipf repetition and are answered without learning. Each answer gets a thumb: up if evidence is
 among the first five passages, and wrongly one time in ten. Half of the ratings say what the answer cites. All arms
 learn from the same ratings; the rules of other systems reorder the first 50 passages of the ranking without
 learning. other questions: those that share no relevant passage with a rated one."""
-FITTED = "weights fitted to the same questions"
+FITTED_NOTE = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {
     "answers": (*MARKS, "unusable", "recall@5", *TOKENS, "ms"),
-    "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST, "hops", "ms"),
+    "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST_RESULTS, "hops", "ms"),
     "thumbs": ("recall@5", "recall@10", "ndcg@10", "mrr"),
     "session": ("recall@5", "all@5", "read", "read_all", "pool", "pool_recall", "pool_precision", "rounds"),
 }
 """What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
 
-FURTHER = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
+FURTHER_COLUMNS = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
 """What a second table shows, of protocols that measure more than one has room for."""
-OF_ANSWERS = (*MARKS, "unusable")
+ANSWER_COLUMNS = (*MARKS, "unusable")
 """What a second table shows where the answers in words of a protocol with turns are marked."""
 
 
@@ -107,7 +107,9 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """Explain the headings of a protocol's table."""
-    return {"answers": ANSWERED, "session": REASONED, "clicks": CLICKED, "thumbs": RATED}.get(protocol, LEGEND)
+    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKS_NOTE, "thumbs": RATINGS_NOTE}.get(
+        protocol, LEGEND
+    )
 
 
 @dataclass(frozen=True, slots=True)

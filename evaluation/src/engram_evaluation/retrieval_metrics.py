@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.dataset import GoldSentence, Question
 
 DEPTH = 10
-SHOWN = 5
+SHOWN_PASSAGES = 5
 RANKING = ("recall@2", "recall@5", "all@5", "recall@10", "ndcg@10", "mrr")
 """What main tables show of a ranking."""
 COSTS = ("support", "hops", "shown", "llm_calls", "ms")
@@ -32,7 +32,7 @@ class QuestionResult:
 
     question: Question
     ranking: Sequence[str]
-    shown: Sequence[Gold] | None = None
+    shown: Sequence[GoldSentence] | None = None
     hops: int | None = None
     llm_calls: int = 0
     ms: float = 0.0
@@ -108,12 +108,12 @@ def _sum_discounted(gains: Sequence[float]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def compute_supporting_recall(gold: Sequence[Gold], returned: Sequence[Gold]) -> float:
+def compute_supporting_recall(gold: Sequence[GoldSentence], returned: Sequence[GoldSentence]) -> float:
     """The share of ``gold`` that is among ``returned``."""
     return sum(any(is_match(wanted, seen) for seen in returned) for wanted in gold) / len(gold)
 
 
-def is_match(gold: Gold, returned: Gold) -> bool:
+def is_match(gold: GoldSentence, returned: GoldSentence) -> bool:
     """Whether a sentence is the gold sentence; another splitter may have cut it wider or narrower."""
     wanted, text = _fold_text(gold.text), _fold_text(returned.text)
     return gold.passage_id == returned.passage_id and bool(wanted and text) and (wanted in text or text in wanted)
@@ -135,8 +135,8 @@ def _score_all_found(result: QuestionResult) -> dict[str, float]:
     """1 if all relevant passages, or five of them, are the first, else 0: half of an argument is none."""
     if not result.question.relevant:
         return {}
-    hit_count = len(result.question.relevant & set(result.ranking[:SHOWN]))
-    return {"all@5": float(hit_count == min(len(result.question.relevant), SHOWN))}
+    hit_count = len(result.question.relevant & set(result.ranking[:SHOWN_PASSAGES]))
+    return {"all@5": float(hit_count == min(len(result.question.relevant), SHOWN_PASSAGES))}
 
 
 def _compute_ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:

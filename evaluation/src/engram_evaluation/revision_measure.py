@@ -32,7 +32,7 @@ SOURCES = 3
 """That tell each fact."""
 RATES = (0.0, 0.1, 0.2, 0.3)
 """Shares of sources that lie: each of their statements names somebody else."""
-OUTDATED = 0.3
+OUTDATED_SHARE = 0.3
 """Share of facts that an old page still tells, without a date, after the next one began."""
 WAYS = ("append", "prune", "close", "ours")
 
@@ -64,7 +64,7 @@ class StreamStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Revised:
+class RevisionShares:
     """Shares of questions, of one way at one rate of lies.
 
     Attributes:
@@ -119,7 +119,7 @@ def stream(period_series: Sequence[Sequence[Period]], lying: float, seed: int) -
                 dated_statements.append(
                     (period.start, draw.random(), StreamStatement(period, stated_object, period.start, source))
                 )
-            if at + 1 < len(periods) and draw.random() < OUTDATED:
+            if at + 1 < len(periods) and draw.random() < OUTDATED_SHARE:
                 after = periods[at + 1].start + 30
                 old = StreamStatement(period, period.object, None, f"old page {number}.{at}")
                 dated_statements.append((after, draw.random(), old))
@@ -128,10 +128,10 @@ def stream(period_series: Sequence[Sequence[Period]], lying: float, seed: int) -
 
 def revision(
     services: EvaluatedServices, scope: Scope, dataset: Dataset, seeds: Sequence[int], step: Callable[[], None]
-) -> list[Revised]:
+) -> list[RevisionShares]:
     """All ways at all rates; means over the seeds."""
     period_series = series(dataset)
-    runs_by_arm: dict[tuple[str, float], list[Revised]] = defaultdict(list)
+    runs_by_arm: dict[tuple[str, float], list[RevisionShares]] = defaultdict(list)
     for lying in RATES:
         for seed in seeds:
             statements = stream(period_series, lying, seed)
@@ -142,10 +142,10 @@ def revision(
                     )
                 else:
                     result = _measure_way(period_series, _build_stored_edges(statements, way), way)
-                runs_by_arm[way, lying].append(Revised(way, lying, *result))
+                runs_by_arm[way, lying].append(RevisionShares(way, lying, *result))
             step()
     return [
-        Revised(
+        RevisionShares(
             way,
             lying,
             *(mean(getattr(one, name) for one in runs) for name in ("current", "as_of", "stale", "bridges")),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram_evaluation.learning_variations import FLIPPED, RULES, format_noisy_arm
+from engram_evaluation.learning_variations import FLIP_RATES, RULES, format_noisy_arm
 from engram_evaluation.report_table import HEADINGS, TableLine
 
 METRICS = ("recall@5", "ndcg@10")
@@ -16,7 +16,7 @@ class Robustness:
     """One rule on one group of questions.
 
     Attributes:
-        gains: metric -> gain over turn 0 by the last turn, one per share of flipped verdicts (``FLIPPED``).
+        gains: metric -> gain over turn 0 by the last turn, one per share of flipped verdicts (``FLIP_RATES``).
     """
 
     rule: str
@@ -36,13 +36,16 @@ class Robustness:
 
 def headings() -> list[str]:
     """Return the headings of the columns of ``row``."""
-    shares = [f"gain at {share:.0%}" for share in FLIPPED]
+    shares = [f"gain at {share:.0%}" for share in FLIP_RATES]
     return ["", *(f"{HEADINGS[metric]} {what}" for metric in METRICS for what in (*shares, "kept"))]
 
 
-def row(one: Robustness) -> list[str]:
+def row(robustness: Robustness) -> list[str]:
     """A line of the table."""
-    return [f"{one.group}, {one.rule}", *(text for metric in METRICS for text in one.cells(metric))]
+    return [
+        f"{robustness.group}, {robustness.rule}",
+        *(text for metric in METRICS for text in robustness.cells(metric)),
+    ]
 
 
 def rows(lines: Sequence[TableLine]) -> list[Robustness]:
@@ -52,7 +55,7 @@ def rows(lines: Sequence[TableLine]) -> list[Robustness]:
     rows = []
     for group in dict.fromkeys(line.group for line in lines):
         for rule in RULES:
-            arms = [format_noisy_arm(rule.name, share) for share in FLIPPED]
+            arms = [format_noisy_arm(rule.name, share) for share in FLIP_RATES]
             if all((arm, group, turn) in values for arm in arms for turn in (0, last)):
                 gains = {
                     metric: tuple(values[arm, group, last][metric] - values[arm, group, 0][metric] for arm in arms)

@@ -50,17 +50,17 @@ PlannerName = Literal["pool", "socratic", "tree", "agent", "rfm-rag"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
 StopName = Literal["planner", "rounds", "sufficiency", "covered"]
 STOPS: tuple[StopName, ...] = get_args(StopName)
-STOPPED: tuple[StopName, ...] = ("planner", "rounds")
+STOP_NAMES: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
 RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
 FRACTIONS = (0.3, 0.5, 0.8)
-LEARNING = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
+LEARNING_OPTIONS = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
-EXPANDING = {"methods", "live", "answered"}
+EXPAND_OPTIONS = {"methods", "live", "answered"}
 """Options of ``expand``."""
-ANSWERING = {"top_k"}
+ANSWER_OPTIONS = {"top_k"}
 """Options of ``answers``, and of protocols that may have answers made."""
 REASONING = {
     "planners",
@@ -82,27 +82,27 @@ TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "
 TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in {*TURNLESS, "stream"})
 """Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
-    "adapt": LEARNING | ANSWERING | REASONING,
-    "expand": LEARNING - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
-    "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "thumbs": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
-    "answers": ADAPTING | REASONING | LEARNING - {"profile"},
-    "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
-    "session": ADAPTING | LEARNING - {"profile"} | {"stop_rule"},
-    "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
-    "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
-    "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
-    "streamed": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
+    "adapt": LEARNING_OPTIONS | ANSWER_OPTIONS | REASONING,
+    "expand": LEARNING_OPTIONS - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
+    "clicks": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
+    "thumbs": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
+    "human": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
+    "answers": ADAPTING | REASONING | LEARNING_OPTIONS - {"profile"},
+    "sweep": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING,
+    "session": ADAPTING | LEARNING_OPTIONS - {"profile"} | {"stop_rule"},
+    "extraction": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
+    "facts": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING,
+    "agent": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
+    "streamed": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
     **dict.fromkeys(TURNS, ADAPTING | REASONING - {"oracle_errors"}),
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
-REWORDED: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
+REWORDING_PROTOCOLS: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
 """Protocols that ask questions again in other words."""
-SHARED: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
+SHARED_OPTIONS: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
 """Options of ``expand`` that mean something to another protocol."""
-ANSWERED: tuple[Protocol, ...] = ("expand", *TURNS)
+ANSWERING_PROTOCOLS: tuple[Protocol, ...] = ("expand", *TURNS)
 """Protocols that may have answers in words made of what they find."""
 BOTH_PROFILES = frozenset({"cold", "sweep"})
 """Protocols that measure both profiles."""
@@ -166,7 +166,7 @@ class Options:
         methods: to widen questions, each an arm of its own; none: all that the data set has. Of ``streamed``: ways
             to answer from a stream; none: all.
         live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
-        answered: whether answers in words are made of what is found, and marked; ``ANSWERED`` only.
+        answered: whether answers in words are made of what is found, and marked; ``ANSWERING_PROTOCOLS`` only.
         top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
@@ -175,7 +175,8 @@ class Options:
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
-        paraphrases: where paraphrases come from: the data set, or the configured model; ``REWORDED`` only.
+        paraphrases: where paraphrases come from: the data set, or the configured model; for
+            ``REWORDING_PROTOCOLS``.
         paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
         stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
         at_least: only questions with so many relevant passages.
@@ -209,7 +210,7 @@ class Options:
     without: tuple[Part, ...] = ()
     paraphrases: ParaphraseSource = "data"
     paraphrased: bool = False
-    stops: tuple[StopName, ...] = STOPPED
+    stops: tuple[StopName, ...] = STOP_NAMES
     at_least: int = 1
 
     def __post_init__(self) -> None:
@@ -247,13 +248,13 @@ class Options:
         self._check_foreign()
 
     def _check_foreign(self) -> None:
-        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
+        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWER_OPTIONS | REASONING)
         if self.protocol != "expand":
-            foreign = foreign | EXPANDING - SHARED.get(self.protocol, set())
+            foreign = foreign | EXPAND_OPTIONS - SHARED_OPTIONS.get(self.protocol, set())
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
-        if self.protocol in ANSWERED and not self.answered:
+        if self.protocol in ANSWERING_PROTOCOLS and not self.answered:
             for name, default in (("top_k", TOP_K), ("oracle_errors", None)):
                 if getattr(self, name) != default:
                     raise InvalidRequestError(
@@ -263,10 +264,10 @@ class Options:
     def _check_paraphrases(self) -> None:
         if self.paraphrases == "data":
             return
-        if self.protocol not in REWORDED or (self.protocol == "session" and not self.paraphrased):
+        if self.protocol not in REWORDING_PROTOCOLS or (self.protocol == "session" and not self.paraphrased):
             raise InvalidRequestError(
                 "--paraphrases model goes with protocols that ask paraphrases: "
-                f"{', '.join(REWORDED[1:])}, and session --paraphrased."
+                f"{', '.join(REWORDING_PROTOCOLS[1:])}, and session --paraphrased."
             )
         if self.oracle_errors is not None:
             raise InvalidRequestError("--paraphrases model needs a model: --oracle-errors rewords nothing.")
@@ -345,7 +346,7 @@ class Options:
             words += ["--top-k", str(self.top_k)]
         if self.protocol not in {"cold", "answers", "sweep", "extraction", "streamed"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
-        words += self._adapting() + self._format_reasoning_options()
+        words += self._format_adapting() + self._format_reasoning_options()
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
         if self.stop_rule is not None:
@@ -355,7 +356,7 @@ class Options:
             words += ["--prior", self.prior]
         return " ".join(words)
 
-    def _adapting(self) -> list[str]:
+    def _format_adapting(self) -> list[str]:
         words = []
         if self.fractions != FRACTIONS:
             words += ["--fractions", ",".join(map(str, self.fractions))]
@@ -373,7 +374,7 @@ class Options:
         words = []
         if self.protocol == "session":
             words += ["--planners", ",".join(self.planners)]
-        if self.stops != STOPPED:
+        if self.stops != STOP_NAMES:
             words += ["--stops", ",".join(self.stops)]
         numbers = (
             ("rounds", ROUNDS),

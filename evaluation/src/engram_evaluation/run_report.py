@@ -15,13 +15,13 @@ from engram_evaluation import adapt_table, expand_table, ratings_table, robustne
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
 from engram_evaluation.memory_trajectories import Trajectories
-from engram_evaluation.model_paraphrases import Rewording
+from engram_evaluation.model_paraphrases import RewordingOutcome
 from engram_evaluation.report_table import (
-    FITTED,
-    FURTHER,
+    ANSWER_COLUMNS,
+    FITTED_NOTE,
+    FURTHER_COLUMNS,
     HEADINGS,
-    OF_ANSWERS,
-    WORDED,
+    WORDED_NOTE,
     TableLine,
     cell,
     cells,
@@ -34,14 +34,14 @@ from engram_evaluation.retrieval_metrics import summary
 from engram_evaluation.run_options import Options
 
 RESAMPLES = 2000
-AT_ONCE = 100
+SAMPLES_PER_CALL = 100
 """Of them drawn by one call."""
 MEMORIES = "-memories.png"
 """How the name of the plot of followed memories ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Indexing:
+class IndexingCost:
     """Cost of bringing the collection up to date with the data set; near zero after an earlier run.
 
     Attributes:
@@ -77,9 +77,9 @@ class RunReport:
     phases: Sequence[Phase]
     seconds: float
     trajectories: Trajectories | None = None
-    indexing: Indexing | None = None
+    indexing: IndexingCost | None = None
     fitted: bool = False
-    rewording: Rewording | None = None
+    rewording: RewordingOutcome | None = None
 
     def lines(self) -> list[TableLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -148,7 +148,7 @@ class RunReport:
                 ]
             case "adapt":
                 rows = adapt_table.price_rows(self.lines())
-                return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED], rows)]
+                return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED_ARMS], rows)]
             case "expand":
                 costs = expand_table.cost_rows(self.lines())
                 tables = [
@@ -243,7 +243,7 @@ class RunReport:
             return [expand_table.LEGEND, *sections, *grids, f"## {expand_table.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
             further = [markdown_table(*self._build_second_table())] if self._further_columns() else []
-            explained = [WORDED] if self.options.answered else []
+            explained = [WORDED_NOTE] if self.options.answered else []
             main = markdown_table(self._list_headings(), self._rows())
             return [main, *further, legend(self.options.protocol), *explained]
         lines = self.lines()
@@ -251,7 +251,7 @@ class RunReport:
             markdown_table(adapt_table.headings(metric), adapt_table.rows(lines, metric))
             for metric in adapt_table.METRICS
         ]
-        price = markdown_table(["", *adapt_table.PRICED], adapt_table.price_rows(lines))
+        price = markdown_table(["", *adapt_table.PRICED_ARMS], adapt_table.price_rows(lines))
         return [adapt_table.LEGEND, *tables, f"## {adapt_table.PRICE_TITLE}", price]
 
     def _opinions(self, metric: str) -> tuple[list[str], list[list[str]]]:
@@ -287,7 +287,7 @@ class RunReport:
 
     def _further_columns(self) -> Sequence[str]:
         """Metrics of the second table; none where there is no such table."""
-        return FURTHER.get(self.options.protocol, OF_ANSWERS if self.options.answered else ())
+        return FURTHER_COLUMNS.get(self.options.protocol, ANSWER_COLUMNS if self.options.answered else ())
 
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
@@ -307,7 +307,7 @@ class RunReport:
         return f"{without} of {every} questions have no gold sentences: verdicts on these name passages."
 
     def _remarks(self) -> list[str]:
-        remarks = [f"**{FITTED.capitalize()}.**"] if self.fitted else []
+        remarks = [f"**{FITTED_NOTE.capitalize()}.**"] if self.fitted else []
         if self.options.protocol == "human":
             bare = sum(question.id in self.dataset.ratings for question in self.dataset.unlabelled)
             remarks.append(f"{len(self.dataset.ratings):,} rated, {bare:,} of them besides these.")
@@ -413,8 +413,8 @@ class RunReport:
 def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
     """The 95% percentile interval of the mean, questions drawn with replacement, always alike."""
     draw = np.random.default_rng(0)
-    some = (AT_ONCE, len(differences))
-    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // AT_ONCE)]
+    some = (SAMPLES_PER_CALL, len(differences))
+    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // SAMPLES_PER_CALL)]
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engram_evaluation import adapt_table, expand_table, ratings_table
 from engram_evaluation.branches import Branches
-from engram_evaluation.report_files import Gathered
+from engram_evaluation.report_files import ReportExtract
 from engram_evaluation.report_sections import Section
 from engram_evaluation.report_table import HEADINGS, MARKS, TableLine
 from engram_evaluation.svg import Bars, Chart, Lines
@@ -22,7 +22,7 @@ def charts(section: Section) -> list[Chart]:
     drawers = {"cold": _side_by_side, "session": _side_by_side, "answers": _marks}.get(section.protocol)
     if drawers is not None:
         return [drawers(section.runs), *_trees(section.runs)]
-    each: Mapping[str, Callable[[Gathered], list[Chart]]] = {
+    each: Mapping[str, Callable[[ReportExtract], list[Chart]]] = {
         "adapt": _keys,
         "expand": _methods,
         "human": _rules,
@@ -33,7 +33,7 @@ def charts(section: Section) -> list[Chart]:
     return [chart for run in section.runs for chart in each.get(section.protocol, _turns)(run)]
 
 
-def _side_by_side(runs: Sequence[Gathered]) -> Bars:
+def _side_by_side(runs: Sequence[ReportExtract]) -> Bars:
     """Every arm on every data set."""
     arms = dict.fromkeys(line.arm for run in runs for line in run.lines)
     values = [{line.arm: line.values.get(METRIC) for line in run.lines} for run in runs]
@@ -41,11 +41,11 @@ def _side_by_side(runs: Sequence[Gathered]) -> Bars:
     return Bars(HEADINGS[METRIC], [run.dataset for run in runs], series)
 
 
-def _trees(runs: Sequence[Gathered]) -> list[Chart]:
+def _trees(runs: Sequence[ReportExtract]) -> list[Chart]:
     return [Branches(f"{run.dataset}, {name}", nodes) for run in runs for name, nodes in run.trees.items()]
 
 
-def _marks(runs: Sequence[Gathered]) -> Bars:
+def _marks(runs: Sequence[ReportExtract]) -> Bars:
     series = {
         f"{run.dataset}, {line.arm}": [line.values.get(mark) for mark in MARKS]
         for run in runs
@@ -54,7 +54,7 @@ def _marks(runs: Sequence[Gathered]) -> Bars:
     return Bars("Answers in words", [HEADINGS[mark] for mark in MARKS], series)
 
 
-def _keys(run: Gathered) -> list[Chart]:
+def _keys(run: ReportExtract) -> list[Chart]:
     """Base keys and what each way of crediting made of them, where most ways were measured."""
     values = _values(run.lines)
     of: dict[str, dict[str, list[str]]] = {}
@@ -78,7 +78,7 @@ def _keys(run: Gathered) -> list[Chart]:
     return drawn
 
 
-def _methods(run: Gathered) -> list[Chart]:
+def _methods(run: ReportExtract) -> list[Chart]:
     """Each method at query time, in the keys and as both, a chart for each retriever."""
     values = {(line.arm, line.group): line.values.get(expand_table.METRIC) for line in run.lines}
     groups = [group for group in expand_table.GROUPS if any(line.group == group for line in run.lines)]
@@ -95,7 +95,7 @@ def _methods(run: Gathered) -> list[Chart]:
     ]
 
 
-def _rules(run: Gathered) -> list[Chart]:
+def _rules(run: ReportExtract) -> list[Chart]:
     """Every rule on every group, by what the group is measured by first."""
     found, arms = _values(run.lines), list(dict.fromkeys(line.arm for line in run.lines))
     groups = list(dict.fromkeys(line.group for line in run.lines))
@@ -105,19 +105,19 @@ def _rules(run: Gathered) -> list[Chart]:
         group_metrics = zip(groups, metrics, strict=True)
         return [found.get((arm, group, turn), {}).get(metric) for group, metric in group_metrics]
 
-    series = {ratings_table.BEFORE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
+    series = {ratings_table.BEFORE_PHASE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
     names = [f"{group}: {ratings_table.METRICS[metric]}" for group, metric in zip(groups, metrics, strict=True)]
     return [Bars(run.dataset, names, series)]
 
 
-def _build_sweep_charts(run: Gathered) -> list[Chart]:
+def _build_sweep_charts(run: ReportExtract) -> list[Chart]:
     """Recall against each of the two numbers, a line for each profile."""
     varied = courses((line.arm, line.values[METRIC]) for line in run.lines)
     title = f"{run.dataset}: {HEADINGS[METRIC]}"
     return [Lines(f"{title} by {name}", name, HEADINGS[METRIC], series) for name, series in varied.items()]
 
 
-def _stretches(run: Gathered) -> list[Chart]:
+def _stretches(run: ReportExtract) -> list[Chart]:
     """The stream, stretch by stretch, with and without what it taught."""
     lines = [line for line in run.lines if METRIC in line.values]
     order = {group: at for at, group in enumerate(dict.fromkeys(line.group for line in lines), start=1)}
@@ -127,7 +127,7 @@ def _stretches(run: Gathered) -> list[Chart]:
     return [Lines(f"{run.dataset}: {HEADINGS[METRIC]}", "stretch of the stream", HEADINGS[METRIC], series)]
 
 
-def _turns(run: Gathered) -> list[Chart]:
+def _turns(run: ReportExtract) -> list[Chart]:
     """Lines by turn, of groups, or of arms in a chart for each group; bars where there is one turn."""
     values = _values(run.lines)
     arms, groups = (

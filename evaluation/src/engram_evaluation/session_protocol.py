@@ -21,11 +21,11 @@ from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from engram.services.sessions.tree_options import Part
 from engram_evaluation.answers_protocol import evidence, marks
-from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.protocols import Run
 from engram_evaluation.retrieval_metrics import (
-    SHOWN,
+    SHOWN_PASSAGES,
     QuestionResult,
     QuestionScores,
     compute_supporting_recall,
@@ -47,7 +47,7 @@ TREES = 2
 """Questions whose trees a report keeps, to be drawn."""
 LEFT_OUT = {part: [part] for part in PARTS} | {"extractor": ["consolidation", "update"]}
 """What a planner is told to leave out; without the extractor nothing manages memory."""
-OF_ROUNDS: Sequence[Part] = ("walk", "gaps", "binding")
+ROUND_PARTS: Sequence[Part] = ("walk", "gaps", "binding")
 """Parts of rounds by rules; the others are of memory as a model manages it."""
 
 
@@ -98,7 +98,7 @@ def arms(
                     f"pool, {RULES} without {part}", planner, False, options=_build_left_out_option(planner, part)
                 )
                 for part in without
-                if part in OF_ROUNDS
+                if part in ROUND_PARTS
             ]
         elif planner == RFM_RAG:
             session_arms += [SessionArm(f"{planner}, {RULES}", planner, False)]
@@ -112,7 +112,7 @@ def arms(
                     f"{planner} without {part}", planner, True, options=_build_left_out_option(planner, part)
                 )
                 for part in without
-                if part not in OF_ROUNDS and (planner != "agent" or part == "update")
+                if part not in ROUND_PARTS and (planner != "agent" or part == "update")
             ]
     return session_arms
 
@@ -139,7 +139,7 @@ def sessions(run: Run) -> list[Phase]:
     compared = arms(
         options.planners, options.rounds, options.without, options.stops, llm=run.harness.services.llm is not None
     )
-    phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN))]
+    phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN_PASSAGES))]
     for arm in compared:
         parameters = (
             asdict(arm)
@@ -227,7 +227,7 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
             draft, failure = "", {"failed": error.detail}
     ms = (time.perf_counter() - began) * 1000.0
     pool = [
-        Gold(passage.passage_id, sentence.text)
+        GoldSentence(passage.passage_id, sentence.text)
         for passage in answer.passages
         for sentence in passage.sentences
         if sentence.score is not None
@@ -283,7 +283,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     }
     answer_text = None if view.stored.conclusion is None else view.stored.conclusion["text"]
     ranking = [passage.passage_id for passage in view.passages]
-    pool = [Gold(one.passage_id, one.text) for one in view.evidence]
+    pool = [GoldSentence(one.passage_id, one.text) for one in view.evidence]
     row = _score_question(question, ranking, pool, answer_text if arm.llm else None, values, ms, read=ranking)
     drawn = question.id in {one.id for one in choose_questions(run)[:TREES]} and arm.options is None
     return replace(row, said=_round_details(view, tree=drawn))
@@ -306,7 +306,7 @@ def _round_details(view: SessionView, *, tree: bool) -> dict[str, Any]:
 def _score_question(
     question: Question,
     ranking: Sequence[str],
-    pool: Sequence[Gold],
+    pool: Sequence[GoldSentence],
     answer_text: str | None,
     values: dict[str, float],
     ms: float,
@@ -323,7 +323,7 @@ def _score_question(
     return replace(row, values=row.values | measures | values)
 
 
-def _precision(gold: Sequence[Gold], pool: Sequence[Gold]) -> float:
+def _precision(gold: Sequence[GoldSentence], pool: Sequence[GoldSentence]) -> float:
     return sum(any(is_match(wanted, seen) for wanted in gold) for seen in pool) / len(pool) if pool else 0.0
 
 

@@ -18,7 +18,7 @@ from engram_evaluation.dataset_files import DatasetError, json_lines, read_text
 from engram_evaluation.harness import Harness
 
 FOLDER = Path(__file__).parent / "session_questions"
-FIRST = 5
+COUNTED_PASSAGES = 5
 """Passages of either answer that count."""
 ROUNDS, SECONDS, PASSAGES = 3, 600.0, 100
 FOUND_STOPS: frozenset[str] = frozenset({"sufficiency", "covered", "found", "answered", "sufficient"})
@@ -200,10 +200,10 @@ def _summary(name: str, outcomes: Sequence[QuestionOutcome]) -> Summary:
 
 
 def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
-    query = Query(text=question.text, scope=harness.scope, top_k=FIRST, memory="off")
+    query = Query(text=question.text, scope=harness.scope, top_k=COUNTED_PASSAGES, memory="off")
     answer = harness.services.ask.query(query, explained=False)
     service = harness.services.sessions
-    request = SessionRequest(top_k=FIRST, arm={"memory": "off", "profile": "default"})
+    request = SessionRequest(top_k=COUNTED_PASSAGES, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=ROUNDS, llm_calls=0, tokens=0, seconds=SECONDS, passages=PASSAGES)
     session = service.start(
         harness.scope, NewSession(question=question.text, planner="pool", asked=request, budget=budget)
@@ -213,7 +213,7 @@ def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
     return QuestionOutcome(
         question,
         query=_groups(question, [passage.passage_id for passage in answer.passages]),
-        session=_groups(question, ranked[:FIRST]),
+        session=_groups(question, ranked[:COUNTED_PASSAGES]),
         read=_groups(question, ranked),
         stop=view.stored.stop_reason,
         queries=tuple(text for one in view.rounds for text in one.said.get("queries", ())),

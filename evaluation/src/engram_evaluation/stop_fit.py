@@ -27,7 +27,7 @@ RIDGE = 0.003
 """Of the standardised features."""
 VERDICTS = 60.0
 """What is believed of a round before any verdict weighs as much as so many of them."""
-NEVER = 1.0
+NO_STOP_PROBABILITY = 1.0
 """A probability that no pool has: every round is made."""
 BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
 
@@ -185,7 +185,7 @@ def _run_session(harness: Harness, question: Question, planner: str) -> SessionV
     request = SessionRequest(
         arm=None if planner == RFM_RAG else {"memory": "off", "profile": "default"},
         stop="sufficiency",
-        threshold=NEVER,
+        threshold=NO_STOP_PROBABILITY,
     )
     service, scope = harness.services.sessions, harness.scope
     session = service.start(

@@ -62,18 +62,18 @@ def zero_shot(llm: Llm, question: str, _documents: Sequence[Text], _embedder: Em
     Raises:
         LlmError: the endpoint failed, or its replies cannot be used; so do the others here.
     """
-    return _plain(llm, "zero-shot", ZERO_SHOT, {"question": prompts.cut_quote(question)}, PlainAnswerReply)
+    return _ask_for_answer(llm, "zero-shot", ZERO_SHOT, {"question": prompts.cut_quote(question)}, PlainAnswerReply)
 
 
 def chain_of_thought(llm: Llm, question: str, _documents: Sequence[Text], _embedder: Embedder) -> str:
     """Answer from what the model knows, after reasoning."""
     parts = {"question": prompts.cut_quote(question)}
-    return _plain(llm, "chain-of-thought", CHAIN_OF_THOUGHT, parts, ReasonedAnswerReply)
+    return _ask_for_answer(llm, "chain-of-thought", CHAIN_OF_THOUGHT, parts, ReasonedAnswerReply)
 
 
 def rag(llm: Llm, question: str, documents: Sequence[Text], embedder: Embedder) -> str:
     """Answer from the documents nearest to the question."""
-    texts = [_whole(document) for document in documents]
+    texts = [_join_title(document) for document in documents]
     places = nearest(question, texts, embedder)[:TOP_K]
     return llm.answer(question, [(place, texts[place]) for place in places]).text
 
@@ -85,17 +85,19 @@ def rolling_summary(llm: Llm, question: str, documents: Sequence[Text], _embedde
         parts = {
             "question": prompts.cut_quote(question),
             "summary": prompts.cut_quote(summary) or "(empty)",
-            "document": prompts.cut_quote(_whole(document)),
+            "document": prompts.cut_quote(_join_title(document)),
         }
         messages = prompts.conversation(prompts.guard_wording(SUMMARY), parts)
         summary = llm.ask("summary", messages, lambda reply: read(SummaryReply, reply), SummaryReply).summary
     return llm.answer(question, [(0, summary)] if summary else []).text
 
 
-def _plain(llm: Llm, use: str, wording: Wording, parts: Mapping[str, str], schema: type[PlainAnswerReply]) -> str:
+def _ask_for_answer(
+    llm: Llm, use: str, wording: Wording, parts: Mapping[str, str], schema: type[PlainAnswerReply]
+) -> str:
     messages = prompts.conversation(prompts.guard_wording(wording), parts)
     return llm.ask(use, messages, lambda reply: read(schema, reply), schema).answer
 
 
-def _whole(document: Text) -> str:
+def _join_title(document: Text) -> str:
     return f"{document.title}. {document.text}" if document.title else document.text

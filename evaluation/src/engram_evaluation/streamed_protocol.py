@@ -20,7 +20,7 @@ from engram.providers.language import Language
 from engram.providers.llm import Llm, agent_model, agent_prompts
 from engram_evaluation import streamed_baselines, text_memory
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
-from engram_evaluation.agent_protocol import documents_of, streamed_questions
+from engram_evaluation.agent_protocol import documents_of, select_streamed_questions
 from engram_evaluation.answers_protocol import marks
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases, code_fingerprint
@@ -51,7 +51,7 @@ COLUMNS = {
     "completion_tokens": "tokens out",
 }
 DIGITS = {"turns": 1, "calls": 1, "prompt_tokens": 0, "completion_tokens": 0}
-COMPARED = {
+COMPARED_METHODS = {
     "Update (GRAM, Table 3)": {"without": INSERT_ONLY, "with": GRAPH},
     "Memory (GRAM, Table 4)": {"text": TEXT, "graph": GRAPH},
 }
@@ -63,7 +63,7 @@ question, as the endpoint counts them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class StreamProgress:
     """A run's progress; what ``measure_in_parts`` needs of a run."""
 
     begin: Begin
@@ -88,7 +88,7 @@ class StreamedReport:
                 rows,
             )
         }
-        for title, settings in COMPARED.items():
+        for title, settings in COMPARED_METHODS.items():
             if all(arm in means for arm in settings.values()):
                 tables[title] = self._build_comparison(settings, means)
         return tables
@@ -154,7 +154,7 @@ class MethodOutcome:
     valid: bool | None = None
 
 
-def streamed(
+def measure_streamed(
     dataset: Dataset,
     options: Options,
     llm: Llm | None,
@@ -175,7 +175,7 @@ def streamed(
     for method in options.methods:
         if method not in METHODS:
             raise InvalidRequestError(f"--methods are some of {', '.join(METHODS)}; {method!r} is none.")
-    questions = streamed_questions(dataset, options.limit)
+    questions = select_streamed_questions(dataset, options.limit)
     store = Phases(
         folder,
         {
@@ -187,25 +187,25 @@ def streamed(
         },
     )
     plays: dict[str, Callable[[str, Sequence[Text]], MethodOutcome]] = {
-        **{name: partial(_by_baseline, llm, embedder, name) for name in BASELINES},
-        TEXT: partial(_over_text, llm, embedder),
-        INSERT_ONLY: partial(_over_graph, llm, language, insert_only=True),
-        GRAPH: partial(_over_graph, llm, language, insert_only=False),
+        **{name: partial(_answer_by_baseline, llm, embedder, name) for name in BASELINES},
+        TEXT: partial(_answer_over_text, llm, embedder),
+        INSERT_ONLY: partial(_answer_over_graph, llm, language, insert_only=True),
+        GRAPH: partial(_answer_over_graph, llm, language, insert_only=False),
     }
     phases = []
     for method in options.methods or METHODS:
         rows = measure_in_parts(
-            Streamed(begin),
+            StreamProgress(begin),
             method,
             (store, method, 0, None),
             questions,
-            partial(_marked, llm, dataset, plays[method]),
+            partial(_mark_answer, llm, dataset, plays[method]),
         )
         phases.append(Phase(method, GROUP, 0, None, tuple(rows)))
     return StreamedReport(dataset.name, options.command(dataset.name), llm.model, phases)
 
 
-def _marked(
+def _mark_answer(
     llm: Llm, dataset: Dataset, play: Callable[[str, Sequence[Text]], MethodOutcome], question: Question
 ) -> QuestionScores:
     before, unusable = llm.usage, 0.0
@@ -226,20 +226,20 @@ def _marked(
     return QuestionScores(question.id, question.type, (), values, {"answer": outcome.answer, **details})
 
 
-def _by_baseline(
+def _answer_by_baseline(
     llm: Llm, embedder: Embedder, name: str, question: str, documents: Sequence[Text]
 ) -> MethodOutcome:
     return MethodOutcome(BASELINES[name](llm, question, documents, embedder))
 
 
-def _over_text(llm: Llm, embedder: Embedder, question: str, documents: Sequence[Text]) -> MethodOutcome:
+def _answer_over_text(llm: Llm, embedder: Embedder, question: str, documents: Sequence[Text]) -> MethodOutcome:
     play, answer = text_memory.begin(question, documents), None
     while answer is None and play.turn <= play.turns:
         play, answer = text_memory.carry_out(play, agent_model.ask_raw_turn(llm, play.messages), embedder)
     return MethodOutcome(answer or "", play.turn - 1, play.valid)
 
 
-def _over_graph(
+def _answer_over_graph(
     llm: Llm, language: Language, question: str, documents: Sequence[Text], *, insert_only: bool
 ) -> MethodOutcome:
     environment = GraphMemoryEnvironment(language=language, insert_only=insert_only)

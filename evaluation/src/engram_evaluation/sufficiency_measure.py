@@ -25,10 +25,10 @@ from engram_evaluation.weight_fit import holds_all_relevant
 
 BINS = 10
 """Of the expected calibration error, of equal width."""
-DRAWS = 100
+CALIBRATION_DRAWS = 100
 """Of answers that hold as often as was told."""
 RULES: tuple[HopStopRule, ...] = ("none", "coverage", "learned")
-TELLING = ("coverage", "published", "learned")
+COMPARED_RULES = ("coverage", "published", "learned")
 """Rules whose word on the same answers is compared; "published" ends hops of profile "paper" alone."""
 
 Begin = Callable[[str, int], Callable[[], None]]
@@ -44,7 +44,7 @@ class SufficiencyPrediction:
         held: whether it was.
         recall: share of the relevant passages among the first five.
         ms: wall-clock time of the query.
-        said: how sure each of ``TELLING`` is that the evidence suffices, in [0, 1].
+        said: how sure each of ``COMPARED_RULES`` is that the evidence suffices, in [0, 1].
     """
 
     probability: float
@@ -92,10 +92,11 @@ def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int)
 def compute_least_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
-    It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``DRAWS`` times, always alike.
+    It is not 0: of a few answers in a bin another share holds than is meant. It is drawn
+    ``CALIBRATION_DRAWS`` times, always alike.
     """
     order, probability = np.random.default_rng(0), np.array([one.probability for one in predictions])
-    drawn = order.random((DRAWS, len(predictions))) < probability
+    drawn = order.random((CALIBRATION_DRAWS, len(predictions))) < probability
     return statistics.fmean(_error(probability, held, bins) for held in drawn)
 
 
@@ -131,7 +132,7 @@ def measure(
         "questions": len(questions),
         "before": _quality(before),
         # Of the walk as far as it goes: a rule that ended it would choose what it is measured on.
-        "telling": {name: _quality(_replace_probabilities(stopping["none"], name)) for name in TELLING},
+        "telling": {name: _quality(_replace_probabilities(stopping["none"], name)) for name in COMPARED_RULES},
         "stopping": {rule: _costs(told) for rule, told in stopping.items()},
         "answerable": {
             other.name: auc(
@@ -203,7 +204,7 @@ def _predict(
         began = time.perf_counter()
         retrieved = retrieve.find(retrieve.plan(query))
         ms = (time.perf_counter() - began) * 1000.0
-        first = [name for _, name, _ in retrieved.shown[: sufficiency.FIRST]]
+        first = [name for _, name, _ in retrieved.shown[: sufficiency.EVIDENCE_PASSAGES]]
         enough = retrieved.ranking.sufficiency
         predictions.append(
             SufficiencyPrediction(
@@ -220,7 +221,7 @@ def _predict(
 
 
 def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:
-    """Return the value of each of ``TELLING`` for the same answer."""
+    """Return the value of each of ``COMPARED_RULES`` for the same answer."""
     plan, walk, enough = retrieved.plan, retrieved.walk, retrieved.ranking.sufficiency
     return {
         "coverage": coverage(plan.query.text, walk.texts),

@@ -16,7 +16,7 @@ GROUP = "all questions"
 SENTENCES, ENTITIES = "K_S", "K_E"
 VALUES: Mapping[str, Sequence[int]] = {SENTENCES: (1, 2, 3, 5, 8, 12), ENTITIES: (1, 3, 5, 10, 20)}
 """What is tried; the values of both profiles are among them."""
-SWEPT: tuple[ProfileName, ...] = ("paper", "default")
+SWEPT_PROFILES: tuple[ProfileName, ...] = ("paper", "default")
 
 
 def settings(profile: Profile) -> dict[str, tuple[int, int]]:
@@ -34,7 +34,7 @@ def sweep(run: Run) -> list[Phase]:
     questions = run.dataset.questions[: run.options.limit]
     run.harness.reset()
     phases = []
-    for name in SWEPT:
+    for name in SWEPT_PROFILES:
         done: dict[tuple[int, int], Phase] = {}
         for label, pair in settings(PROFILES[name]).items():
             if pair not in done:

@@ -27,21 +27,21 @@ from engram_evaluation.feedback_rules import (
 )
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.protocols import PARAPHRASES, SHARING, Run, measure
-from engram_evaluation.retrieval_metrics import SHOWN, QuestionResult, score
+from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP, Run, measure
+from engram_evaluation.retrieval_metrics import SHOWN_PASSAGES, QuestionResult, score
 from engram_evaluation.stream_protocol import arrivals
 
 ARRIVALS = 300
 RATED_QUESTIONS = 100
 """Questions that may arrive."""
-OTHERS = 200
+MOST_OTHER_QUESTIONS = 200
 """Other questions that are measured at most, and questions that share a passage."""
-WRONG = 0.1
-CITING = 0.5
+WRONG_CITATION_RATE = 0.1
+CITATION_RATE = 0.5
 CANDIDATES = 50
 """Passages of an answer that rules reorder."""
-RATED = "rated questions"
-OTHER = "other questions"
+RATED_GROUP = "rated questions"
+OTHER_GROUP = "other questions"
 NO_LEARNING = "no learning"
 ENGRAM = "engram"
 RULES: Mapping[str, Callable[[], FeedbackRule]] = {
@@ -61,7 +61,7 @@ class ThumbsPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _UntaughtAnswer:
     """A question's answer without learning: its id, its result, and candidates with scores, best first."""
 
     query_id: UUID
@@ -91,10 +91,12 @@ def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     taught = frozenset[str]().union(*(question.relevant for question in rated))
     rest = [question for question in dataset.questions if question.id not in came]
     groups = {
-        RATED: rated,
+        RATED_GROUP: rated,
         PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
-        SHARING: [] if dataset.paraphrases else _draw_others([one for one in rest if one.relevant & taught], seed),
-        OTHER: _draw_others([one for one in rest if not one.relevant & taught], seed),
+        SHARING_GROUP: []
+        if dataset.paraphrases
+        else _draw_others([one for one in rest if one.relevant & taught], seed),
+        OTHER_GROUP: _draw_others([one for one in rest if not one.relevant & taught], seed),
     }
     return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
 
@@ -106,8 +108,8 @@ def draw_rating(question: Question, passages: Sequence[str], draw: str) -> Rated
         passages: the first passages of the answer, best first.
     """
     evidence = [passage for passage in passages if passage in question.relevant]
-    is_wrong = random.Random(f"{draw}/wrong").random() < WRONG  # noqa: S311 - repeatable
-    cites = random.Random(f"{draw}/cites").random() < CITING  # noqa: S311 - repeatable
+    is_wrong = random.Random(f"{draw}/wrong").random() < WRONG_CITATION_RATE  # noqa: S311 - repeatable
+    cites = random.Random(f"{draw}/cites").random() < CITATION_RATE  # noqa: S311 - repeatable
     used = evidence or list(passages[:1])
     return RatedAnswer(question.id, bool(evidence) != is_wrong, tuple(passages), tuple(used) if cites else ())
 
@@ -128,10 +130,10 @@ def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
 
 
 def _draw_others(questions: Sequence[Question], seed: int) -> list[Question]:
-    """At most ``OTHERS`` of the questions, drawn by the seed, in file order."""
-    if len(questions) <= OTHERS:
+    """At most ``MOST_OTHER_QUESTIONS`` of the questions, drawn by the seed, in file order."""
+    if len(questions) <= MOST_OTHER_QUESTIONS:
         return list(questions)
-    drawn = set(random.Random(f"thumbs/{seed}").sample(range(len(questions)), OTHERS))  # noqa: S311 - repeatable
+    drawn = set(random.Random(f"thumbs/{seed}").sample(range(len(questions)), MOST_OTHER_QUESTIONS))  # noqa: S311 - repeatable
     return [question for at, question in enumerate(questions) if at in drawn]
 
 
@@ -139,7 +141,7 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     planned = plan(run.dataset, run.options.limit or ARRIVALS, seed)
     store = run.store(
         profile=run.options.profile,
-        thumbs=[WRONG, CITING, CANDIDATES],
+        thumbs=[WRONG_CITATION_RATE, CITATION_RATE, CANDIDATES],
         arriving=[question.id for question in planned.arriving],
         measured={name: [question.id for question in group] for name, group in planned.groups.items()},
         frozen=run.options.frozen,
@@ -152,7 +154,9 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     base = _answer_without_learning(run, planned, seed)
     ratings = [
         draw_rating(
-            question, base[question.id.rpartition("#")[0]].result.ranking[:SHOWN], f"thumbs/{seed}/{question.id}"
+            question,
+            base[question.id.rpartition("#")[0]].result.ranking[:SHOWN_PASSAGES],
+            f"thumbs/{seed}/{question.id}",
         )
         for question in planned.arriving
     ]
@@ -176,7 +180,7 @@ def _seed(run: Run, seed: int) -> list[Phase]:
     return phases
 
 
-def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _Answered]:
+def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _UntaughtAnswer]:
     """Question -> what it is answered without learning, of all that arrive or are measured."""
     questions = {question.id: question for group in planned.groups.values() for question in group}
     arm = QueryArm(run.options.profile, "off", run.options.stop_rule)
@@ -185,7 +189,7 @@ def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[s
     for question in questions.values():
         answer, result = run.harness.ask(question, arm, depth=CANDIDATES)
         scored = [(passage.passage_id, passage.score) for passage in answer.passages]
-        answered[question.id] = _Answered(answer.query_id, result, scored)
+        answered[question.id] = _UntaughtAnswer(answer.query_id, result, scored)
         step()
     return answered
 
@@ -195,7 +199,7 @@ def _drop_arrival_number(arrived: Question) -> str:
     return arrived.id.rpartition("#")[0]
 
 
-def _rerank_by_rule(rule: FeedbackRule, base: Mapping[str, _Answered], question: Question) -> QuestionResult:
+def _rerank_by_rule(rule: FeedbackRule, base: Mapping[str, _UntaughtAnswer], question: Question) -> QuestionResult:
     answered = base[question.id]
     return replace(answered.result, ranking=reorder_candidates(answered.scored, rule))
 

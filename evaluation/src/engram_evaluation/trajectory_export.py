@@ -24,7 +24,7 @@ from engram.core.planning.rewards import (
 from engram.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
 from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 from engram_evaluation import answer_marking
-from engram_evaluation.dataset import Dataset, Gold, Question
+from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.retrieval_metrics import is_match
 
 Shape = Literal["steps", "sft", "grpo"]
@@ -54,7 +54,7 @@ Reward = Callable[[Trajectory, Question], Rewards]
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportCounts:
     """Numbers of exported trajectories and lines.
 
     Attributes:
@@ -103,7 +103,7 @@ def build_judge_reward(llm: Llm) -> Reward:
 
 
 def export(
-    trajectories: Iterable[Trajectory], dataset: Dataset, shape: Shape, reward: Reward, counted: Exported
+    trajectories: Iterable[Trajectory], dataset: Dataset, shape: Shape, reward: Reward, counted: ExportCounts
 ) -> Iterator[dict[str, Any]]:
     """Lines of the trajectories whose answer is right, in their order; ``counted`` says what became of all.
 
@@ -221,7 +221,7 @@ def _format_sifting(
         numbers[line.sentence_id]
         for line in lines
         if line.sentence_id in numbers
-        and any(is_match(one, Gold(line.passage_id, line.text)) for one in question.gold)
+        and any(is_match(one, GoldSentence(line.passage_id, line.text)) for one in question.gold)
     )
     return {
         "prompt": prompt,
@@ -234,11 +234,11 @@ def _format_sifting(
     }
 
 
-def _match_gold(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
+def _match_gold(lines: Sequence[SentenceLine], gold: Sequence[GoldSentence]) -> set[int | tuple[str, int]]:
     """Lines as the gold sentence that each is, by its place, or as themselves."""
     matched_gold: set[int | tuple[str, int]] = set()
     for line in lines:
-        line_gold = Gold(line.passage_id, line.text)
+        line_gold = GoldSentence(line.passage_id, line.text)
         matches = [at for at, one in enumerate(gold) if is_match(one, line_gold)]
         matched_gold.update(matches if matches else [("other", line.sentence_id)])
     return matched_gold

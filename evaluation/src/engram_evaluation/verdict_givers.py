@@ -9,7 +9,7 @@ from engram.context.errors import LlmNotConfiguredError
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.retrieval_metrics import is_match
 
 Verdicts = Literal["full", "returned"]
@@ -26,9 +26,9 @@ class ShownSentence:
     selected: bool = True
 
     @property
-    def place(self) -> Gold:
+    def place(self) -> GoldSentence:
         """The sentence without its id, to compare with gold."""
-        return Gold(self.passage_id, self.text)
+        return GoldSentence(self.passage_id, self.text)
 
 
 class Judge(Protocol):
@@ -63,7 +63,7 @@ class OracleJudge:
         return self._judge_by_passages(scope, query_id, question.relevant, sentences) if question.relevant else None
 
     def _judge_by_sentences(
-        self, scope: Scope, query_id: UUID, gold: Sequence[Gold], sentences: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, gold: Sequence[GoldSentence], sentences: Sequence[ShownSentence]
     ) -> Verdict:
         if self.verdicts == "full":
             supporting = [NamedSentence(passage_id=one.passage_id, text=one.text) for one in gold]

@@ -170,7 +170,7 @@ def collect_answers(
         retrieved = retrieve.find(retrieve.plan(query))
         estimate = retrieved.ranking.sufficiency
         if estimate is not None and len(estimate.features):
-            first = [name for _, name, _ in retrieved.shown[: sufficiency.FIRST]]
+            first = [name for _, name, _ in retrieved.shown[: sufficiency.EVIDENCE_PASSAGES]]
             rows.append(estimate.features.astype(np.float32).astype(np.float64))
             held.append(holds_all_relevant(question.relevant, first))
         step()
@@ -179,7 +179,7 @@ def collect_answers(
 
 def holds_all_relevant(relevant: Collection[str], first: Collection[str]) -> bool:
     """Whether as many of the first passages are relevant as can be."""
-    return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.FIRST)
+    return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.EVIDENCE_PASSAGES)
 
 
 def fit_prior(corpora: Sequence[Sequence[JudgedQuestion]]) -> Prior:

@@ -59,7 +59,7 @@ class CheckedSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingCounts:
     """Facts that the rules read in one sentence: counts of right, missing and wrong ones."""
 
     sentence: CheckedSentence
@@ -112,7 +112,7 @@ def load_sentences(folder: Path = FOLDER) -> list[CheckedSentence]:
     return sentences
 
 
-def check(sentences: Sequence[CheckedSentence], language: Language) -> list[Reading]:
+def check(sentences: Sequence[CheckedSentence], language: Language) -> list[ReadingCounts]:
     """Read each sentence in its passage, and compare the facts with those that it states."""
     passages = [
         PassageText(one.title, " ".join((*one.before, one.text)), (*one.before, one.text)) for one in sentences
@@ -123,7 +123,7 @@ def check(sentences: Sequence[CheckedSentence], language: Language) -> list[Read
     ]
 
 
-def compare(sentence: CheckedSentence, read: Iterable[Triple]) -> Reading:
+def compare(sentence: CheckedSentence, read: Iterable[Triple]) -> ReadingCounts:
     """Count the extracted facts of one sentence against those that it states."""
     missing = list(sentence.facts)
     right, wrong = 0, []
@@ -134,12 +134,12 @@ def compare(sentence: CheckedSentence, read: Iterable[Triple]) -> Reading:
             right += 1
         elif not any(_is_same(fact, one) for one in sentence.facts) and not _is_also(fact, sentence.also):
             wrong.append(fact)
-    return Reading(sentence, right, tuple(missing), tuple(wrong))
+    return ReadingCounts(sentence, right, tuple(missing), tuple(wrong))
 
 
-def summaries(readings: Sequence[Reading]) -> list[Summary]:
+def summaries(readings: Sequence[ReadingCounts]) -> list[Summary]:
     """Count each half by kind of text, each half, and all."""
-    groups: dict[str, list[Reading]] = {}
+    groups: dict[str, list[ReadingCounts]] = {}
     for half in HALVES:
         of_half = [one for one in readings if one.sentence.half == half]
         for kind in dict.fromkeys(one.sentence.kind for one in of_half):
@@ -149,7 +149,7 @@ def summaries(readings: Sequence[Reading]) -> list[Summary]:
     return [_summary(name, members) for name, members in groups.items() if members]
 
 
-def as_json(readings: Sequence[Reading]) -> dict[str, Any]:
+def as_json(readings: Sequence[ReadingCounts]) -> dict[str, Any]:
     """Give the summaries and each sentence as JSON takes them."""
     return {
         "summaries": [
@@ -205,7 +205,7 @@ def _key(name: str) -> str:
     return " ".join(word for word in normalise_entity(name).split() if word not in _ARTICLES)
 
 
-def _summary(name: str, readings: Sequence[Reading]) -> Summary:
+def _summary(name: str, readings: Sequence[ReadingCounts]) -> Summary:
     return Summary(
         name,
         len(readings),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engram.core.auth import access_keys
 from engram.core.auth.access_keys import (
-    EVERYTHING,
+    ALL_GRANTS,
     KEY,
     RANDOM_BYTES,
     SCOPES,
@@ -62,12 +62,12 @@ def test_grants_are_by_collection_and_anywhere() -> None:
 
 def test_only_what_is_allowed_covers() -> None:
     docs = Grants.from_mapping({"docs": ["query", "read"]})
-    assert EVERYTHING.covers(docs)
+    assert ALL_GRANTS.covers(docs)
     assert docs.covers(Grants.from_mapping({"docs": ["read"]}))
     assert not docs.covers(Grants.from_mapping({"docs": ["judge"]}))
     assert not docs.covers(Grants.from_mapping({"*": ["read"]}))
     assert Grants.from_mapping({"*": ["read"]}).covers(Grants.from_mapping({"docs": ["read"]}))
-    assert not Grants.from_mapping({"docs": ["admin"]}).covers(EVERYTHING)
+    assert not Grants.from_mapping({"docs": ["admin"]}).covers(ALL_GRANTS)
 
 
 def test_unknown_scope_is_refused() -> None:

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.experiments.assignment import WHOLE, assign, point, segments
+from engram.core.experiments.assignment import ALL_PERCENT, assign, point, segments
 
 UNITS = [f"user-{number}" for number in range(4_000)]
 
 
-def mixed(arms: int) -> st.SearchStrategy[list[float]]:
+def draw_shares(arms: int) -> st.SearchStrategy[list[float]]:
     """Percentages of so many arms, 100 together at most."""
     cuts = st.lists(st.floats(0, 100), min_size=arms, max_size=arms).map(sorted)
     return cuts.map(lambda ends: [end - start for start, end in pairwise([0.0, *ends])])
 
 
-percentages = st.integers(1, 6).flatmap(mixed)
+percentages = st.integers(1, 6).flatmap(draw_shares)
 
 
 def owner(percents: list[float], at: float) -> int | None:
@@ -28,7 +28,7 @@ def owner(percents: list[float], at: float) -> int | None:
 
 def moves(before: list[float], after: list[float]) -> set[tuple[int | None, int | None]]:
     """From where to where units go, but for what rounding does to borders."""
-    borders = {0.0, WHOLE} | {at for s in (segments(before), segments(after)) for x in s for at in x[:2]}
+    borders = {0.0, ALL_PERCENT} | {at for s in (segments(before), segments(after)) for x in s for at in x[:2]}
     middles = [(start + end) / 2 for start, end in pairwise(sorted(borders)) if end - start > 1e-6]
     return {(owner(before, at), owner(after, at)) for at in middles}
 
@@ -40,7 +40,7 @@ def test_each_arm_owns_its_percentage_and_no_two_the_same(percents: list[float])
         assert sum(end - start for start, end, of in owned if of == arm) == pytest.approx(percent, abs=1e-6)
     for (_, end, _), (start, _, _) in pairwise(sorted(owned)):
         assert start >= end - 1e-9
-    assert all(0 <= start < end <= WHOLE for start, end, _ in owned)
+    assert all(0 <= start < end <= ALL_PERCENT for start, end, _ in owned)
 
 
 def test_shares_of_units_are_met() -> None:
@@ -69,14 +69,17 @@ def test_assignment_depends_on_every_hashed_part() -> None:
 
 @given(st.text())
 def test_any_unit_has_a_point(unit: str) -> None:
-    assert 0 <= point(1, ["a"], unit) < WHOLE
+    assert 0 <= point(1, ["a"], unit) < ALL_PERCENT
 
 
-def small(arms: int) -> st.SearchStrategy[list[float]]:
+def draw_small_shares(arms: int) -> st.SearchStrategy[list[float]]:
     return st.lists(st.floats(0, 100 / arms), min_size=arms, max_size=arms)
 
 
-@given(st.tuples(mixed(2), mixed(2)) | st.integers(1, 6).flatmap(lambda arms: st.tuples(small(arms), small(arms))))
+@given(
+    st.tuples(draw_shares(2), draw_shares(2))
+    | st.integers(1, 6).flatmap(lambda arms: st.tuples(draw_small_shares(arms), draw_small_shares(arms)))
+)
 def test_units_move_only_from_shrinking_to_growing_arms(changed: tuple[list[float], list[float]]) -> None:
     before, after = changed
     for left, entered in moves(before, after):

@@ -55,7 +55,7 @@ def test_passages_with_less_evidence_are_drawn_more_often() -> None:
 
 
 @given(st.integers(0, 20), st.integers(1, 20), st.integers(0, 20))
-def test_there_is_never_room_at_the_top(slots: int, top_k: int, shown: int) -> None:
+def test_exploration_room_stays_below_the_top(slots: int, top_k: int, shown: int) -> None:
     taken = room(slots, top_k, shown)
     assert 0 <= taken <= slots
     assert taken == 0 or (taken < top_k and shown >= top_k)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engram.core.experiments.lift import Sums, mean_difference, share_difference, sums, t_quantile, wilson
 
 
-def of_share(successes: int, n: int) -> Sums:
+def build_sums(successes: int, n: int) -> Sums:
     return Sums(n, float(successes), float(successes))
 
 
@@ -29,15 +29,15 @@ NEWCOMBE = [
 
 @pytest.mark.parametrize(("a", "m", "b", "n", "low", "high"), NEWCOMBE)
 def test_share_differences_are_the_published_ones(a: int, m: int, b: int, n: int, low: float, high: float) -> None:
-    found = share_difference(of_share(a, m), of_share(b, n))
+    found = share_difference(build_sums(a, m), build_sums(b, n))
     assert found is not None
     assert found.value == pytest.approx(a / m - b / n)
     assert (found.low, found.high) == (pytest.approx(low, abs=6e-5), pytest.approx(high, abs=6e-5))
 
 
 def test_empty_share_has_no_difference() -> None:
-    assert share_difference(Sums(), of_share(1, 2)) is None
-    assert share_difference(of_share(1, 2), Sums()) is None
+    assert share_difference(Sums(), build_sums(1, 2)) is None
+    assert share_difference(build_sums(1, 2), Sums()) is None
     with pytest.raises(ValueError, match="nothing"):
         wilson(Sums())
 
@@ -50,7 +50,7 @@ def test_quantiles_are_those_of_the_tables(freedom: float, expected: float) -> N
     assert t_quantile(freedom) == pytest.approx(expected, abs=5e-5)
 
 
-def test_there_is_no_quantile_without_freedom() -> None:
+def test_quantile_needs_a_degree_of_freedom() -> None:
     with pytest.raises(ValueError, match="freedom"):
         t_quantile(0.5)
 

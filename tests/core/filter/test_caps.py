@@ -25,7 +25,7 @@ SHARES = st.floats(0.0, 1.0, allow_nan=False)
 GAINS = st.floats(0.001, 0.999, allow_nan=False)
 
 
-class TestMostGain:
+class TestGainLimit:
     @given(share=SHARES, gains=st.lists(GAINS, max_size=60))
     def test_a_day_of_verdicts_stays_within_the_share(self, share: float, gains: list[float]) -> None:
         pulled = UNTOUCHED.start_day("2026-05-01")
@@ -79,7 +79,7 @@ class TestAllowedGain:
         assert allowed == pytest.approx(most)
 
 
-class TestPulled:
+class TestDayTotals:
     def test_judges_do_not_count_against_each_other(self) -> None:
         pulled = UNTOUCHED.start_day("2026-05-01").spend("a", 0.5).spend("b", 0.25).spend("a", 0.5)
         assert (
@@ -97,7 +97,7 @@ class TestPulled:
         assert pulled.start_day("2026-05-01") is pulled
 
 
-class TestContested:
+class TestContestedVerdicts:
     @pytest.mark.parametrize(
         ("said", "target", "against"),
         [
@@ -138,7 +138,7 @@ class TestContested:
         assert add_statement(said, "judge 0", 0)[0] == ("judge 0", 0)
 
 
-class TestCounted:
+class TestCountedComparisons:
     def test_comparisons_count_up_to_the_daily_cap(self) -> None:
         assert select_counting([2, 2, 2]) == [True, True, False]
         assert select_counting([2, 2], before=1) == [True, False]

@@ -125,7 +125,7 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
         np.testing.assert_allclose(told, add_second_look(expected, pool, weights)[order], atol=1e-12)
 
 
-def some_evidence(seed: int, size: int) -> WeightEvidence:
+def draw_evidence(seed: int, size: int) -> WeightEvidence:
     rows = np.random.default_rng(seed).normal(size=(5, size))
     return WeightEvidence(rows[0], rows[1:].T @ rows[1:])
 
@@ -133,7 +133,7 @@ def some_evidence(seed: int, size: int) -> WeightEvidence:
 def test_means_without_a_term_are_those_of_the_other_terms() -> None:
     size = len(FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
-    terms = [some_evidence(seed, size) for seed in range(4)]
+    terms = [draw_evidence(seed, size) for seed in range(4)]
     means = compute_means_without(prior, sum(terms, build_empty_evidence(size)), terms)
     assert means.shape == (4, size)
     for left_out, mean in enumerate(means):

@@ -31,15 +31,15 @@ def batches(draw: st.DrawFn) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     direction = draw(vectors)
     unit = direction / np.linalg.norm(direction)
 
-    def turned(row: Floats) -> bool:
+    def is_turned(row: Floats) -> bool:
         return float(row @ unit) > -0.99 * float(np.linalg.norm(row))
 
-    memories = np.stack([draw(vectors.filter(turned)) for _ in range(count)])
+    memories = np.stack([draw(vectors.filter(is_turned)) for _ in range(count)])
     columns = [np.array([draw(values) for _ in range(count)]) for values in (perplexities, verdicts, noises)]
     return memories, columns[0], direction, columns[1], columns[2]
 
 
-def one(value: float) -> Floats:
+def build_array(value: float) -> Floats:
     return np.array([value])
 
 
@@ -58,15 +58,17 @@ def update_memories(
 
 class TestWorkedExamples:
     def test_gain_is_perplexity_over_perplexity_plus_noise(self) -> None:
-        assert_allclose(kalman_gain(np.array([1.0, 0.5, 0.0]), one(0.5)), [1 / 1.5, 0.5 / 1.0, 0.0])
+        assert_allclose(kalman_gain(np.array([1.0, 0.5, 0.0]), build_array(0.5)), [1 / 1.5, 0.5 / 1.0, 0.0])
 
     def test_perplexity_shrinks_by_the_gain_and_grows_by_the_process_noise(self) -> None:
-        assert_allclose(posterior_perplexity(one(1.0), one(2 / 3), Q), [1 / 3 + 0.001])
-        assert_allclose(posterior_perplexity(one(1.0), one(0.0), Q), [1.0])
+        assert_allclose(posterior_perplexity(build_array(1.0), build_array(2 / 3), Q), [1 / 3 + 0.001])
+        assert_allclose(posterior_perplexity(build_array(1.0), build_array(0.0), Q), [1.0])
 
     def test_a_first_supporting_verdict(self) -> None:
         # m = (0.6, 0.8), q = (1, 0): s = 0.6, K = 1 / (1 + 0.5) = 2/3, r = 1 - 0.6, m' = m + K r q = (13/15, 0.8).
-        update = update_memories(np.array([[0.6, 0.8]]), one(1.0), np.array([1.0, 0.0]), one(1.0), one(0.5), Q)
+        update = update_memories(
+            np.array([[0.6, 0.8]]), build_array(1.0), np.array([1.0, 0.0]), build_array(1.0), build_array(0.5), Q
+        )
         moved = np.array([0.6 + (2 / 3) * 0.4, 0.8])
 
         assert_allclose(update.gains, [2 / 3])
@@ -77,22 +79,24 @@ class TestWorkedExamples:
 
     def test_a_rejection_moves_the_memory_away(self) -> None:
         # K = 1 / (1 + 1) = 1/2, r = 0 - 0.6, m' = (0.6 - 0.3, 0.8).
-        update = update_memories(np.array([[0.6, 0.8]]), one(1.0), np.array([2.0, 0.0]), one(0.0), one(1.0), Q)
+        update = update_memories(
+            np.array([[0.6, 0.8]]), build_array(1.0), np.array([2.0, 0.0]), build_array(0.0), build_array(1.0), Q
+        )
         moved = np.array([0.3, 0.8])
 
         assert_allclose(update.vectors, [moved / np.linalg.norm(moved)], rtol=1e-6)
 
     def test_a_support_moves_as_eq_16_says(self) -> None:
-        update = update_supports(one(0.25), one(1.0), one(1.0), one(0.5), Q)
+        update = update_supports(build_array(0.25), build_array(1.0), build_array(1.0), build_array(0.5), Q)
 
         assert_allclose(update.supports, [(1 - 2 / 3) * 0.25 + (2 / 3) * 1.0])
         assert_allclose(update.residuals, [0.75])
 
     @pytest.mark.parametrize(("noise", "activation"), [(0.5, 0.95), (1.0, 0.90)])
     def test_ten_consistent_updates_reach_the_published_activation(self, noise: float, activation: float) -> None:
-        perplexity = one(1.0)
+        perplexity = build_array(1.0)
         for _ in range(10):
-            perplexity = posterior_perplexity(perplexity, kalman_gain(perplexity, one(noise)), Q)
+            perplexity = posterior_perplexity(perplexity, kalman_gain(perplexity, build_array(noise)), Q)
 
         assert round(1 - float(perplexity[0]), 2) == activation
 
@@ -100,13 +104,13 @@ class TestWorkedExamples:
 class TestProperties:
     @given(st.floats(1e-9, 1.0), noises)
     def test_gain_lies_strictly_between_nothing_and_everything(self, perplexity: float, noise: float) -> None:
-        assert 0 < float(kalman_gain(one(perplexity), one(noise))[0]) < 1
+        assert 0 < float(kalman_gain(build_array(perplexity), build_array(noise))[0]) < 1
 
     @given(st.lists(noises, min_size=1, max_size=60), st.floats(1e-6, 0.5))
     def test_perplexity_never_collapses_below_the_process_noise(self, series: list[float], process: float) -> None:
-        perplexity = one(1.0)
+        perplexity = build_array(1.0)
         for noise in series:
-            perplexity = posterior_perplexity(perplexity, kalman_gain(perplexity, one(noise)), process)
+            perplexity = posterior_perplexity(perplexity, kalman_gain(perplexity, build_array(noise)), process)
             assert process <= float(perplexity[0]) <= 1.0
 
     @given(batches())
@@ -195,7 +199,9 @@ class TestProperties:
     def test_supports_stay_between_none_and_full(
         self, support: float, perplexity: float, target: float, noise: float
     ) -> None:
-        update = update_supports(one(support), one(perplexity), one(target), one(noise), Q)
+        update = update_supports(
+            build_array(support), build_array(perplexity), build_array(target), build_array(noise), Q
+        )
 
         assert 0.0 <= float(update.supports[0]) <= 1.0
 
@@ -211,25 +217,27 @@ class TestRefusals:
     @pytest.mark.parametrize("perplexity", [-0.1, 1.1, float("nan")])
     def test_perplexity_outside_its_range(self, perplexity: float) -> None:
         with pytest.raises(ValueError, match="perplexity"):
-            kalman_gain(one(perplexity), one(0.5))
+            kalman_gain(build_array(perplexity), build_array(0.5))
 
     @pytest.mark.parametrize("noise", [0.0, -1.0, float("inf"), float("nan")])
     def test_noise_that_is_not_positive(self, noise: float) -> None:
         with pytest.raises(ValueError, match="noise"):
-            kalman_gain(one(0.5), one(noise))
+            kalman_gain(build_array(0.5), build_array(noise))
 
     @pytest.mark.parametrize("process", [0.0, 1.0, -0.1])
     def test_process_noise_outside_its_range(self, process: float) -> None:
         with pytest.raises(ValueError, match="process noise"):
-            update_supports(one(0.5), one(0.5), one(1.0), one(0.5), process)
+            update_supports(build_array(0.5), build_array(0.5), build_array(1.0), build_array(0.5), process)
 
     @pytest.mark.parametrize(("memory", "question"), [([[0.0, 0.0]], [1.0, 0.0]), ([[1.0, 0.0]], [0.0, 0.0])])
     def test_a_vector_without_direction(self, memory: list[list[float]], question: list[float]) -> None:
         with pytest.raises(ValueError, match="direction"):
-            update_memories(np.array(memory), one(1.0), np.array(question), one(1.0), one(0.5), Q)
+            update_memories(
+                np.array(memory), build_array(1.0), np.array(question), build_array(1.0), build_array(0.5), Q
+            )
 
     def test_shapes_that_do_not_agree(self) -> None:
         with pytest.raises(ValueError, match=r"\(n, d\)"):
-            update_memories(np.ones((1, 2)), one(1.0), np.ones(3), one(1.0), one(0.5), Q)
+            update_memories(np.ones((1, 2)), build_array(1.0), np.ones(3), build_array(1.0), build_array(0.5), Q)
         with pytest.raises(ValueError, match=r"\(n,\)"):
-            update_memories(np.ones((2, 2)), one(1.0), np.ones(2), one(1.0), one(0.5), Q)
+            update_memories(np.ones((2, 2)), build_array(1.0), np.ones(2), build_array(1.0), build_array(0.5), Q)

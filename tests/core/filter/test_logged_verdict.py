@@ -86,7 +86,7 @@ class TestExaminations:
         (True, False, False),
     ],
 )
-def test_it_claims_to_name_all_evidence_unless_it_is_partial_or_says_that_evidence_was_not_found(
+def test_verdict_is_complete_unless_partial_or_without_found_evidence(
     partial: bool, retrieval_success: bool | None, complete: bool
 ) -> None:
     assert replace(VERDICT, partial=partial, retrieval_success=retrieval_success).complete is complete

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.filter.ratings import FIRST, REASONS, RatingMeaning, find_meaning
+from engram.core.filter.ratings import RATED_PASSAGES, REASONS, RatingMeaning, find_meaning
 
 HALF = 0.5  # the probability of a likely support
 
@@ -26,7 +26,9 @@ HALF = 0.5  # the probability of a likely support
         ("withdrawn", None, False, RatingMeaning()),
     ],
 )
-def test_each_combination(rating: str, reason: str | None, cites: bool, wanted: RatingMeaning) -> None:
+def test_each_combination_of_rating_citations_and_reason(
+    rating: str, reason: str | None, cites: bool, wanted: RatingMeaning
+) -> None:
     assert find_meaning(rating, reason, has_citations=cites) == wanted
 
 
@@ -44,7 +46,7 @@ def test_withdrawn_rating_has_no_meaning(reason: str | None, cites: bool) -> Non
 
 def test_a_rating_alone_falls_with_the_rank() -> None:
     alone = find_meaning("up", None, has_citations=False)
-    assert [alone.compute_examination(rank) for rank in range(1, FIRST + 1)] == [
-        HALF / 8 / rank for rank in range(1, FIRST + 1)
+    assert [alone.compute_examination(rank) for rank in range(1, RATED_PASSAGES + 1)] == [
+        HALF / 8 / rank for rank in range(1, RATED_PASSAGES + 1)
     ]
-    assert alone.compute_examination(FIRST + 1) == 0.0
+    assert alone.compute_examination(RATED_PASSAGES + 1) == 0.0

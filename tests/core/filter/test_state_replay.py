@@ -8,7 +8,18 @@ from hypothesis import HealthCheck, given, settings
 from engram.core.filter import state_replay
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import RECALL, TASK, Audit
-from tests.support.logs import BASES, EVENT, Verdict, bits, learned, logs, memory_steps, support_steps, unit, words
+from tests.support.logs import (
+    BASES,
+    EVENT,
+    Verdict,
+    bits,
+    logs,
+    memory_steps,
+    replay_by_rows,
+    support_steps,
+    unit,
+    words,
+)
 
 some = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -23,21 +34,21 @@ class TestWithAllEvents:
     @some
     @given(logs())
     def test_memories_are_what_the_worker_made_them(self, log: list[Verdict]) -> None:
-        made = learned(log)
+        made = replay_by_rows(log)
         replayed = {
             (done.state.sentence_id, done.state.channel): done
             for done in state_replay.memories(BASES, memory_steps(log, made.audit))
         }
         assert list(replayed) == sorted(replayed)
         assert {key: bits(done.state) for key, done in replayed.items()} == {
-            key: bits(memory) for key, memory in made.touched().items()
+            key: bits(memory) for key, memory in made.list_touched().items()
         }
         assert not any(done.corrected or done.without for done in replayed.values())
 
     @some
     @given(logs())
     def test_supports_are_what_the_worker_made_them(self, log: list[Verdict]) -> None:
-        made = learned(log)
+        made = replay_by_rows(log)
         replayed = {
             (done.state.question_id, done.state.sentence_id): done
             for done in state_replay.supports(support_steps(log, made.audit))
@@ -51,12 +62,12 @@ class TestWithAllEvents:
     @some
     @given(logs())
     def test_replay_finds_the_contested_verdicts_of_the_worker(self, log: list[Verdict]) -> None:
-        assert state_replay.find_opposing_events(words(log)) == learned(log).contested
+        assert state_replay.find_opposing_events(words(log)) == replay_by_rows(log).contested
 
     @some
     @given(logs())
     def test_replay_restores_zeroed_audit_rows(self, log: list[Verdict]) -> None:
-        made = learned(log)
+        made = replay_by_rows(log)
         untold = [
             replace(row, gain=0.0, residual=0.0, perplexity_before=1.0, perplexity_after=1.0) for row in made.audit
         ]
@@ -74,7 +85,7 @@ class TestWithAllEvents:
     @some
     @given(logs())
     def test_a_row_that_reads_otherwise_is_found_and_changes_nothing_else(self, log: list[Verdict]) -> None:
-        made = learned(log)
+        made = replay_by_rows(log)
         rows = [row for row in made.audit if row.channel == RECALL]
         wrong = [replace(row, gain=row.gain + 0.25) if row is rows[-1] else row for row in rows] if rows else []
         done = list(state_replay.supports(support_steps(log, wrong)))
@@ -95,14 +106,14 @@ class TestWithoutSingleEvents:
     @some
     @given(logs())
     def test_each_memory_is_as_if_the_event_had_never_come(self, log: list[Verdict]) -> None:
-        made = learned(log)
+        made = replay_by_rows(log)
         events = {one.event.id for one in log}
         ways: dict[int | None, dict[tuple[int, str], object]] = {event: {} for event in (None, *events)}
         for done in state_replay.memories(BASES, memory_steps(log, made.audit), events):
             ways[done.without][done.state.sentence_id, done.state.channel] = bits(done.state)
-        assert ways[None] == {key: bits(memory) for key, memory in made.touched().items()}
+        assert ways[None] == {key: bits(memory) for key, memory in made.list_touched().items()}
         for event in events:
-            without = learned([one for one in log if one.event.id != event]).touched()
+            without = replay_by_rows([one for one in log if one.event.id != event]).list_touched()
             touched = {row.sentence_id for row in made.audit if row.event_id == event}
             # Sentences that the event did not speak of go no way of their own without it.
             assert ways[event] == {key: bits(memory) for key, memory in without.items() if key[0] in touched}
@@ -113,14 +124,14 @@ class TestWithoutSingleEvents:
     @some
     @given(logs())
     def test_each_support_is_as_if_the_event_had_never_come(self, log: list[Verdict]) -> None:
-        made = learned(log)
+        made = replay_by_rows(log)
         events = {one.event.id for one in log}
         ways: dict[int | None, dict[tuple[int, int], object]] = {event: {} for event in (None, *events)}
         for done in state_replay.supports(support_steps(log, made.audit), events):
             if done.state.update_count:
                 ways[done.without][done.state.question_id, done.state.sentence_id] = bits(done.state)
         for one in log:
-            without = learned([other for other in log if other is not one]).supports
+            without = replay_by_rows([other for other in log if other is not one]).supports
             touched = {(one.event.question_id, sentence) for sentence in one.targets}
             assert ways[one.event.id] == {
                 pair: bits(support) for pair, support in without.items() if pair in touched
@@ -132,7 +143,7 @@ class TestWithoutSingleEvents:
     @some
     @given(logs())
     def test_of_what_goes_another_way_no_row_is_corrected(self, log: list[Verdict]) -> None:
-        made = learned(log)
+        made = replay_by_rows(log)
         events = {one.event.id for one in log}
         assert not any(
             done.corrected for done in state_replay.memories(BASES, memory_steps(log, made.audit), events)

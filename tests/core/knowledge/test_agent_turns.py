@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engram.core.knowledge.agent_turns import ACTS, AgentTurn, FormatError, format_turn, read_turn, reward
 
-PLAIN = st.text(st.characters(codec="ascii", exclude_characters="<>[]"), min_size=1).map(
+PLAIN_WORDS = st.text(st.characters(codec="ascii", exclude_characters="<>[]"), min_size=1).map(
     lambda text: " ".join(text.split())
 )
 
@@ -58,7 +58,7 @@ def test_action_that_is_not_offered_is_refused() -> None:
         read_turn("<think>a</think><memory_search>Lund</memory_search>", ("insert", "answer"))
 
 
-@given(st.sampled_from(ACTS), PLAIN.filter(bool), PLAIN)
+@given(st.sampled_from(ACTS), PLAIN_WORDS.filter(bool), PLAIN_WORDS)
 def test_written_turn_reads_back_equal(act: str, content: str, thought: str) -> None:
     turn = AgentTurn(act, content, thought)  # type: ignore[arg-type]
     assert read_turn(format_turn(turn)) == turn

@@ -59,7 +59,7 @@ def test_similarity_joins_within_type_and_neighbourhood(
     assert align("ed berg", kind, EAST, near, [node(1, "edward berg", near=(9,))]).node == joined
 
 
-def test_of_equals_the_lower_id_wins() -> None:
+def test_lower_id_wins_among_equal_entities() -> None:
     nodes = [node(2, "edward berg"), node(1, "edgar berg")]
 
     assert align("ed berg", "person", EAST, {1, 2}, nodes).node == 1

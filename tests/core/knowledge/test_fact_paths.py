@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from engram.core.knowledge import fact_paths
-from engram.core.knowledge.fact_paths import ASIDE, CROWD, STEP, Link, Path, Web, begin, interleave_paths
+from engram.core.knowledge.fact_paths import CROWD, STEP, UNASKED_FACTOR, Link, Path, Web, begin, interleave_paths
 
-NOTHING: frozenset[int] = frozenset()
+NO_WORDS: frozenset[int] = frozenset()
 
 
 def link(id: int, subject: int, object_: int, *asked: int, belief: float = 1.0, closed: bool = False) -> Link:
@@ -20,7 +20,7 @@ def test_a_path_is_worth_its_edges_and_what_they_answer() -> None:
     first, second = extend(begin([1]), [link(1, 1, 2, 0, belief=0.5), link(2, 3, 1)], frozenset({1}), 9)
     assert (first.edges, first.end, first.worth) == ((1,), 2, STEP * 0.5)
     assert first.score == first.worth * 1.2
-    assert (second.edges, second.end, second.worth) == ((2,), 3, STEP * ASIDE)  # against its direction
+    assert (second.edges, second.end, second.worth) == ((2,), 3, STEP * UNASKED_FACTOR)  # against its direction
 
 
 def test_path_matching_two_terms_precedes_path_matching_one() -> None:
@@ -52,4 +52,4 @@ def test_arriving_at_what_was_also_asked_about_counts_and_starts_take_turns() ->
     found = extend(begin([1, 3]), links, starts, 9)
     assert [path.edges for path in found if path.start == 1] == [(2,), (1,)]
     assert [path.start for path in interleave_paths(found)][:2] in ([1, 3], [3, 1])
-    assert extend(begin([1]), links, NOTHING, 1)[0].edges == (1,)
+    assert extend(begin([1]), links, NO_WORDS, 1)[0].edges == (1,)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.knowledge.functional_predicates import (
-    ONCE,
+    SINGLE_SENTENCE_WEIGHT,
     SLACK_DAYS,
     ObjectPeriod,
     OneAtATime,
@@ -39,9 +39,9 @@ def test_single_source_counts_less_than_two_agreeing_sources() -> None:
     once, twice = ObjectPeriod("lund", source=1), ObjectPeriod("lund", source=2)
 
     assert observe_holdings([]) == OneAtATime()
-    assert observe_holdings([once]) == OneAtATime(single=ONCE)
+    assert observe_holdings([once]) == OneAtATime(single=SINGLE_SENTENCE_WEIGHT)
     assert observe_holdings([once, twice]) == OneAtATime(single=1.0)
-    assert observe_holdings([once, ObjectPeriod("oslo", source=1)]) == OneAtATime(several=ONCE)
+    assert observe_holdings([once, ObjectPeriod("oslo", source=1)]) == OneAtATime(several=SINGLE_SENTENCE_WEIGHT)
     assert observe_holdings([once, ObjectPeriod("oslo", source=2)]) == OneAtATime(several=1.0)
 
 
@@ -49,7 +49,10 @@ def test_learning_adds_up_and_can_be_taken_back() -> None:
     lund, both = [ObjectPeriod("lund")], [ObjectPeriod("lund"), ObjectPeriod("oslo")]
     beliefs = learn([("born in", lund), ("likes", both), ("born in", lund)])
 
-    assert beliefs == {"born in": OneAtATime(single=2 * ONCE), "likes": OneAtATime(several=ONCE)}
+    assert beliefs == {
+        "born in": OneAtATime(single=2 * SINGLE_SENTENCE_WEIGHT),
+        "likes": OneAtATime(several=SINGLE_SENTENCE_WEIGHT),
+    }
     assert beliefs["born in"] - observe_holdings(lund) == observe_holdings(lund)
     with pytest.raises(ValueError, match="taken back"):
         beliefs["likes"] - observe_holdings(lund)

@@ -34,12 +34,12 @@ def unit(row: Floats) -> Floats:
 units = vectors.map(unit)
 
 
-def stacked(least: int = 1, most: int = 5) -> st.SearchStrategy[Floats]:
+def draw_stack(least: int = 1, most: int = 5) -> st.SearchStrategy[Floats]:
     return st.lists(units, min_size=least, max_size=most).map(np.stack)
 
 
 class TestGains:
-    @given(units, stacked(), stacked(), strengths)
+    @given(units, draw_stack(), draw_stack(), strengths)
     def test_a_gain_is_the_cosine_with_the_composed_key_less_that_with_the_key(
         self, query: Floats, bases: Floats, added: Floats, strength: float
     ) -> None:
@@ -90,7 +90,7 @@ class TestAttribution:
 
 
 class TestCompose:
-    @given(units, stacked(), strengths, st.data())
+    @given(units, draw_stack(), strengths, st.data())
     def test_a_key_keeps_unit_length_and_stays_within_the_bound(
         self, base: Floats, added: Floats, strength: float, data: st.DataObject
     ) -> None:
@@ -107,7 +107,7 @@ class TestCompose:
         key = compose(base, turned[None, :], np.ones(1), strength)
         assert np.linalg.norm(key - base) == pytest.approx(compute_displacement_bound(strength), abs=1e-6)
 
-    @given(units, stacked(2, 5), strengths, st.randoms(use_true_random=False))
+    @given(units, draw_stack(2, 5), strengths, st.randoms(use_true_random=False))
     def test_the_order_of_units_does_not_matter(self, base: Floats, added: Floats, strength: float, random) -> None:  # type: ignore[no-untyped-def]
         scores = np.linspace(1, 2, len(added))
         order = list(range(len(added)))

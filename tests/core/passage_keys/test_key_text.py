@@ -37,7 +37,7 @@ def test_earlier_terms_win_ties(count: int) -> None:
 
 
 @given(words)
-def test_each_once_and_no_more_than_there_are(terms: list[str]) -> None:
+def test_keywords_come_once_and_no_more_than_exist(terms: list[str]) -> None:
     found = keywords(terms, set(terms[:2]))
     assert len(found) == len(set(found)) == min(KEYWORDS, len(set(terms)))
     assert found == sorted(found, key=terms.index)

@@ -22,7 +22,7 @@ NAMES = st.lists(st.sampled_from(["Czerny", "Carl Czerny", "C. Czerny", "Bach", 
         ["University of Oslo", "the University of Oslo"],
     ],
 )
-def test_one_answer(same: list[str]) -> None:
+def test_single_answer_is_one_group(same: list[str]) -> None:
     assert group_answers(same) == [list(range(len(same)))]
     assert group_answers(same[::-1]) == [list(range(len(same)))]
 

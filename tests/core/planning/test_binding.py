@@ -6,12 +6,12 @@ from engram.core.planning.question_triples import ANSWER, QuestionTriple
 DIRECTOR = QuestionTriple("The Salt Road", "director", "?1", "the director of The Salt Road")
 
 
-def told(text: str, *names: str, title: str | None = None) -> BindingSentence:
+def build_sentence(text: str, *names: str, title: str | None = None) -> BindingSentence:
     return BindingSentence(7, text, names, title)
 
 
 def test_the_name_after_the_relation_is_the_value() -> None:
-    said = told(
+    said = build_sentence(
         "The Salt Road was directed by Ada Brandt and stars Kurt Ahrens.",
         "The Salt Road",
         "Ada Brandt",
@@ -24,7 +24,7 @@ def test_the_name_after_the_relation_is_the_value() -> None:
 
 
 def test_a_sentence_of_a_passage_that_is_titled_so_is_about_it() -> None:
-    said = told("It was directed by Ada Brandt.", "Ada Brandt", title="The Salt Road (film)")
+    said = build_sentence("It was directed by Ada Brandt.", "Ada Brandt", title="The Salt Road (film)")
     found = bind(DIRECTOR, "The Salt Road", [said])
     assert found is not None
     assert found.value == "Ada Brandt"
@@ -32,19 +32,19 @@ def test_a_sentence_of_a_passage_that_is_titled_so_is_about_it() -> None:
 
 def test_similarity_alone_binds_no_value() -> None:
     for said in (
-        told("The Salt Road stars Kurt Ahrens.", "The Salt Road", "Kurt Ahrens"),
-        told("Another film was directed by Ada Brandt.", "Ada Brandt"),
-        told("The Salt Road was directed in 1950.", "The Salt Road", "1950"),
+        build_sentence("The Salt Road stars Kurt Ahrens.", "The Salt Road", "Kurt Ahrens"),
+        build_sentence("Another film was directed by Ada Brandt.", "Ada Brandt"),
+        build_sentence("The Salt Road was directed in 1950.", "The Salt Road", "1950"),
     ):
         assert bind(DIRECTOR, "The Salt Road", [said]) is None
 
 
 def test_value_already_bound_is_not_bound_again() -> None:
-    said = told("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
+    said = build_sentence("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
     assert bind(DIRECTOR, "The Salt Road", [said], ["ada  brandt"]) is None
 
 
-def test_of_two_the_nearer_counts() -> None:
+def test_nearer_of_two_values_counts() -> None:
     near = BindingSentence(1, "The Salt Road, director Ada Brandt.", ["Ada Brandt"])
     far = BindingSentence(2, "The Salt Road was directed, as some say, by Kurt Ahrens.", ["Kurt Ahrens"])
     found = bind(DIRECTOR, "The Salt Road", [far, near])
@@ -53,8 +53,8 @@ def test_of_two_the_nearer_counts() -> None:
 
 
 def test_passages_bind_as_their_best_sentence_does() -> None:
-    said = told("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
-    other = told("Ada Brandt was born in Emden.", "Ada Brandt", "Emden")
+    said = build_sentence("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
+    other = build_sentence("Ada Brandt was born in Emden.", "Ada Brandt", "Emden")
     assert binds(DIRECTOR, "The Salt Road", [other, said]) == 1 / 2
     assert binds(DIRECTOR, "The Salt Road", [other]) == 0.0
     born = QuestionTriple("?1", "where was born", ANSWER, "where was ?1 born")
@@ -64,9 +64,9 @@ def test_passages_bind_as_their_best_sentence_does() -> None:
 
 
 def test_words_for_kinds_bind_only_to_relations_that_ask_for_them() -> None:
-    song = told("Decade is an album by a Canadian singer.", "Decade", "Canadian")
+    song = build_sentence("Decade is an album by a Canadian singer.", "Decade", "Canadian")
     assert bind(QuestionTriple("Decade", "performer", "?1", "the performer of Decade"), "Decade", [song]) is None
-    singer = told("Ada Brandt is a Canadian singer.", "Ada Brandt", "Canadian")
+    singer = build_sentence("Ada Brandt is a Canadian singer.", "Ada Brandt", "Canadian")
     found = bind(
         QuestionTriple("Ada Brandt", "nationality", "?1", "the nationality of Ada Brandt"), "Ada Brandt", [singer]
     )

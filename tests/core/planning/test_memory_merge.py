@@ -50,7 +50,7 @@ def test_a_fact_and_a_contradiction_are_two_notes() -> None:
 
 
 @given(MEMORIES, MEMORIES)
-def test_of_one_branch_the_memory_is_the_branches_own(before: list[Note], branch: list[Note]) -> None:
+def test_memory_of_a_single_branch_stays_as_it_is(before: list[Note], branch: list[Note]) -> None:
     assert texts(merge_notes(before, [branch])) == texts(branch)
 
 

@@ -15,7 +15,7 @@ from engram.core.planning.question_triples import (
     triples,
 )
 
-ASKED: dict[str, tuple[str, list[str], list[tuple[str, str, str]]]] = {
+QUESTION_TRIPLES: dict[str, tuple[str, list[str], list[tuple[str, str, str]]]] = {
     "a chain": (
         "Where did the composer of film Dus Lakh die?",
         ["Dus Lakh"],
@@ -61,9 +61,9 @@ ASKED: dict[str, tuple[str, list[str], list[tuple[str, str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("case", ASKED)
+@pytest.mark.parametrize("case", QUESTION_TRIPLES)
 def test_a_question_comes_apart(case: str) -> None:
-    question, names, wanted = ASKED[case]
+    question, names, wanted = QUESTION_TRIPLES[case]
     assert [(one.subject, one.relation, one.object) for one in triples(question, names)] == wanted
 
 
@@ -78,7 +78,7 @@ def test_a_question_comes_apart(case: str) -> None:
     ],
 )
 def test_bridges_of_a_question_are_its_unnamed_entities(case: str, through: int, compared: bool) -> None:
-    found = triples(*ASKED[case][:2])
+    found = triples(*QUESTION_TRIPLES[case][:2])
     assert (count_intermediate_unknowns(found), compares(found)) == (through, compared)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
-from engram.core.planning.round_sufficiency import FEATURES, MOST, features, observe_verdict
+from engram.core.planning.round_sufficiency import FEATURES, MOST_LOG_ODDS, features, observe_verdict
 from engram.core.ranking.ranking_weights import Prior, posterior
 from engram.core.ranking.sufficiency import observe, probability
 
@@ -14,7 +14,7 @@ PRIOR = Prior(np.array([-1.0, 0.5, 2.0, 0.3, 1.0]), np.eye(len(FEATURES)))
 FIRST = tuple(features(0.5, 0.4, 0.6, 0.5).tolist())
 SECOND = tuple(features(1.0, 0.7, 0.6, 1.0).tolist())
 ROUNDS = (JudgedRound(FIRST, (1, 2)), JudgedRound(SECOND, (3,)))
-NAMED = [(1, 1), (3, 1)]
+NAMED_SENTENCES = [(1, 1), (3, 1)]
 """Passages 1 and 3 hold the evidence: the pool has 3 since the second round."""
 
 
@@ -25,11 +25,16 @@ def verdict(*rounds: JudgedRound, **said: bool) -> LoggedVerdict:
 def test_features_of_an_evidence_pool() -> None:
     assert features(0.5, 0.4, 0.75, 0.25).tolist() == [1.0, 0.5, 0.4, pytest.approx(math.log(3)), 0.25]
     assert features(1.0, 0.4, None, None).tolist() == [1.0, 1.0, 0.4, 0.0, 0.0]
-    assert [features(1.0, 0.4, own, 1.0)[3] for own in (0.0, 1e-9, 1 - 1e-9, 1.0)] == [-MOST, -MOST, MOST, MOST]
+    assert [features(1.0, 0.4, own, 1.0)[3] for own in (0.0, 1e-9, 1 - 1e-9, 1.0)] == [
+        -MOST_LOG_ODDS,
+        -MOST_LOG_ODDS,
+        MOST_LOG_ODDS,
+        MOST_LOG_ODDS,
+    ]
 
 
-def test_it_was_not_enough_before_the_round_that_brought_the_rest() -> None:
-    said = observe_verdict(verdict(*ROUNDS), NAMED, PRIOR, 0.5)
+def test_pool_was_insufficient_before_its_last_evidence() -> None:
+    said = observe_verdict(verdict(*ROUNDS), NAMED_SENTENCES, PRIOR, 0.5)
     not_yet, by_then = (observe(np.array(seen), y, PRIOR, 0.5) for seen, y in ((FIRST, 0), (SECOND, 1)))
     assert said is not None
     wanted = (not_yet.evidence.information + by_then.evidence.information) / 2
@@ -42,19 +47,21 @@ def test_it_was_not_enough_before_the_round_that_brought_the_rest() -> None:
 
 def test_a_round_that_teaches_nothing_still_found_what_it_found() -> None:
     silent = JudgedRound((), (1, 2))
-    said = observe_verdict(verdict(silent, ROUNDS[1]), NAMED, PRIOR, 0.5)
+    said = observe_verdict(verdict(silent, ROUNDS[1]), NAMED_SENTENCES, PRIOR, 0.5)
     alone = observe(np.array(SECOND), 1, PRIOR, 0.5)
     assert said is not None
     assert said.evidence.information == pytest.approx(alone.evidence.information)
 
 
 def test_verdict_without_a_complete_round_is_no_observation() -> None:
-    assert observe_verdict(verdict(), NAMED, PRIOR, 0.5) is None
+    assert observe_verdict(verdict(), NAMED_SENTENCES, PRIOR, 0.5) is None
     assert observe_verdict(verdict(ROUNDS[1], partial=True), [(3, 1)], PRIOR, 0.5) is None
-    assert observe_verdict(verdict(JudgedRound(FIRST[:3], (1, 3))), NAMED, PRIOR, 0.5) is None  # of other features
-    lacking = observe_verdict(verdict(ROUNDS[0], partial=True), NAMED, PRIOR, 0.5)
+    assert (
+        observe_verdict(verdict(JudgedRound(FIRST[:3], (1, 3))), NAMED_SENTENCES, PRIOR, 0.5) is None
+    )  # of other features
+    lacking = observe_verdict(verdict(ROUNDS[0], partial=True), NAMED_SENTENCES, PRIOR, 0.5)
     assert lacking is not None
     assert lacking.evidence.information @ np.array(FIRST) < 0
-    failed = observe_verdict(verdict(*ROUNDS, retrieval_success=False), NAMED, PRIOR, 0.5)
+    failed = observe_verdict(verdict(*ROUNDS, retrieval_success=False), NAMED_SENTENCES, PRIOR, 0.5)
     assert failed is not None
     assert failed.evidence.information @ np.array(SECOND) < 0

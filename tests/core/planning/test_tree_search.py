@@ -52,7 +52,7 @@ def rolls(reward: Callable[[str], float | None], depth: int) -> Callable[[Tree[s
     return roll
 
 
-def grown(
+def grow_tree(
     reward: Callable[[str], float | None], limits: SearchLimits, seed: int = 0, together: int = 1
 ) -> Tree[str]:
     tree = plant("", MOVES, limits)
@@ -82,20 +82,20 @@ def test_a_pending_rollout_makes_a_node_less_promising() -> None:
 
 def test_every_action_of_a_node_is_tried_before_any_is_gone_behind() -> None:
     limits = SearchLimits(depth=3, rollouts=3)
-    tree = grown(matches, limits)
+    tree = grow_tree(matches, limits)
     assert [tree.nodes[child].action for child in tree.nodes[ROOT].children] == list(MOVES)
 
 
 def test_a_wider_choice_is_cut_to_the_width() -> None:
     limits = SearchLimits(depth=2, width=2, rollouts=100)
-    tree = grown(matches, limits)
+    tree = grow_tree(matches, limits)
     assert {len(node.children) for node in tree.nodes if node.depth < 2} == {2}
     assert not [node for node in tree.nodes if node.action == "right"]
 
 
 def test_claims_that_are_open_at_once_differ_and_steer_apart() -> None:
     limits = SearchLimits(depth=3, rollouts=10)
-    tree = grown(matches, SearchLimits(depth=3, rollouts=3))
+    tree = grow_tree(matches, SearchLimits(depth=3, rollouts=3))
     claims = []
     for _ in range(5):
         begun = claim(tree, limits, 0)
@@ -108,14 +108,14 @@ def test_claims_that_are_open_at_once_differ_and_steer_apart() -> None:
 
 
 def test_the_best_of_27_ends_is_found_in_fewer_rollouts_than_there_are_ends() -> None:
-    tree = grown(matches, SearchLimits(depth=3, rollouts=14, exploration=0.3))
+    tree = grow_tree(matches, SearchLimits(depth=3, rollouts=14, exploration=0.3))
     assert ends(tree)[0].state == "rml"
     assert [tree.nodes[at].state for at in find_best_path(tree)] == ["", "r", "rm", "rml"]
     assert tree.nodes[find_best_path(tree)[1]].visits > 14 / 3
 
 
 def test_search_ends_after_all_paths_and_never_expands_leaves() -> None:
-    tree = grown(matches, SearchLimits(depth=2, rollouts=1000))
+    tree = grow_tree(matches, SearchLimits(depth=2, rollouts=1000))
     assert tree.begun == 9
     assert claim(tree, SearchLimits(depth=2, rollouts=1000), 0) is None
     assert len(ends(tree)) == 9
@@ -145,7 +145,7 @@ def test_an_action_that_failed_at_once_can_be_tried_again() -> None:
 
 
 def test_an_endpoint_that_always_fails_ends_the_search_after_its_rollouts() -> None:
-    tree = grown(lambda word: None, SearchLimits(depth=3, rollouts=4), together=3)
+    tree = grow_tree(lambda word: None, SearchLimits(depth=3, rollouts=4), together=3)
     assert tree.begun == tree.failed == 4
     assert find_best_path(tree) == [ROOT]
 
@@ -172,7 +172,7 @@ def test_visits_and_rewards_add_up(
     seed: int,
 ) -> None:
     limits = SearchLimits(depth=depth, width=width, rollouts=rollouts)
-    tree = grown(lambda word: None if word in failing else good.get(word, 0.5), limits, seed, together)
+    tree = grow_tree(lambda word: None if word in failing else good.get(word, 0.5), limits, seed, together)
     assert tree.begun <= rollouts
     assert tree.nodes[ROOT].visits == tree.begun - tree.failed
     for node in tree.nodes:
@@ -191,13 +191,13 @@ def test_visits_and_rewards_add_up(
 
 def test_the_same_seed_grows_the_same_tree_in_threads_too() -> None:
     limits = SearchLimits(depth=3, rollouts=17)
-    alone = grown(lambda word: 0.5, limits, seed=3, together=4)
+    alone = grow_tree(lambda word: 0.5, limits, seed=3, together=4)
     tree = plant("", MOVES, limits)
     with ThreadPoolExecutor(4) as threads:
         while (after := wave(tree, limits, 3, 4, rolls(lambda word: 0.5, 3), threads.map)) is not tree:
             tree = after
     assert tree == alone
-    assert grown(lambda word: 0.5, limits, seed=4, together=4) != alone
+    assert grow_tree(lambda word: 0.5, limits, seed=4, together=4) != alone
 
 
 @pytest.mark.parametrize(

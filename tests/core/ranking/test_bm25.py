@@ -74,7 +74,7 @@ def test_the_sum_over_terms_is_the_score_of_bm25s(corpus: list[list[str]], quest
     assert reference(named, question) == pytest.approx(scores, rel=1e-5)
 
 
-class TestExpanded:
+class TestExpandedQuestions:
     def test_all_units_together_weigh_as_much_as_the_question(self) -> None:
         # The question weighs 3, so either unit 1.5: one has it on one term, the other on two, 2 : 1.
         weights = expand_query({"a": 2, "b": 1}, [{"c": 7}, {"a": 2, "d": 1}])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from engram.core.ranking.complementarity import (
     LINKS,
-    LOOK,
     POOL,
+    SECOND_LOOK_COLUMNS,
     CandidatePool,
     GapSimilarities,
     NamedEntities,
@@ -95,12 +95,14 @@ def test_a_feature_is_the_most_that_a_believed_member_makes_of_a_link(seed: int,
     corpus = Corpus(seed, count)
     made, believed = corpus.pool(), compute_evidence_probabilities(corpus.scores)
     features = look(made, believed)
-    assert features.shape == (count, len(LOOK))
+    assert features.shape == (count, len(SECOND_LOOK_COLUMNS))
     for j in range(count):
         links = [(believed[i], corpus.link(i, j)) for i in made.places.tolist()]
         expected = {name: max(p * link[name] for p, link in links) for name in LINKS}
         expected["standing"] = believed[j]
-        assert dict(zip(LOOK, features[j].tolist(), strict=True)) == pytest.approx(expected, abs=1e-9)
+        assert dict(zip(SECOND_LOOK_COLUMNS, features[j].tolist(), strict=True)) == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 12))

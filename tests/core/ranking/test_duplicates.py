@@ -13,7 +13,7 @@ TEXT = (
     "set of drawings from private collections, and visitors can borrow an audio guide at the entrance."
 )
 FOOTER = " © 2021 Museum Press Ltd. All rights reserved."
-SAME = {
+SAME_TEXTS = {
     "whitespace": TEXT.replace(" ", "\n  "),
     "case": TEXT.upper(),
     "punctuation": TEXT.replace(".", " !").replace(",", ";"),
@@ -25,7 +25,7 @@ SAME = {
     "one misspelt word": TEXT.replace("entrance", "entrence"),
     "one word more": TEXT.replace("audio guide", "audio tour guide"),
 }
-OTHER = {
+OTHER_TEXTS = {
     "year": TEXT.replace("1905", "1906"),
     "number": TEXT.replace("240", "2400"),
     "name of a person": TEXT.replace("Maria", "Marta"),
@@ -41,7 +41,7 @@ OTHER = {
     "another sentence in the middle": TEXT.replace("It shows", "It burned down in 1922. It shows"),
     "a part of it": TEXT[:100],
 }
-APART = [
+DIFFERENT_TEXTS = [
     ("revenue in 2019 was 5m", "revenue in 2020 was 6m"),
     ("It costs $5 to enter.", "It costs €5 to enter."),
     ("The sensor reads -5 degrees.", "The sensor reads 5 degrees."),
@@ -64,19 +64,19 @@ APART = [
 ]
 
 
-@pytest.mark.parametrize("kind", SAME)
+@pytest.mark.parametrize("kind", SAME_TEXTS)
 def test_a_copy_is_a_duplicate(kind: str) -> None:
-    assert is_duplicate(TEXT, SAME[kind])
-    assert is_duplicate(SAME[kind], TEXT)
+    assert is_duplicate(TEXT, SAME_TEXTS[kind])
+    assert is_duplicate(SAME_TEXTS[kind], TEXT)
 
 
-@pytest.mark.parametrize("kind", OTHER)
+@pytest.mark.parametrize("kind", OTHER_TEXTS)
 def test_another_statement_is_not(kind: str) -> None:
-    assert not is_duplicate(TEXT, OTHER[kind])
-    assert not is_duplicate(OTHER[kind], TEXT)
+    assert not is_duplicate(TEXT, OTHER_TEXTS[kind])
+    assert not is_duplicate(OTHER_TEXTS[kind], TEXT)
 
 
-@pytest.mark.parametrize(("one", "other"), APART)
+@pytest.mark.parametrize(("one", "other"), DIFFERENT_TEXTS)
 def test_texts_that_differ_in_a_fact_stay_apart(one: str, other: str) -> None:
     assert not is_duplicate(one, other)
 
@@ -114,7 +114,7 @@ def test_passages_without_terms_are_no_duplicates() -> None:
 
 
 def test_the_better_passage_stands_for_its_copies() -> None:
-    texts = {1: TEXT + FOOTER, 2: TEXT, 3: OTHER["year"], 4: TEXT.upper()}
+    texts = {1: TEXT + FOOTER, 2: TEXT, 3: OTHER_TEXTS["year"], 4: TEXT.upper()}
     pairs = [(one, other) for one in texts for other in texts if one < other]
     assert stand_ins([4, 3, 2, 1], pairs, texts) == {2: 4, 1: 4}
     assert stand_ins([3, 1, 2, 4], pairs, texts) == {2: 1, 4: 1}

@@ -15,7 +15,7 @@ def test_the_nearest_come_first(rows: int, count: int) -> None:
     assert find_nearest(keys, vector, count).tolist() == expected.tolist()
 
 
-def test_of_equal_ones_as_many_as_are_asked_for() -> None:
+def test_equal_neighbours_are_cut_to_the_requested_number() -> None:
     keys = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0)
     found = find_nearest(keys, np.array([1.0, 0.5], dtype=np.float32), 7).tolist()
     assert set(found[:5]) == set(range(5))

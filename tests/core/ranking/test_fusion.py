@@ -5,7 +5,7 @@ import pytest
 from engram.core.ranking.fusion import reciprocal_rank_fusion
 
 
-def test_it_adds_reciprocal_ranks() -> None:
+def test_fusion_adds_reciprocal_ranks() -> None:
     fused = reciprocal_rank_fusion([["a", "b", "c"], ["b", "d", "a"]])
     assert fused == pytest.approx({"a": 1 / 61 + 1 / 63, "b": 1 / 62 + 1 / 61, "c": 1 / 63, "d": 1 / 62})
 

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking.complementarity import LINKS, LOOK, CandidatePool, compute_evidence_probabilities
+from engram.core.ranking.complementarity import (
+    LINKS,
+    SECOND_LOOK_COLUMNS,
+    CandidatePool,
+    compute_evidence_probabilities,
+)
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     FEATURES,
     FIRST_LOOK,
     HOP_FEATURES,
-    PLAIN,
-    UNTITLED,
+    PLAIN_FEATURES,
+    UNTITLED_FEATURES,
     HopReach,
     add_second_look,
     names_title,
@@ -83,11 +88,13 @@ def table(
 
 
 def test_every_feature_has_one_column() -> None:
-    assert len(FIRST_LOOK) == len(PLAIN) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED)
+    assert len(FIRST_LOOK) == len(PLAIN_FEATURES) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED_FEATURES)
     assert len(set(FEATURES)) == len(FEATURES)
-    assert (*FIRST_LOOK, *LOOK) == FEATURES
-    assert {f"{name}_untitled" for name in UNTITLED} == set(FIRST_LOOK[-len(UNTITLED) :])
-    assert FEATURES[len(PLAIN) : len(PLAIN) + len(HOP_FEATURES)] == tuple(f"{name}_1" for name in HOP_FEATURES)
+    assert (*FIRST_LOOK, *SECOND_LOOK_COLUMNS) == FEATURES
+    assert {f"{name}_untitled" for name in UNTITLED_FEATURES} == set(FIRST_LOOK[-len(UNTITLED_FEATURES) :])
+    assert FEATURES[len(PLAIN_FEATURES) : len(PLAIN_FEATURES) + len(HOP_FEATURES)] == tuple(
+        f"{name}_1" for name in HOP_FEATURES
+    )
 
 
 def test_the_second_look_goes_by_the_first() -> None:
@@ -240,12 +247,12 @@ def test_features_do_not_depend_on_the_order_of_what_is_given(
         for sentences, titled in rounds
     ]
 
-    def shuffled(values: dict[int, float]) -> dict[int, float]:
+    def shuffle(values: dict[int, float]) -> dict[int, float]:
         return dict(draw.sample(list(values.items()), len(values)))
 
     passages, features = passage_features(similarities, scattered, scattered, hops)
-    turned = [HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffled(dict(hop.titled))) for hop in hops]
-    again, same = passage_features(shuffled(similarities), shuffled(scattered), shuffled(scattered), turned)
+    turned = [HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffle(dict(hop.titled))) for hop in hops]
+    again, same = passage_features(shuffle(similarities), shuffle(scattered), shuffle(scattered), turned)
 
     np.testing.assert_array_equal(again, passages)
     np.testing.assert_array_equal(same, features)

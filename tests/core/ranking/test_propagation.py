@@ -148,9 +148,7 @@ def test_without_links_counts_lead_nowhere() -> None:
     st.integers(1, 10**6),
     st.integers(0, 10**6),
 )
-def test_of_two_names_of_the_same_sentences_the_rarer_never_comes_later(
-    scores: dict[int, float], count: int, more: int
-) -> None:
+def test_rarer_of_two_names_never_ranks_later(scores: dict[int, float], count: int, more: int) -> None:
     links = [(sentence, entity) for sentence in scores for entity in (7, 8)]
 
     found = select_next_entities(scores, links, 2, counts={8: count, 7: count + more})

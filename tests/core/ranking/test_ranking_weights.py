@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.ranking_weights import (
-    SPARED,
+    SPARED_RIVALS,
     CandidateComparison,
     Floats,
     Prior,
@@ -50,7 +50,7 @@ def observe(
     return ranking_weights.observe(CandidateComparison(features, supported, noise, examined), prior)
 
 
-def observed(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
+def observe_verdict(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
     """What one verdict says of the ranking of an episode."""
     comparison = ranking_weights.compare_candidates(*episode, prior=prior, noise=noise, **more)
     return None if comparison is None else ranking_weights.observe(comparison, prior)
@@ -61,22 +61,22 @@ def softmax(scores: Floats) -> Floats:
     return shifted / shifted.sum()
 
 
-def seen(seed: int, prior: Prior, noise: float = 1.0) -> WeightObservation:
+def draw_observation(seed: int, prior: Prior, noise: float = 1.0) -> WeightObservation:
     """What an episode with two supported of ten candidates says."""
     observation = observe(*episode(seed, 10, 2), prior, noise)
     assert observation is not None
     return observation
 
 
-def compared(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
+def list_differences(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
     """Each supported row above the rivals that count, written out."""
-    rivals = sorted(features[~supported], key=lambda row: -float(row @ prior.mean))[SPARED:]
+    rivals = sorted(features[~supported], key=lambda row: -float(row @ prior.mean))[SPARED_RIVALS:]
     return [np.array([row, *rivals]) for row in features[supported]]
 
 
 def log_likelihood(features: Floats, supported: Floats, prior: Prior) -> Callable[[Floats], float]:
     """Of weights: mean over the supported of the log-probability that each comes before its rivals."""
-    rows = compared(features, supported, prior)
+    rows = list_differences(features, supported, prior)
 
     def value(weights: Floats) -> float:
         return float(np.mean([scores[0] - np.log(np.exp(scores).sum()) for scores in (r @ weights for r in rows)]))
@@ -105,8 +105,8 @@ def test_an_observation_is_gradient_and_curvature_of_the_log_likelihood(seed: in
 
 def test_surprise_is_the_probability_of_a_rival() -> None:
     prior = Prior(np.array([1.0]), np.eye(1))
-    rivals = [[5.0]] * SPARED + [[np.log(2.0)]]
-    observation = observe(np.array([[0.0], *rivals]), np.array([True] + [False] * (SPARED + 1)), prior, 1.0)
+    rivals = [[5.0]] * SPARED_RIVALS + [[np.log(2.0)]]
+    observation = observe(np.array([[0.0], *rivals]), np.array([True] + [False] * (SPARED_RIVALS + 1)), prior, 1.0)
 
     assert observation is not None
     assert observation.surprise == pytest.approx(2 / 3)
@@ -134,23 +134,23 @@ class TestSparedRivals:
             assert_allclose(outcome.evidence.information, first.evidence.information)
             assert_allclose(outcome.evidence.precision, first.evidence.precision)
 
-    @pytest.mark.parametrize("count", [SPARED + 1, 100])
+    @pytest.mark.parametrize("count", [SPARED_RIVALS + 1, 100])
     def test_equal_rivals_are_spared_in_the_given_order(self, count: int) -> None:
         prior = Prior(np.array([1.0, 0.0]), np.eye(2))
         rows = np.array([[0.0, 0.0], *([0.5, float(at)] for at in range(count))])
         observation = observe(rows, np.arange(len(rows)) == 0, prior, 1.0)
 
         assert observation is not None
-        kept = rows[1 + SPARED :]
+        kept = rows[1 + SPARED_RIVALS :]
         share = softmax(np.array([0.0] + [0.5] * len(kept)))[1:]
         assert_allclose(observation.evidence.information, -share @ kept)
 
-    @pytest.mark.parametrize("rivals", range(SPARED + 1))
+    @pytest.mark.parametrize("rivals", range(SPARED_RIVALS + 1))
     def test_too_few_rivals_give_no_observation(self, rivals: int) -> None:
         features, supported = episode(1, rivals + 2, 2)
 
         assert observe(features, supported, prior_of(1), 1.0) is None
-        more, named = episode(1, SPARED + 3, 2)
+        more, named = episode(1, SPARED_RIVALS + 3, 2)
         assert observe(more, named, prior_of(1), 1.0) is not None
 
     def test_verdict_without_support_is_no_observation(self) -> None:
@@ -160,7 +160,7 @@ class TestSparedRivals:
 
 class TestNoise:
     def test_evidence_is_divided_by_it(self) -> None:
-        sure, unsure = seen(3, prior_of(3), 0.5), seen(3, prior_of(3), 2.0)
+        sure, unsure = draw_observation(3, prior_of(3), 0.5), draw_observation(3, prior_of(3), 2.0)
 
         assert_allclose(unsure.evidence.information * 4, sure.evidence.information)
         assert_allclose(unsure.evidence.precision * 4, sure.evidence.precision)
@@ -177,7 +177,7 @@ def test_evidence_is_a_bounded_covariance(seed: int, count: int, supported: int,
     prior = prior_of(seed)
     observation = observe(*episode(seed, count, min(supported, count)), prior, noise)
     if observation is None:
-        assert count - supported <= SPARED or not supported
+        assert count - supported <= SPARED_RIVALS or not supported
         return
     precision = observation.evidence.precision
 
@@ -188,7 +188,7 @@ def test_evidence_is_a_bounded_covariance(seed: int, count: int, supported: int,
 
 def test_a_verdict_counts_the_same_however_many_passages_it_supports() -> None:
     prior = Prior(np.array([1.0]), np.eye(1))
-    rivals = [[9.0]] * SPARED + [[0.5]]
+    rivals = [[9.0]] * SPARED_RIVALS + [[0.5]]
     one, four = (
         observe(np.array([[0.0]] * count + rivals), np.arange(count + len(rivals)) < count, prior, 1.0)
         for count in (1, 4)
@@ -215,19 +215,19 @@ class TestPosterior:
             features, supported = episode(seed, 10, 2)
             value = log_likelihood(features, supported, prior)
             # So weak that the linearised step cannot overshoot.
-            after = posterior(prior, seen(seed, prior, noise=100.0).evidence)
+            after = posterior(prior, draw_observation(seed, prior, noise=100.0).evidence)
 
             assert value(after.mean) > value(prior.mean)
 
     def test_mean_solves_the_normal_equations(self) -> None:
-        prior, evidence = prior_of(6), seen(6, prior_of(6)).evidence
+        prior, evidence = prior_of(6), draw_observation(6, prior_of(6)).evidence
         after = posterior(prior, evidence)
 
         assert_allclose(after.precision, prior.precision + evidence.precision)
         assert_allclose(after.precision @ (after.mean - prior.mean), evidence.information, atol=1e-12)
 
     def test_a_prior_of_more_verdicts_moves_less(self) -> None:
-        prior, evidence = prior_of(7), seen(7, prior_of(7)).evidence
+        prior, evidence = prior_of(7), draw_observation(7, prior_of(7)).evidence
         firm = Prior(prior.mean, 1000.0 * prior.precision)
 
         moved = np.linalg.norm(posterior(prior, evidence).mean - prior.mean)
@@ -248,7 +248,7 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
     seeds: list[int], draw: "np.random.Generator", seed: int
 ) -> None:
     prior = prior_of(seed)
-    observations = [seen(each, prior) for each in seeds]
+    observations = [draw_observation(each, prior) for each in seeds]
     shuffled = list(observations)
     draw.shuffle(shuffled)
 
@@ -267,7 +267,7 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
 @pytest.mark.parametrize("score", [-1e4, 1e4])
 def test_scores_may_be_as_large_as_they_like(score: float) -> None:
     """A supported one that is sure to come first says nothing, and one that is sure not to all that it can."""
-    rows = np.array([[score], *[[0.0]] * (SPARED + 2)])
+    rows = np.array([[score], *[[0.0]] * (SPARED_RIVALS + 2)])
     observation = observe(rows, np.arange(len(rows)) == 0, Prior(np.ones(1), np.eye(1)), 1.0)
     assert observation is not None
     sure = score > 0
@@ -301,33 +301,37 @@ class TestVerdicts:
     ranked = range(10)
     features = episode(3, 10, 1)[0].astype(np.float32)
 
-    def told(self, named: list[tuple[int, int]], **verdict: Any) -> WeightObservation | None:
-        return observed(self.ranked, self.features, named, LoggedVerdict(**verdict), prior=prior_of(3), noise=1.0)
+    def observe_logged(self, named: list[tuple[int, int]], **verdict: Any) -> WeightObservation | None:
+        return observe_verdict(
+            self.ranked, self.features, named, LoggedVerdict(**verdict), prior=prior_of(3), noise=1.0
+        )
 
-    def expected(self, spoken: list[int], supported: list[int]) -> WeightObservation:
+    def observe_expected(self, spoken: list[int], supported: list[int]) -> WeightObservation:
         chosen = np.isin(spoken, supported)
         observation = observe(self.features[spoken].astype(np.float64), chosen, prior_of(3), 1.0)
         assert observation is not None
         return observation
 
     def test_unnamed_passages_are_rivals(self) -> None:
-        observation = self.told([(2, 1), (5, 0)], passages=(7,))
+        observation = self.observe_logged([(2, 1), (5, 0)], passages=(7,))
         assert observation is not None
-        wanted = self.expected(list(self.ranked), [2, 7])
+        wanted = self.observe_expected(list(self.ranked), [2, 7])
         assert_array_equal(observation.evidence.information, wanted.evidence.information)
 
     def test_a_partial_verdict_speaks_of_what_it_names(self) -> None:
-        observation = self.told([(2, 1), *((passage, 0) for passage in (0, 1, 5, 8))], partial=True)
+        observation = self.observe_logged([(2, 1), *((passage, 0) for passage in (0, 1, 5, 8))], partial=True)
         assert observation is not None
-        wanted = self.expected([0, 1, 2, 5, 8], [2])
+        wanted = self.observe_expected([0, 1, 2, 5, 8], [2])
         assert_array_equal(observation.evidence.information, wanted.evidence.information)
 
     def test_no_comparison_without_a_supported_ranked_passage(self) -> None:
-        assert self.told([(2, 0), (99, 1)]) is None
+        assert self.observe_logged([(2, 0), (99, 1)]) is None
 
     def test_features_of_another_size_give_no_observation(self) -> None:
         assert (
-            observed(self.ranked, self.features[:, :3], [(2, 1)], LoggedVerdict(), prior=prior_of(3), noise=1.0)
+            observe_verdict(
+                self.ranked, self.features[:, :3], [(2, 1)], LoggedVerdict(), prior=prior_of(3), noise=1.0
+            )
             is None
         )
 
@@ -370,7 +374,7 @@ class TestExamination:
         named = [(10, 1), (20, 0), (30, 0), (40, 0), (50, 0), (60, 0)]
         sizes = []
         for probability in (1.0, 0.1, 0.001):
-            said = observed(
+            said = observe_verdict(
                 ranked,
                 features.astype(np.float32),
                 named,

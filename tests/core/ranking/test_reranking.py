@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from engram.core.ranking.ranking_weights import CandidateComparison, observe, posterior
-from engram.core.ranking.reranking import SUREST, TRUST, RerankedScores, features, log_odds, trust_prior
+from engram.core.ranking.reranking import MOST_LOG_ODDS, TRUST, RerankedScores, features, log_odds, trust_prior
 
 
 def test_relevances_become_log_odds_and_stay_within_bounds() -> None:
     assert log_odds([0.5, 0.75, 0.25]) == pytest.approx([0.0, np.log(3.0), -np.log(3.0)])
-    assert log_odds([0.0, 1.0]) == [-SUREST, SUREST]
+    assert log_odds([0.0, 1.0]) == [-MOST_LOG_ODDS, MOST_LOG_ODDS]
     assert log_odds([]) == []
 
 
 def test_scores_outside_of_relevances_are_log_odds_already() -> None:
-    assert log_odds([0.5, -2.0, 40.0]) == [0.5, -2.0, SUREST]
+    assert log_odds([0.5, -2.0, 40.0]) == [0.5, -2.0, MOST_LOG_ODDS]
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf")])

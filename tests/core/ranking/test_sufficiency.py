@@ -45,7 +45,7 @@ def chain(
     )
 
 
-def named(
+def build_named_features(
     scores: list[float], shared: list[float] | None = None, share: float = 0.5, said: Chain | None = None
 ) -> dict[str, float]:
     said = said or chain(len(scores))
@@ -55,21 +55,24 @@ def named(
 
 class TestFeatures:
     def test_margins_are_between_places(self) -> None:
-        found = named([9.0, 7.0, 4.0, 3.5, 3.0, 1.0, 0.0])
+        found = build_named_features([9.0, 7.0, 4.0, 3.5, 3.0, 1.0, 0.0])
         assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (3.0, 1.0, 2.0)
         assert (found["bias"], found["covered"]) == (1.0, 0.5)
 
     def test_mass_is_the_log_odds_of_the_best_two(self) -> None:
         best, rest = math.exp(2) + math.exp(1), math.exp(0) + math.exp(-1)
-        assert named([2.0, 1.0, 0.0, -1.0])["mass"] == pytest.approx(math.log(best / rest))
+        assert build_named_features([2.0, 1.0, 0.0, -1.0])["mass"] == pytest.approx(math.log(best / rest))
 
     def test_the_last_stands_for_places_that_there_are_not(self) -> None:
-        found = named([2.0, 1.0, -1.0])
+        found = build_named_features([2.0, 1.0, -1.0])
         assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (2.0, 0.0, 0.0)
-        assert named([3.0])["mass"] == sufficiency.MOST
+        assert build_named_features([3.0])["mass"] == sufficiency.MOST_LOG_ODDS
 
     def test_shared_new_feature_reads_the_first_five_passages(self) -> None:
-        assert named([6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [0.1, 0.0, 0.0, 0.0, 0.7, 0.9])["shared_new"] == 0.7
+        assert (
+            build_named_features([6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [0.1, 0.0, 0.0, 0.0, 0.7, 0.9])["shared_new"]
+            == 0.7
+        )
 
     @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(0, 1))
     def test_they_are_finite_and_do_not_mind_a_shift(self, scores: list[float], share: float) -> None:
@@ -94,7 +97,7 @@ class TestChain:
     SCORES = (7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0)
 
     def open(self, *sides: set[int], through: int = 2) -> float:
-        return named([*self.SCORES], said=chain(7, *sides, about={1, 2}, through=through))["open"]
+        return build_named_features([*self.SCORES], said=chain(7, *sides, about={1, 2}, through=through))["open"]
 
     def test_a_side_is_complete_by_one_of_the_first_five(self) -> None:
         assert self.open({3}, {5}) == 0.0
@@ -107,24 +110,24 @@ class TestChain:
     def test_it_counts_what_the_question_goes_through(self) -> None:
         assert self.open({6}, through=0) == 0.0
         assert self.open({6}, through=1) == 1.0
-        assert self.open({6}, through=5) == sufficiency.THROUGH
+        assert self.open({6}, through=5) == sufficiency.MOST_BRIDGES
 
     def test_without_a_passage_about_what_is_named_nothing_is_complete(self) -> None:
         assert self.open() == 2.0
 
     def test_the_rival_is_the_best_beyond_the_five_that_leads_on(self) -> None:
         def rival(*sides: set[int]) -> float:
-            return named([*self.SCORES], said=chain(7, *sides, about={1, 6}))["rival"]
+            return build_named_features([*self.SCORES], said=chain(7, *sides, about={1, 6}))["rival"]
 
         assert rival({3}, {7}) == pytest.approx(1 / (1 + math.exp(3.0 - 1.0)))
         assert rival({6}) == 0.0  # about what the question names
         assert rival({5}) == rival() == 0.0
 
     def test_equal_scores_make_an_even_rival(self) -> None:
-        assert named([1.0] * 6, said=chain(6, {6}))["rival"] == 0.5
+        assert build_named_features([1.0] * 6, said=chain(6, {6}))["rival"] == 0.5
 
     def test_comparison_question_has_its_feature(self) -> None:
-        assert named([*self.SCORES], said=chain(7, compared=True))["compared"] == 1.0
+        assert build_named_features([*self.SCORES], said=chain(7, compared=True))["compared"] == 1.0
 
 
 def test_words_are_covered_by_weight_and_once() -> None:
@@ -135,48 +138,50 @@ def test_words_are_covered_by_weight_and_once() -> None:
     assert compute_word_coverage([], {}) == 1.0
 
 
-class TestTold:
+class TestVerdictOutcome:
     """Sentence n is in passage 10 n; the first five are 10 to 50."""
 
     first = (10, 20, 30, 40, 50)
 
-    def said(self, *, known: bool = True, passages: tuple[int, ...] = (), **verdict: object) -> int | None:
+    def compute_outcome(
+        self, *, known: bool = True, passages: tuple[int, ...] = (), **verdict: object
+    ) -> int | None:
         logged = LoggedVerdict(passages=passages, **verdict)  # type: ignore[arg-type]
         pairs = [(10 * sentence, y) for sentence, y in logged.targets([]).items()]
         return verdict_outcome(logged, pairs, self.first, known=known)
 
     def test_all_of_a_complete_verdict_among_them_is_enough(self) -> None:
-        assert self.said(supports=(1, 5)) == 1
-        assert self.said(passages=(20,)) == 1
+        assert self.compute_outcome(supports=(1, 5)) == 1
+        assert self.compute_outcome(passages=(20,)) == 1
 
     def test_evidence_elsewhere_is_not_whatever_the_verdict_claims(self) -> None:
-        assert self.said(supports=(1, 6)) == 0
-        assert self.said(supports=(1, 6), missed=(6,)) == 0
-        assert self.said(supports=(6,), partial=True) == 0
-        assert self.said(passages=(60,)) == 0
+        assert self.compute_outcome(supports=(1, 6)) == 0
+        assert self.compute_outcome(supports=(1, 6), missed=(6,)) == 0
+        assert self.compute_outcome(supports=(6,), partial=True) == 0
+        assert self.compute_outcome(passages=(60,)) == 0
 
     def test_a_sentence_that_was_missed_may_be_of_a_passage_that_was_not(self) -> None:
-        assert self.said(supports=(1, 2), missed=(2,)) == 1
+        assert self.compute_outcome(supports=(1, 2), missed=(2,)) == 1
 
     def test_retrieval_that_failed_is_not(self) -> None:
-        assert self.said(supports=(1,), retrieval_success=False) == 0
-        assert self.said(retrieval_success=False, partial=True) == 0
+        assert self.compute_outcome(supports=(1,), retrieval_success=False) == 0
+        assert self.compute_outcome(retrieval_success=False, partial=True) == 0
 
     def test_a_partial_verdict_does_not_say(self) -> None:
-        assert self.said(supports=(1,), partial=True) is None
-        assert self.said(rejects=(1,), partial=True) is None
+        assert self.compute_outcome(supports=(1,), partial=True) is None
+        assert self.compute_outcome(rejects=(1,), partial=True) is None
 
     def test_verdict_of_rejections_alone_means_insufficient(self) -> None:
-        assert self.said(rejects=(1, 2)) == 0
+        assert self.compute_outcome(rejects=(1, 2)) == 0
 
     def test_verdict_that_names_nothing_is_no_observation(self) -> None:
-        assert self.said() is None
-        assert self.said(generation_success=True) is None
-        assert self.said(rejects=(1,), retrieval_success=True) is None
+        assert self.compute_outcome() is None
+        assert self.compute_outcome(generation_success=True) is None
+        assert self.compute_outcome(rejects=(1,), retrieval_success=True) is None
 
     def test_evidence_that_is_gone_may_have_been_elsewhere(self) -> None:
-        assert self.said(supports=(1,), known=False) is None
-        assert self.said(supports=(1, 6), known=False) == 0
+        assert self.compute_outcome(supports=(1,), known=False) is None
+        assert self.compute_outcome(supports=(1, 6), known=False) == 0
 
 
 ANSWERS = st.lists(
@@ -184,14 +189,14 @@ ANSWERS = st.lists(
 )
 
 
-def some_answer(seed: int) -> np.ndarray:
+def draw_answer(seed: int) -> np.ndarray:
     return np.append(1.0, np.random.default_rng(seed).normal(size=SIZE - 1))
 
 
 class TestObserve:
     def test_of_a_sure_prior_it_is_the_gradient_at_its_mean(self) -> None:
         prior = Prior(np.linspace(-1, 1, SIZE), 1e12 * np.eye(SIZE))
-        x, step = some_answer(0), 1e-6
+        x, step = draw_answer(0), 1e-6
         for enough in (0, 1):
 
             def log_likelihood(weights: np.ndarray, enough: int = enough) -> float:
@@ -211,7 +216,7 @@ class TestObserve:
             assert seen.surprise == pytest.approx(1 - p if enough else p)
 
     def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
-        x, mean = some_answer(0), np.linspace(-1, 1, SIZE)
+        x, mean = draw_answer(0), np.linspace(-1, 1, SIZE)
         curvatures = [
             observe(x, 1, Prior(mean, sure * np.eye(SIZE)), 1.0).evidence.precision[0, 0]
             for sure in (100.0, 1.0, 0.01)
@@ -225,21 +230,21 @@ class TestObserve:
     def test_its_parabola_lies_below_the_likelihood_and_touches_it(
         self, seed: int, enough: int, along: float
     ) -> None:
-        x, prior = some_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
+        x, prior = draw_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
         seen = observe(x, enough, prior, 1.0).evidence
 
-        def above(odds: float) -> float:
+        def compute_excess(odds: float) -> float:
             """By how much the log-likelihood is above the parabola, but for a constant."""
             there = (odds - x @ prior.mean) * x / (x @ x)
             parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
             return -float(np.logaddexp(0.0, -odds if enough else odds) + parabola)
 
         touching = math.sqrt((x @ prior.mean) ** 2 + x @ x)
-        assert above(touching) == pytest.approx(above(-touching), abs=1e-9)
-        assert above(touching) <= above(touching + along) + 1e-9
+        assert compute_excess(touching) == pytest.approx(compute_excess(-touching), abs=1e-9)
+        assert compute_excess(touching) <= compute_excess(touching + along) + 1e-9
 
     def test_certain_prior_gives_the_maximal_curvature(self) -> None:
-        x = some_answer(0)
+        x = draw_answer(0)
         sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
         assert_allclose(observe(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
 
@@ -247,32 +252,32 @@ class TestObserve:
     def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
         self, answers: list[tuple[int, int, float]]
     ) -> None:
-        terms = [observe(some_answer(seed), enough, FLAT, noise).evidence for seed, enough, noise in answers]
+        terms = [observe(draw_answer(seed), enough, FLAT, noise).evidence for seed, enough, noise in answers]
 
-        def after(some: list[WeightEvidence]) -> np.ndarray:
+        def compute_mean(some: list[WeightEvidence]) -> np.ndarray:
             return posterior(FLAT, sum(some, build_empty_evidence(SIZE))).mean
 
-        assert_allclose(after(terms[::-1]), after(terms), rtol=1e-9, atol=1e-9)
+        assert_allclose(compute_mean(terms[::-1]), compute_mean(terms), rtol=1e-9, atol=1e-9)
         less = WeightEvidence(
             sum(terms, build_empty_evidence(SIZE)).information - terms[0].information,
             sum(terms, build_empty_evidence(SIZE)).precision - terms[0].precision,
         )
-        assert_allclose(posterior(FLAT, less).mean, after(terms[1:]), rtol=1e-6, atol=1e-6)
+        assert_allclose(posterior(FLAT, less).mean, compute_mean(terms[1:]), rtol=1e-6, atol=1e-6)
 
     @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(0.1, 10))
     def test_a_verdict_moves_the_probability_of_its_answer_towards_itself(
         self, seed: int, enough: int, noise: float
     ) -> None:
-        x = some_answer(seed)
+        x = draw_answer(seed)
         before = probability(x, FLAT.mean)
         after = probability(x, posterior(FLAT, observe(x, enough, FLAT, noise).evidence).mean)
         assert abs(enough - after) < abs(enough - before)
 
     def test_what_cannot_be_is_refused(self) -> None:
         with pytest.raises(ValueError, match="positive"):
-            observe(some_answer(0), 1, FLAT, 0.0)
+            observe(draw_answer(0), 1, FLAT, 0.0)
         with pytest.raises(ValueError, match="not"):
-            observe(some_answer(0), 2, FLAT, 1.0)
+            observe(draw_answer(0), 2, FLAT, 1.0)
 
 
 class TestFit:
@@ -321,7 +326,7 @@ class TestFit:
         assert np.linalg.eigvalsh(found.precision).min() > 0
 
 
-class TestLoosened:
+class TestLoosenedPrior:
     PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
 
     def test_loosened_prior_has_the_given_extra_variance(self) -> None:

@@ -59,12 +59,12 @@ def test_the_result_is_the_maximum_and_its_precision_the_curvature_there() -> No
     def curvature(weights: Floats) -> Floats:
         return np.array([slope(weights - step * a) - slope(weights + step * a) for a in np.eye(3)]) / (2 * step)
 
-    def left_to_gain(weights: Floats) -> float:
+    def compute_newton_gain(weights: Floats) -> float:
         """Twice what a Newton step from there would gain."""
         return float(slope(weights) @ np.linalg.solve(curvature(weights), slope(weights)))
 
-    assert left_to_gain(prior.mean) < 2 * TOLERANCE
-    assert left_to_gain(np.zeros(3)) > 0.1
+    assert compute_newton_gain(prior.mean) < 2 * TOLERANCE
+    assert compute_newton_gain(np.zeros(3)) > 0.1
     assert_allclose(prior.precision, verdicts * curvature(prior.mean), rtol=1e-3, atol=1e-4)
     assert_allclose(prior.precision, prior.precision.T, atol=1e-12)
     assert np.linalg.eigvalsh(prior.precision).min() > 0

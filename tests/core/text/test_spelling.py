@@ -36,7 +36,7 @@ def test_spelt_otherwise_is_the_same(one: str, other: str) -> None:
         ("!!!", "?!"),
     ],
 )
-def test_others_stay_apart(one: str, other: str) -> None:
+def test_other_spellings_stay_apart(one: str, other: str) -> None:
     assert normalise_spelling(one) != normalise_spelling(other)
 
 

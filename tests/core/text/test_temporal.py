@@ -65,7 +65,7 @@ def day(text: str) -> date | None:
         ("AD 1066", "1066", "1066", "1067"),
     ],
 )
-def test_one_expression(text: str, phrase: str, start: str, end: str) -> None:
+def test_single_time_expression_is_read(text: str, phrase: str, start: str, end: str) -> None:
     assert find_time_expressions(text) == (TimeExpression(phrase, day(start), day(end)),)
 
 
@@ -133,7 +133,7 @@ def test_interval_without_a_day_is_refused() -> None:
         TimeExpression("never", date(2000, 1, 1), date(2000, 1, 1))
 
 
-def agreed(asked: str, *stated: str) -> list[float]:
+def compute_agreements(asked: str, *stated: str) -> list[float]:
     found = [find_time_expressions(text) for text in stated]
     starts = [date.toordinal(one[0].start) if one and one[0].start else np.nan for one in found]
     ends = [date.toordinal(one[0].end) if one and one[0].end else np.nan for one in found]
@@ -141,7 +141,7 @@ def agreed(asked: str, *stated: str) -> list[float]:
 
 
 def test_agreement_falls_from_the_same_days_to_those_long_past() -> None:
-    shares = agreed("from 1998 to 2003", "in 1998", "in 2001", "in 2010", "19th century")
+    shares = compute_agreements("from 1998 to 2003", "in 1998", "in 2001", "in 2010", "19th century")
 
     assert shares[0] == 1.0
     assert shares == sorted(shares, reverse=True)
@@ -149,26 +149,26 @@ def test_agreement_falls_from_the_same_days_to_those_long_past() -> None:
 
 
 def test_meeting_a_short_time_says_more_than_meeting_a_century() -> None:
-    day_of, century = agreed("on 5 May 1950", "in 1950", "20th century")
+    day_of, century = compute_agreements("on 5 May 1950", "in 1950", "20th century")
 
     assert day_of > 0.8
     assert century < 0.6
 
 
 def test_an_open_end_reaches_on() -> None:
-    onwards, ended = agreed("in 2010", "since 1950", "until 1950")
+    onwards, ended = compute_agreements("in 2010", "since 1950", "until 1950")
 
     assert onwards > 0.5 > ended
 
 
 def test_undated_expressions_agree_with_none() -> None:
-    assert agreed("in 2010", "never") == [0.0]
+    assert compute_agreements("in 2010", "never") == [0.0]
     assert agreement((), np.array([700_000.0]), np.array([np.nan])).tolist() == [0.0]
     assert agreement((TimeExpression("", None, None),), np.array([700_000.0]), np.array([np.nan])).tolist() == [0.0]
 
 
 def test_the_best_of_several_asked_times_counts() -> None:
-    assert agreed("in 1950 or in 1990", "1990", "1950") == [1.0, 1.0]
+    assert compute_agreements("in 1950 or in 1990", "1990", "1950") == [1.0, 1.0]
 
 
 @st.composite
@@ -179,12 +179,12 @@ def expressions(draw: st.DrawFn) -> TimeExpression:
 
 @given(expressions(), expressions())
 def test_agreement_is_symmetric_and_a_share(a: TimeExpression, b: TimeExpression) -> None:
-    def of(asked: TimeExpression, stated: TimeExpression) -> float:
+    def compute_agreement(asked: TimeExpression, stated: TimeExpression) -> float:
         days = [np.nan if day is None else float(day.toordinal()) for day in (stated.start, stated.end)]
         return float(agreement((asked,), np.array(days[:1]), np.array(days[1:]))[0])
 
-    assert of(a, b) == of(b, a)
-    assert 0.0 <= of(a, b) <= 1.0
+    assert compute_agreement(a, b) == compute_agreement(b, a)
+    assert 0.0 <= compute_agreement(a, b) <= 1.0
 
 
 pieces = st.sampled_from(

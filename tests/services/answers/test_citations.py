@@ -12,7 +12,7 @@ def sentence(number: int, score: float | None) -> SentenceAnswer:
     return SentenceAnswer(number, number, f"Sentence {number}.", score, [1])
 
 
-class Answered:
+class QuotableAnswer:
     """The part of an answer that is quoted."""
 
     def __init__(self, *passages: PassageAnswer) -> None:
@@ -24,12 +24,12 @@ def passage(name: str, *sentences: SentenceAnswer) -> PassageAnswer:
 
 
 def test_the_best_sentences_in_reading_order() -> None:
-    answer: Any = Answered(passage("a", sentence(1, 0.1), sentence(2, None), sentence(3, 0.9)))
+    answer: Any = QuotableAnswer(passage("a", sentence(1, 0.1), sentence(2, None), sentence(3, 0.9)))
     assert quotations(answer) == [Citation(1, "a", "Sentence 1."), Citation(3, "a", "Sentence 3.")]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_the_first_passages_that_have_any(count: int) -> None:
     passages = [passage("none"), *(passage(f"p{n}", sentence(n, 0.5)) for n in range(count))]
-    answer: Any = Answered(*passages)
+    answer: Any = QuotableAnswer(*passages)
     assert [citation.passage_id for citation in quotations(answer)] == [f"p{n}" for n in range(min(count, 3))]

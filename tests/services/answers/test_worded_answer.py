@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
-from tests.support.modelled import Modelled
+from engram.composition.container import Application
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Reply, keyword_handler
 from tests.support.strict_client import TestClient
 
@@ -20,7 +20,7 @@ def kind(request: dict[str, Any]) -> str:
     return next(name for name in ("time_constraint", "supporting", "cited", "sufficient") if f'"{name}"' in system)
 
 
-def test_an_answer_cites_sentences_of_its_retrieval(modelled: Modelled, curie: str) -> None:
+def test_an_answer_cites_sentences_of_its_retrieval(modelled: ModelApplications, curie: str) -> None:
     client = modelled(keyword_handler)
     response = client.post("/answer", json={"collection": curie, "query": QUESTION, "top_k": 2})
     assert response.status_code == 200, response.text
@@ -40,7 +40,7 @@ def test_an_answer_cites_sentences_of_its_retrieval(modelled: Modelled, curie: s
 
 
 def test_no_evidence_is_no_answer_and_costs_no_call(
-    modelled: Modelled, application: Application, collection: str
+    modelled: ModelApplications, application: Application, collection: str
 ) -> None:
     application.ingest.receive(application.access.prepare_opening(collection)).finish()
     answer = modelled(keyword_handler).post("/answer", json={"collection": collection, "query": QUESTION}).json()
@@ -48,7 +48,7 @@ def test_no_evidence_is_no_answer_and_costs_no_call(
     assert modelled.held == []
 
 
-def test_withheld_evidence_is_no_answer_and_costs_no_call(modelled: Modelled, curie: str) -> None:
+def test_withheld_evidence_is_no_answer_and_costs_no_call(modelled: ModelApplications, curie: str) -> None:
     body = {"collection": curie, "query": QUESTION, "min_sufficiency": 1.0}
     answer = modelled(keyword_handler).post("/answer", json=body).json()
     assert (answer["answer"], answer["sufficient"], answer["citations"]) == ("", False, [])
@@ -67,7 +67,7 @@ UNUSABLE: dict[str, Callable[[dict[str, Any]], str | Reply]] = {
 
 
 @pytest.mark.parametrize("reason", UNUSABLE)
-def test_of_a_failing_model_what_was_retrieved_is_left(reason: str, modelled: Modelled, curie: str) -> None:
+def test_failing_model_leaves_the_retrieved_passages(reason: str, modelled: ModelApplications, curie: str) -> None:
     response = modelled(UNUSABLE[reason]).post("/answer", json={"collection": curie, "query": QUESTION})
     assert response.status_code == 200
     answer = response.json()
@@ -88,25 +88,25 @@ def test_without_an_endpoint_only_what_needs_one_is_refused(http: TestClient, cu
     assert http.post("/query", json={"collection": curie, "query": QUESTION}).status_code == 200
 
 
-def test_the_model_decides_when_to_stop(modelled: Modelled, curie: str) -> None:
+def test_the_model_decides_when_to_stop(modelled: ModelApplications, curie: str) -> None:
     """With 'llm' it is asked after each hop; when it says yes, no further hop is made."""
     body = {"collection": curie, "query": CHAIN, "stop_rule": "llm", "max_hops": 3}
 
-    def answering(verdicts: list[bool]) -> dict[str, Any]:
+    def answer_with(verdicts: list[bool]) -> dict[str, Any]:
         left = iter(verdicts)
         client = modelled(lambda _: json.dumps({"sufficient": next(left)}))
         answer: dict[str, Any] = client.post("/query", json=body).json()
         assert all(kind(request.json) == "sufficient" for request in modelled.server.requests)
         return answer
 
-    first = answering([True])
+    first = answer_with([True])
     assert (first["hops"], first["stop_reason"], first["stop_rule"]) == (1, "sufficient", "llm")
-    second = answering([False, True])
+    second = answer_with([False, True])
     assert (second["hops"], second["stop_reason"]) == (2, "sufficient")
     assert set(modelled.held) == {0}
 
 
-def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(modelled: Modelled, curie: str) -> None:
+def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(modelled: ModelApplications, curie: str) -> None:
     """It goes on as if nobody had been asked, and nobody is asked again."""
     client = modelled(lambda _: "yes")
     body = {"collection": curie, "query": CHAIN}
@@ -122,7 +122,9 @@ def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(modelled: Mode
     assert [len(compared[side]["warnings"]) for side in "ab"] == [1, 1]
 
 
-def test_expansion_falls_back_to_feedback_terms_when_the_model_fails(modelled: Modelled, curie: str) -> None:
+def test_expansion_falls_back_to_feedback_terms_when_the_model_fails(
+    modelled: ModelApplications, curie: str
+) -> None:
     client = modelled(lambda _: Reply("who are you", status=401))
     body = {"collection": curie, "query": QUESTION, "methods": ["prf", "hyde"]}
     alone = client.post("/expand", json=body | {"methods": ["prf"]}).json()
@@ -135,7 +137,7 @@ def test_expansion_falls_back_to_feedback_terms_when_the_model_fails(modelled: M
     assert (failed.status_code, failed.json()["type"]) == (502, "urn:engram:problem:llm-failed")
 
 
-def test_the_model_extracts_times_where_set(modelled: Modelled, curie: str) -> None:
+def test_the_model_extracts_times_where_set(modelled: ModelApplications, curie: str) -> None:
     body = {"collection": curie, "query": "What did Marie Curie discover before the war?", "include": ["trace"]}
     client = modelled(lambda _: json.dumps({"time_constraint": "before the war"}), llm_time_extraction=True)
     assert client.post("/query", json=body).json()["trace"]["time_constraint"] == "before the war"
@@ -147,7 +149,7 @@ def test_the_model_extracts_times_where_set(modelled: Modelled, curie: str) -> N
     assert modelled.held == [0]
 
 
-def test_the_model_extracts_no_times_unless_set(modelled: Modelled, curie: str) -> None:
+def test_the_model_extracts_no_times_unless_set(modelled: ModelApplications, curie: str) -> None:
     body = {"collection": curie, "query": "What did Marie Curie discover in 1898?", "include": ["trace"]}
     client = modelled(keyword_handler)
     assert "1898" in client.post("/query", json=body).json()["trace"]["time_constraint"]
@@ -155,7 +157,7 @@ def test_the_model_extracts_no_times_unless_set(modelled: Modelled, curie: str) 
 
 
 def test_a_corpus_gets_its_times_from_the_model_where_set(
-    modelled: Modelled, collection: str, application: Application
+    modelled: ModelApplications, collection: str, application: Application
 ) -> None:
     """No connection is held while a batch's sentences are asked about either."""
     client = modelled(keyword_handler, llm_time_extraction=True)

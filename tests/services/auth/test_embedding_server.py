@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from engram.api.corpus.schemas import PassageIn
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import EmbeddingSpaceMismatchError, EmbeddingUnavailableError, InvalidRequestError
 from engram.providers.embedder import Embedder, endpoint_encoder
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from tests.conftest import CURIE
 from tests.support import state, undo
-from tests.support.encoder import Resized, Turned
+from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.jobs import make_due
 from tests.support.model_server import Failure, ModelServer
 from tests.support.strict_client import TestClient
-from tests.support.twins import born
+from tests.support.twins import create_twin
 
 QUESTION = "Which river is the longest of its country?"
 Start = Callable[..., AbstractContextManager[Application]]
@@ -35,7 +35,7 @@ Start = Callable[..., AbstractContextManager[Application]]
 @pytest.fixture(scope="module")
 def served(application: Application) -> Embedder:
     """The model behind the server."""
-    return Resized(application.embedder, 512)
+    return ResizedEncoder(application.embedder, 512)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_collection_of_the_server_is_ingested_asked_and_taught(
 ) -> None:
     with start() as services:
         services.startup.check_encoders()
-        born(services, collection)
+        create_twin(services, collection)
         held = services.access.scope(collection).collection
         assert (held.encoder_model, held.encoder_dimension) == ("served", 512)
         assert held.encoder_fingerprint == services.embedder.fingerprint
@@ -95,7 +95,7 @@ def test_a_collection_of_the_server_is_ingested_asked_and_taught(
 def test_reembed_works_to_a_server_and_from_it(start: Start, application: Application, collection: str) -> None:
     with start() as services:
         services.models.embedder, services.models.embedder_also = application.embedder, services.models.embedder
-        born(services, collection)
+        create_twin(services, collection)
         undo.apply(services, collection, undo.stream(services, collection, 6, seed=3))
         before = ask(services, collection)
         for model, dimension in (("served", 512), ("all-MiniLM-L6-v2", 384)):
@@ -114,7 +114,7 @@ def test_questions_are_sent_with_their_prefix_and_passages_with_theirs(
     start: Start, server: ModelServer, collection: str
 ) -> None:
     with start(embedding_model="intfloat/e5-small-v2") as services:
-        born(services, collection)
+        create_twin(services, collection)
         sent = [text for request in server.requests for text in request.json["input"]]
         assert all(text.startswith(("query: ", "passage: ")) for text in sent)
         assert any(text.startswith("passage: Marie Curie.") for text in sent)
@@ -125,7 +125,7 @@ def test_questions_are_sent_with_their_prefix_and_passages_with_theirs(
 
 
 def test_a_request_of_a_tenant_may_be_the_first_to_reach_the_server(start: Start, collection: str) -> None:
-    with start(row_security=True) as services, tenancy.restricted_to("local"):
+    with start(row_security=True) as services, tenancy.restrict_to("local"):
         assert services.encoder.choose("served").dimension == 512
         ingest(services, collection)
         assert services.access.scope(collection).collection.encoder == services.encoder.id
@@ -135,16 +135,16 @@ def test_the_same_model_at_another_address_is_the_same_encoder(
     start: Start, served: Embedder, collection: str
 ) -> None:
     with start() as services:
-        born(services, collection)
+        create_twin(services, collection)
     with (
-        ModelServer(lambda texts: nudged(served.embed(texts))) as other,
+        ModelServer(lambda texts: nudge(served.embed(texts))) as other,
         start(embedding_url=other.base_url, embedding_model="its-other-name") as services,
     ):
         assert ask(services, collection), "vectors that differ in the last digits are comparable"
         assert services.encoder.id.fingerprint == services.access.scope(collection).collection.encoder_fingerprint
 
 
-def nudged(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def nudge(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors + np.float32(1e-4) * np.sign(np.sin(np.arange(vectors.shape[1], dtype=np.float32)))
 
 
@@ -152,8 +152,8 @@ def test_a_server_with_another_model_is_refused_at_the_next_start(
     start: Start, server: ModelServer, served: Embedder, collection: str
 ) -> None:
     with start() as services:
-        born(services, collection)
-    server.vectors = Turned(served).embed
+        create_twin(services, collection)
+    server.vectors = RotatedEncoder(served).embed
     with start() as services:
         reason = rf"^Collection '{collection}' holds vectors of served .* runs served .*its model was changed"
         with pytest.raises(EmbeddingSpaceMismatchError, match=reason):
@@ -171,7 +171,7 @@ def test_a_server_that_is_away_holds_up_its_own_collections_only(
 ) -> None:
     monkeypatch.setattr(endpoint_encoder, "RETRY_SECONDS", 0.0)
     with start() as services:
-        born(services, collection)
+        create_twin(services, collection)
     local = f"{collection}-local"
     with start() as services:
         server.queue(*[Failure(status=401, body=b"{}")] * 4)
@@ -245,7 +245,7 @@ def test_no_server_is_asked_while_a_transaction_is_open(
 ) -> None:
     open_transactions: list[str] = []
 
-    def watched(texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_and_record(texts: Sequence[str]) -> NDArray[np.float32]:
         with application.database.read() as reader:
             rows = reader.rows(
                 """
@@ -257,11 +257,11 @@ def test_no_server_is_asked_while_a_transaction_is_open(
         open_transactions.extend(row.query for row in rows)
         return served.embed(texts)
 
-    server.vectors = watched
+    server.vectors = embed_and_record
     with start() as services:
         with services.database.read() as reader:
             watched_database = reader.scalar("SELECT current_database()")
-        born(services, collection)
+        create_twin(services, collection)
         ask(services, collection)
         undo.apply(services, collection, undo.stream(services, collection, 4, seed=3))
         services.evolve.evolve(services.access.scope(collection))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import structlog
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EmbeddingSpaceMismatchError
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.api_process import create_app
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Query
@@ -23,10 +23,10 @@ from engram.storage.retrieval.nearest_neighbours import nearness
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import Resized, Turned
+from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.jobs import make_due, run_again
 from tests.support.strict_client import TestClient
-from tests.support.twins import born
+from tests.support.twins import create_twin
 
 QUESTION = "Which river is the longest of its country?"
 RIVER = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
@@ -43,14 +43,14 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 @pytest.fixture(scope="module")
 def other(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """The second, with another encoder."""
-    with application_on(own, settings, application, Turned(application.embedder)) as services:
+    with application_on(own, settings, application, RotatedEncoder(application.embedder)) as services:
         yield services
 
 
 @pytest.fixture
 def held(application: Application, collection: str) -> str:
     """A collection of the first."""
-    return born(application, collection)
+    return create_twin(application, collection)
 
 
 def ask(application: Application, name: str, **more: Any) -> UUID:
@@ -64,7 +64,7 @@ def verdict(application: Application, name: str, query_id: UUID, *expansions: Ex
     )
 
 
-def judged(application: Application, name: str, *expansions: Expansion) -> int:
+def add_pending_verdict(application: Application, name: str, *expansions: Expansion) -> int:
     """An event that waits for a worker."""
     said = verdict(application, name, ask(application, name), *expansions)
     return application.feedback.accept(said, uuid4().hex).event.id
@@ -84,9 +84,9 @@ def vectors(application: Application, name: str) -> dict[str, np.ndarray[Any, np
     }
 
 
-def test_each_serves_its_own(application: Application, other: Application, held: str) -> None:
+def test_each_encoder_serves_its_own_collections(application: Application, other: Application, held: str) -> None:
     """All cosines are the same in both spaces, so both answer alike, and neither would with the other's vectors."""
-    beside = born(other, f"{held}-beside")
+    beside = create_twin(other, f"{held}-beside")
     answers = []
 
     for services, name in ((application, held), (other, beside)):
@@ -98,7 +98,7 @@ def test_each_serves_its_own(application: Application, other: Application, held:
             np.testing.assert_allclose(found[passage["id"]], vector, atol=1e-6)
         answer = services.serving.query(Query(text=QUESTION, scope=scope))
         answers.append({passage.passage_id: passage.score for passage in answer.passages})
-        event = judged(services, name, RIVER)
+        event = add_pending_verdict(services, name, RIVER)
         assert services.learn.apply(scope.collection.id, [event]) == 1
         assert services.runner.run_ready() == 0
         undo.assert_verified(services, name)
@@ -114,7 +114,7 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
     "dense retrieval": lambda app, scope: app.dense.search(scope, QUESTION, 3),
     "what a sentence is near to": lambda app, scope: app.explain.sentence(scope, 1, QUESTION),
     "new keys": lambda app, scope: app.rekey.request(scope, "title"),
-    "passages": lambda app, scope: state.staged(app, scope.collection.name, *CURIE),
+    "passages": lambda app, scope: state.stage_passages(app, scope.collection.name, *CURIE),
     "a verdict with expansions": lambda app, scope: app.feedback.accept(
         Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
     ),
@@ -133,10 +133,10 @@ def test_embedding_into_another_space_is_refused_without_writes(other: Applicati
 
 
 def test_reads_work_without_the_collection_encoder(application: Application, other: Application, held: str) -> None:
-    events = [judged(application, held, RIVER), judged(application, held)]
+    events = [add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)]
     application.learn.apply(application.access.scope(held).collection.id, events)
     scope = other.access.scope(held)
-    (sentence, *_) = state.all_sentences(other, held)
+    (sentence, *_) = state.list_sentence_ids(other, held)
 
     assert other.ingest.passage(scope, "vistula")[0].title == "Vistula"
     assert held in {found.name for found in other.ingest.collections(None, 1_000)}
@@ -175,7 +175,7 @@ def test_a_job_waits_for_a_worker_with_the_encoder(
 ) -> None:
     scope = application.access.scope(held)
     if kind == "ingest":
-        job_id = state.staged(application, held, {**CURIE[0], "text": "Marie Curie lived in Paris."})
+        job_id = state.stage_passages(application, held, {**CURIE[0], "text": "Marie Curie lived in Paris."})
     else:
         job_id = application.rekey.request(scope, "title")
     before = vectors(application, held)
@@ -198,7 +198,7 @@ def test_a_job_waits_for_a_worker_with_the_encoder(
 def test_expansions_wait_for_a_worker_with_the_encoder(
     application: Application, other: Application, held: str
 ) -> None:
-    with_text, without = judged(application, held, RIVER), judged(application, held)
+    with_text, without = add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)
     target = application.access.scope(held).collection.id
 
     assert other.learn.apply(target, [with_text, without]) == 1
@@ -208,7 +208,7 @@ def test_expansions_wait_for_a_worker_with_the_encoder(
     assert waiting.error is not None
     assert waiting.error.startswith(f"Collection '{held}' holds vectors of all-MiniLM-L6-v2")
 
-    last = judged(application, held)
+    last = add_pending_verdict(application, held)
     assert other.learn.apply_overdue(0.0, 1) == 1  # that which it cannot embed is not in the way of what it can
     assert state.event_statuses(application, held)[last] == "applied"
     assert other.learn.apply_overdue(0.0, 10) == 0
@@ -221,7 +221,7 @@ def test_expansions_wait_for_a_worker_with_the_encoder(
 
 def test_copy_keeps_the_encoder_of_its_source(application: Application, other: Application, held: str) -> None:
     scope = application.access.scope(held)
-    application.learn.apply(scope.collection.id, [judged(application, held)])
+    application.learn.apply(scope.collection.id, [add_pending_verdict(application, held)])
     job_id = other.past.request(scope, datetime.now(UTC), f"{held}-copy")
     assert other.runner.run_ready() == 1
     job = other.jobs.job(scope, job_id)
@@ -235,7 +235,7 @@ def test_copy_keeps_the_encoder_of_its_source(application: Application, other: A
 
 def test_a_copy_that_needs_text_embedded_waits(application: Application, other: Application, held: str) -> None:
     scope = application.access.scope(held)
-    event = judged(application, held, RIVER)
+    event = add_pending_verdict(application, held, RIVER)
     application.learn.apply(scope.collection.id, [event])
     then = datetime.now(UTC)
     application.revoke.revoke(scope, event)  # the last that brought this unit, which goes with it
@@ -251,17 +251,17 @@ def test_a_copy_that_needs_text_embedded_waits(application: Application, other: 
 
 
 def test_the_start_names_what_it_cannot_serve(application: Application, other: Application, held: str) -> None:
-    beside = born(other, f"{held}-beside")
+    beside = create_twin(other, f"{held}-beside")
 
-    def named(services: Application) -> str:
+    def list_named_collections(services: Application) -> str:
         with structlog.testing.capture_logs() as logs:
             services.startup.warm_up()
         return " ".join(" ".join(line["collections"]) for line in logs if "other encoders" in line["event"])
 
-    assert f"{held} (all-MiniLM-L6-v2)" in named(other)
-    assert beside not in named(other)
-    assert f"{beside} (turned)" in named(application)
-    assert f"{held} (" not in named(application)
+    assert f"{held} (all-MiniLM-L6-v2)" in list_named_collections(other)
+    assert beside not in list_named_collections(other)
+    assert f"{beside} (turned)" in list_named_collections(application)
+    assert f"{held} (" not in list_named_collections(application)
     for services, name in ((application, held), (other, beside)):
         services.ingest.delete_collection(services.access.scope(name))
 
@@ -272,13 +272,13 @@ def test_collections_of_other_dimensions_live_beside_each_other(
 ) -> None:
     """From 2,001 numbers on an index has half precision; from 4,001 on it has the first 4,000 numbers."""
     name = f"{collection}-{dimension}"
-    born(application, collection)
-    with application_on(own, settings, application, Resized(application.embedder, dimension)) as services:
+    create_twin(application, collection)
+    with application_on(own, settings, application, ResizedEncoder(application.embedder, dimension)) as services:
         services.startup.check_encoders()
-        born(services, name)
+        create_twin(services, name)
         scope = services.access.scope(name)
         assert scope.collection.encoder == services.encoder.id
-        assert services.learn.apply(scope.collection.id, [judged(services, name, RIVER)]) == 1
+        assert services.learn.apply(scope.collection.id, [add_pending_verdict(services, name, RIVER)]) == 1
         exact = services.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
         undo.assert_verified(services, name)
 
@@ -301,7 +301,7 @@ def test_collections_of_other_dimensions_live_beside_each_other(
         assert {hit.passage_id: hit.score for hit in indexed.passages} == pytest.approx(
             {hit.passage_id: hit.score for hit in exact.passages}, abs=1e-5
         )
-        assert services.learn.apply(scope.collection.id, [judged(services, name)]) == 1
+        assert services.learn.apply(scope.collection.id, [add_pending_verdict(services, name)]) == 1
         undo.assert_verified(services, name)
     with application_on(own, settings, application) as services:
         assert services.serving.query(Query(text=QUESTION, scope=services.access.scope(collection))).passages
@@ -313,7 +313,7 @@ def test_vectors_too_long_to_be_stored_end_the_start_with_a_line(
     application: Application, own: Servers, settings: Settings
 ) -> None:
     with (
-        application_on(own, settings, application, Resized(application.embedder, 4_097)) as services,
+        application_on(own, settings, application, ResizedEncoder(application.embedder, 4_097)) as services,
         pytest.raises(
             ConfigurationError, match=r"^resized-4097 gives 4097-dimensional vectors, and 4096 is the most"
         ),
@@ -352,7 +352,7 @@ def test_a_collection_made_anew_under_the_name_is_not_taken_for_the_one_before(
         http = TestClient(create_app(remembering), raise_server_exceptions=False)
         assert http.get(f"/collections/{held}").status_code == 200
         other.ingest.delete_collection(other.access.scope(held))
-        born(other, held)
+        create_twin(other, held)
         body = {
             "query_id": str(ask(other, held)),
             "collection": held,

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
+from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
-from engram.runtime.container import Application, Servers
-from engram.runtime.models import Models
 from engram.services.retrieval.query import Query
 from tests.support import state
-from tests.support.twins import born
+from tests.support.twins import create_twin
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -52,28 +52,30 @@ def assert_made_by(application: Application, name: str) -> None:
         np.testing.assert_allclose(vector, application.embedder.embed([text])[0], atol=1e-5)
 
 
-def first_score(application: Application, name: str) -> float:
+def compute_first_score(application: Application, name: str) -> float:
     query = Query(text=QUESTION, scope=application.access.scope(name), strategy="dense")
     return application.serving.query(query).passages[0].score
 
 
-def test_each_serves_collections_of_both(single: Application, eight: Application, collection: str) -> None:
-    of_single, of_eight = born(single, f"{collection}-a"), born(eight, f"{collection}-b")
+def test_each_precision_serves_collections_of_both(
+    single: Application, eight: Application, collection: str
+) -> None:
+    of_single, of_eight = create_twin(single, f"{collection}-a"), create_twin(eight, f"{collection}-b")
     fingerprints = [single.access.scope(name).collection.encoder_fingerprint for name in (of_single, of_eight)]
     assert fingerprints == [DEFAULT_MODEL_SHA256, eight.embedder.fingerprint]
     assert_made_by(single, of_single)
     assert_made_by(eight, of_eight)
     # A query's vector is of the collection's precision in both processes.
     for name in (of_single, of_eight):
-        assert first_score(single, name) == pytest.approx(first_score(eight, name), abs=1e-5)
-    assert first_score(single, of_single) != pytest.approx(first_score(single, of_eight), abs=1e-5)
+        assert compute_first_score(single, name) == pytest.approx(compute_first_score(eight, name), abs=1e-5)
+    assert compute_first_score(single, of_single) != pytest.approx(compute_first_score(single, of_eight), abs=1e-5)
     assert [probe.encoder for probe in eight.encoder.probe()] == [eight.encoder.id]
 
 
 def test_reembed_moves_to_the_configured_precision(
     single: Application, eight: Application, collection: str
 ) -> None:
-    born(single, collection)
+    create_twin(single, collection)
     with pytest.raises(InvalidRequestError, match="name one of them"):
         single.reembed.request(single.access.scope(collection))  # it has that precision
     for application in (eight, single):

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, AccessService, Principal, Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.storage.corpus import collections
@@ -93,7 +93,7 @@ def services(application: Application) -> Iterator[type]:
                     yield service
 
 
-def named(service: type) -> list[str]:
+def list_name_parameters(service: type) -> list[str]:
     """Parameters of the service's public methods that may be a collection's name."""
     methods = [method for name, method in inspect.getmembers(service, inspect.isfunction) if name[0] != "_"]
     return [
@@ -107,4 +107,4 @@ def named(service: type) -> list[str]:
 def test_no_service_takes_the_name_of_a_collection(application: Application) -> None:
     classes = list(services(application))
     assert len(classes) > 15
-    assert [parameter for service in classes for parameter in named(service)] == []
+    assert [parameter for service in classes for parameter in list_name_parameters(service)] == []

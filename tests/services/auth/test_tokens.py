@@ -14,10 +14,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from engram.composition.container import Application
 from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
 from engram.providers.jwt_keys import FRESH_SECONDS, KEPT_SECONDS, RETRY_SECONDS, UNKNOWN_SECONDS, ProviderKeys
 from engram.providers.jwt_tokens import Tokens
-from engram.runtime.container import Application
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.scope import LOCAL
 from tests.support.processes import eventually
@@ -45,7 +45,7 @@ class Provider:
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.connection.close()
                     return
-                body = provider.published()
+                body = provider.encode_keys()
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -57,7 +57,7 @@ class Provider:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def published(self) -> bytes:
+    def encode_keys(self) -> bytes:
         """The JWK set."""
         numbers = self.key.public_key().public_numbers()
         point = {"x": _text(numbers.x), "y": _text(numbers.y)}

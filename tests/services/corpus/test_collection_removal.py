@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Table
 from sqlalchemy.engine import make_url
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import GoneError, NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
 from engram.storage.auth import tenants
@@ -20,7 +20,7 @@ from engram.storage.database import Database, Writer
 from engram.storage.maintenance import database_contents
 from engram.storage.maintenance.gauge_queries import counts
 from tests.support import large, state
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on, open_migrated
 
 ROWS = 250
 THAMES = {"id": "thames", "text": "The Thames flows through London."}
@@ -29,7 +29,7 @@ THAMES = {"id": "thames", "text": "The Thames flows through London."}
 @pytest.fixture
 def full(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """One on a database with a collection, ``large``, that has rows in nearly every table."""
-    with migrated(addresses) as servers:
+    with open_migrated(addresses) as servers:
         address = make_url(servers.database_url).set(drivername="postgresql")
         with psycopg.connect(address.render_as_string(hide_password=False)) as connection:
             large.fill(connection, dimension=384, passages=40)
@@ -45,7 +45,7 @@ def scope(full: Application) -> Scope:
     return full.access.scope("large")
 
 
-def held(database: Database, collection_id: int) -> int:
+def count_rows(database: Database, collection_id: int) -> int:
     """Rows of the collection in all tables."""
     each = [
         f'SELECT count(*) AS n FROM "{table.name}" WHERE collection_id = %(id)s'
@@ -61,26 +61,28 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     remove = collection_deletion.remove_piece
 
-    def noted(writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None) -> DeletedPiece:
+    def remove_and_record(
+        writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None
+    ) -> DeletedPiece:
         emptied = remove(writer, collection_id, table, after)
         found.append(emptied.rows)
         return emptied
 
-    monkeypatch.setattr(collection_deletion, "remove_piece", noted)
+    monkeypatch.setattr(collection_deletion, "remove_piece", remove_and_record)
     monkeypatch.setattr(collection_deletion, "ROWS", ROWS)
     return found
 
 
-def test_it_goes_in_pieces_of_which_each_is_bounded(full: Application, scope: Scope, pieces: list[int]) -> None:
+def test_collection_is_deleted_in_bounded_pieces(full: Application, scope: Scope, pieces: list[int]) -> None:
     """Children go before their parents, so no piece takes rows of other tables along."""
-    before = held(full.database, scope.collection.id)
+    before = count_rows(full.database, scope.collection.id)
     assert before > 4 * ROWS
 
     full.ingest.delete_collection(scope)
 
     assert max(pieces) == ROWS
     assert sum(pieces) == before
-    assert held(full.database, scope.collection.id) == 0
+    assert count_rows(full.database, scope.collection.id) == 0
     with full.database.read() as reader:
         assert reader.scalar("SELECT count(*) FROM collection") == 0
         assert reader.scalar("SELECT count(*) FROM key_evolution") == 0
@@ -91,7 +93,7 @@ def test_collection_under_removal_is_not_found(full: Application, scope: Scope, 
     stop_at = 3
     full.maintenance.removal.remove(scope.collection, lambda: len(pieces) >= stop_at)
     assert len(pieces) == stop_at
-    left = held(full.database, scope.collection.id)
+    left = count_rows(full.database, scope.collection.id)
     assert left > 0
 
     with pytest.raises(NotFoundError):
@@ -110,11 +112,11 @@ def test_collection_under_removal_is_not_found(full: Application, scope: Scope, 
         assert collection_deletion.collections_to_delete(reader) == [scope.collection.id]
         assert collection_deletion.collections_to_delete(reader, "another") == []
 
-    state.staged(full, "large", THAMES)  # its name is free
+    state.stage_passages(full, "large", THAMES)  # its name is free
     full.runner.run_ready()
     assert full.maintenance.removal.run() == 1
     assert full.maintenance.removal.run() == 0
-    assert held(full.database, scope.collection.id) == 0
+    assert count_rows(full.database, scope.collection.id) == 0
     assert state.counts(full, "large") == state.true_counts(full, "large")
     assert full.access.scope("large").collection.passage_count == 1
 
@@ -123,20 +125,20 @@ def test_interrupted_removal_is_finished_by_a_worker(full: Application, scope: S
     class KilledError(Exception):
         pass
 
-    def killed() -> bool:
+    def kill_after_two() -> bool:
         if len(pieces) == 2:
             raise KilledError
         return False
 
     with pytest.raises(KilledError):
-        full.maintenance.removal.remove(scope.collection, killed)
+        full.maintenance.removal.remove(scope.collection, kill_after_two)
     assert full.maintenance.removal.run(lambda: len(pieces) > 4) == 0  # told to end as well
     assert full.maintenance.removal.run() == 1
-    assert held(full.database, scope.collection.id) == 0
+    assert count_rows(full.database, scope.collection.id) == 0
 
 
 def test_two_who_are_at_it_take_turns(full: Application, scope: Scope, pieces: list[int]) -> None:
-    before = held(full.database, scope.collection.id)
+    before = count_rows(full.database, scope.collection.id)
     full.maintenance.removal.remove(scope.collection, lambda: len(pieces) >= 1)
     gone: list[int] = []
     state.together(*[lambda: gone.append(full.maintenance.removal.run())] * 2)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.retrieval.query import Query
@@ -16,7 +16,7 @@ PASSAGES = (
     {"id": "mill", "title": "Old Mill", "text": "The Old Mill was built by Ada Lund. It grinds rye."},
     {"id": "bridge", "title": "Muhammad Bridge", "text": "Muhammad Bridge crosses the Elbe at Torgau."},
 )
-WAITING = "SELECT name FROM entity WHERE collection_id = %(id)s AND embedding IS NULL ORDER BY name"
+WAITING_NAMES = "SELECT name FROM entity WHERE collection_id = %(id)s AND embedding IS NULL ORDER BY name"
 
 
 class Heard:
@@ -36,20 +36,20 @@ class Heard:
         return self._embedder.embed(texts)
 
 
-def waiting(application: Application, collection: str) -> list[str]:
+def list_waiting(application: Application, collection: str) -> list[str]:
     scope = application.access.scope(collection)
     with application.database.read() as reader:
-        return [row.name for row in reader.rows(WAITING, {"id": scope.collection.id})]
+        return [row.name for row in reader.rows(WAITING_NAMES, {"id": scope.collection.id})]
 
 
-def ingested(application: Application, collection: str) -> int:
+def ingest_without_names(application: Application, collection: str) -> int:
     """The passages can be found, and no name is embedded; the collection."""
-    state.staged(application, collection, *PASSAGES)
+    state.stage_passages(application, collection, *PASSAGES)
     runner(application, ingest=application.index).run_ready()
     return application.access.scope(collection).collection.id
 
 
-def asked(application: Application, collection: str, text: str) -> tuple[list[str], list[str]]:
+def ask_by_names(application: Application, collection: str, text: str) -> tuple[list[str], list[str]]:
     """Names of entities it is aligned to, and passages found."""
     scope = application.access.scope(collection)
     found = application.retrieve.find(application.retrieve.plan(Query(text=text, scope=scope, top_k=2)))
@@ -57,14 +57,14 @@ def asked(application: Application, collection: str, text: str) -> tuple[list[st
 
 
 def test_passages_are_found_before_names_are_embedded(application: Application, collection: str) -> None:
-    ingested(application, collection)
-    assert set(waiting(application, collection)) >= {"ada lund", "old mill", "torgau"}
-    assert asked(application, collection, "Who built the Old Mill?") == (["Old Mill"], ["mill", "bridge"])
+    ingest_without_names(application, collection)
+    assert set(list_waiting(application, collection)) >= {"ada lund", "old mill", "torgau"}
+    assert ask_by_names(application, collection, "Who built the Old Mill?") == (["Old Mill"], ["mill", "bridge"])
 
 
 def test_a_name_spelt_otherwise_needs_no_embedding(application: Application, collection: str) -> None:
-    ingested(application, collection)
-    names, shown = asked(application, collection, "Which river does Muhamad Bridge cross?")
+    ingest_without_names(application, collection)
+    names, shown = ask_by_names(application, collection, "Which river does Muhamad Bridge cross?")
     assert names == ["Muhammad Bridge"]
     assert shown[0] == "bridge"
 
@@ -72,47 +72,47 @@ def test_a_name_spelt_otherwise_needs_no_embedding(application: Application, col
 def test_a_name_that_none_bears_is_compared_with_what_is_embedded_by_then(
     application: Application, collection: str
 ) -> None:
-    identifier = ingested(application, collection)
+    identifier = ingest_without_names(application, collection)
     question = "Who owns the Ancient Windmill?"
-    assert asked(application, collection, question)[0] == []
+    assert ask_by_names(application, collection, question)[0] == []
     assert application.names.run(collection_id=identifier) > 0
-    assert waiting(application, collection) == []
-    assert asked(application, collection, question)[0] == ["Old Mill"]
+    assert list_waiting(application, collection) == []
+    assert ask_by_names(application, collection, question)[0] == ["Old Mill"]
 
 
 def test_each_name_is_embedded_once(application: Application, collection: str) -> None:
-    identifier = ingested(application, collection)
+    identifier = ingest_without_names(application, collection)
     heard = Heard(application)
     names = NamesService(application.database, Encoder(heard))
-    count = len(waiting(application, collection))
+    count = len(list_waiting(application, collection))
     assert names.run(collection_id=identifier) == count
     assert names.run(collection_id=identifier) == 0
     assert len(heard.texts) == count
 
 
 def test_another_encoders_names_are_left_alone(application: Application, collection: str) -> None:
-    identifier = ingested(application, collection)
+    identifier = ingest_without_names(application, collection)
     heard = Heard(application)
     heard.fingerprint = "another"
     assert NamesService(application.database, Encoder(heard)).run(collection_id=identifier) == 0
     assert heard.texts == []
-    assert waiting(application, collection) != []
+    assert list_waiting(application, collection) != []
 
 
 def test_entity_embedding_stops_on_request(application: Application, collection: str) -> None:
-    identifier = ingested(application, collection)
+    identifier = ingest_without_names(application, collection)
     assert application.names.run(lambda: True, collection_id=identifier) == 0
-    assert waiting(application, collection) != []
+    assert list_waiting(application, collection) != []
 
 
 def test_doing_what_is_ready_names_as_well(application: Application, collection: str) -> None:
-    state.staged(application, collection, *PASSAGES)
+    state.stage_passages(application, collection, *PASSAGES)
     application.runner.run_ready()
-    assert waiting(application, collection) == []
+    assert list_waiting(application, collection) == []
 
 
 def test_a_worker_leaves_names_to_the_one_that_is_at_it(application: Application, collection: str) -> None:
-    identifier = ingested(application, collection)
+    identifier = ingest_without_names(application, collection)
     with application.database.hold_lock("names") as held:
         assert held
         assert application.names.run(collection_id=identifier, one_thread=True) == 0

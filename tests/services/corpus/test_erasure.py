@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from tests.support import state, undo
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on, open_migrated
 
 NAME, WORD, TITLE = "Quellmoor Zanzifar", "blubberwurstig", "Zottelwiese Knarzheim"
 QUESTION = "Who lived by the river?"
@@ -19,7 +19,7 @@ QUESTION = "Who lived by the river?"
 @pytest.fixture
 def alone(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """An application on a database of its own: every row that there is gets looked through."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+    with open_migrated(addresses) as servers, application_on(servers, settings, application) as services:
         yield services
 
 
@@ -74,7 +74,7 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
     kept = {"id": "kept", "title": "River", "text": "The river flows by the mill. Somebody lived by it."}
     for was in ("was", "was very"):
         text = f"{NAME} lived by the river in 1871. It {was} {WORD} there."
-        state.staged(application, collection, {"id": "gone", "title": TITLE, "text": text}, kept)
+        state.stage_passages(application, collection, {"id": "gone", "title": TITLE, "text": text}, kept)
         application.runner.run_ready()
     scope = application.access.scope(collection)
     traced = frozenset({"trace", "sentences", "entities"})

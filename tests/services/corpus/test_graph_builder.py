@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.corpus import graph_builder
 from engram.services.passage_keys import rekey
 from engram.storage.corpus import graph_writer, staged_lines
@@ -27,7 +27,7 @@ def passage(identity: str, text: str, **more: Any) -> dict[str, Any]:
 
 def teach(application: Application, collection: str, *sentences: int) -> None:
     """Let a verdict touch these sentences."""
-    query_id = state.given_episode(application, collection, "Who discovered polonium in 1898?", sentences, "1898")
+    query_id = state.add_episode(application, collection, "Who discovered polonium in 1898?", sentences, "1898")
     state.judge(application, collection, query_id, sentences[:1], wait=True)
 
 
@@ -39,11 +39,11 @@ def links(application: Application, collection: str) -> set[tuple[str, str]]:
     return {(names[row["entity_id"]], texts[row["sentence_id"]]) for row in pairs}
 
 
-class TestComingAgain:
+class TestReingestion:
     def test_reingesting_unchanged_passages_changes_nothing(
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
-        teach(application, curie, *state.all_sentences(application, curie))
+        teach(application, curie, *state.list_sentence_ids(application, curie))
         before = state.snapshot(application, curie)
 
         again = ingest(*CURIE)
@@ -52,7 +52,7 @@ class TestComingAgain:
         assert state.snapshot(application, curie) == before
 
     def test_metadata_alone_touch_nothing_else(self, application: Application, curie: str, ingest: Ingest) -> None:
-        teach(application, curie, *state.all_sentences(application, curie))
+        teach(application, curie, *state.list_sentence_ids(application, curie))
         before = state.snapshot(application, curie, without=("metadata", "updated_at"))
 
         again = ingest({**CURIE_PASSAGE, "metadata": {"source": "encyclopaedia"}})
@@ -175,7 +175,7 @@ class TestChangedContent:
 
 class TestTerms:
     def test_a_passage_is_found_by_words_of_its_title_and_text(self, application: Application, curie: str) -> None:
-        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert lexical.load_index(application, curie) == lexical.from_texts(application, curie)
         assert list(lexical.search(application, curie, {"tokyo": 1.0})) == ["tokyo"]
         assert list(lexical.search(application, curie, {"vistula": 1.0})) == ["vistula", "warsaw"]
 
@@ -185,7 +185,7 @@ class TestTerms:
         ingest(passage("warsaw", "Warsaw has a mermaid. A mermaid!"), passage("new", "The mermaid of Copenhagen."))
         application.ingest.delete_passage(application.access.scope(curie), "tokyo")
 
-        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert lexical.load_index(application, curie) == lexical.from_texts(application, curie)
         assert list(lexical.search(application, curie, {"mermaid": 1.0})) == ["warsaw", "new"]
         assert lexical.search(application, curie, {"tokyo": 1.0}) == {}
 
@@ -202,7 +202,7 @@ class TestTerms:
         ingest(passage("warsaw", "Warsaw again"))
         application.ingest.delete_passage(application.access.scope(curie), "curie")
 
-        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert lexical.load_index(application, curie) == lexical.from_texts(application, curie)
 
     def test_a_word_beyond_all_bounds_and_no_word_at_all_are_taken(
         self, application: Application, collection: str, ingest: Ingest
@@ -210,15 +210,15 @@ class TestTerms:
         counted = ingest(passage("long", "q" * 20_000), passage("none", "Who was it?"))
 
         assert (counted["status"], counted["created"]) == ("succeeded", 2)
-        assert lexical.stored(application, collection) == lexical.from_texts(application, collection)
+        assert lexical.load_index(application, collection) == lexical.from_texts(application, collection)
         application.ingest.delete_passage(application.access.scope(collection), "none")
         application.ingest.delete_passage(application.access.scope(collection), "long")
-        assert lexical.stored(application, collection) == lexical.fresh({})
+        assert lexical.load_index(application, collection) == lexical.fresh({})
 
 
 class TestDeletion:
     def test_a_passage_takes_along_what_only_it_held(self, application: Application, curie: str) -> None:
-        teach(application, curie, *state.all_sentences(application, curie))
+        teach(application, curie, *state.list_sentence_ids(application, curie))
         gone = set(state.sentences(application, curie, "curie").values())
 
         application.ingest.delete_passage(application.access.scope(curie), "curie")
@@ -262,7 +262,7 @@ class TestDeletion:
         assert state.counts(application, curie) == counted
 
     def test_a_collection_goes_with_everything_in_it(self, application: Application, curie: str) -> None:
-        teach(application, curie, *state.all_sentences(application, curie))
+        teach(application, curie, *state.list_sentence_ids(application, curie))
 
         target = {"c": state.collection_id(application, curie)}
         held = "SELECT count(*) FROM {} WHERE collection_id = %(c)s"
@@ -314,11 +314,11 @@ class TestSmallBatches:
         taken: list[list[int]] = []
         take = staged_lines.take
 
-        def noted(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:
+        def stage_and_record(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:
             taken.append(list(lines))
             take(writer, collection_id, job, lines)
 
-        monkeypatch.setattr(staged_lines, "take", noted)
+        monkeypatch.setattr(staged_lines, "take", stage_and_record)
         monkeypatch.setattr(module, bound, value)
         assert ingest(*CURIE)["created"] == 5
         # A changed text moves sentences and takes links away.
@@ -351,11 +351,11 @@ class TestSmallBatches:
         staged: list[int] = []
         stage = staged_keys.stage
 
-        def noted(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:
+        def stage_and_record(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:
             staged.append(len(keys))
             stage(writer, job, keys)
 
-        monkeypatch.setattr(staged_keys, "stage", noted)
+        monkeypatch.setattr(staged_keys, "stage", stage_and_record)
         application.rekey.request(application.access.scope(curie), "title")
         application.runner.run_ready()
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import UnavailableError
 from engram.core.filter.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.retrieval.query import Query
@@ -36,7 +36,7 @@ def test_overlong_names_and_dates_are_ingested_without_them(ingest: Ingest, pass
     assert (job["status"], job["created"]) == ("succeeded", 1)
 
 
-class Dating:
+class DatingLanguage:
     """The application's language, except that it dates every sentence as it is told."""
 
     name = "dating"
@@ -58,8 +58,8 @@ def test_a_kept_sentence_takes_its_new_time_expression(
 ) -> None:
     ingest({"id": "a", "text": "It opened in 1998. It stands near the river."})
     with application_on(addresses, application.settings, application) as dating:
-        dating.models.language = Dating(application.language, "1998")
-        state.staged(dating, collection, {"id": "a", "text": "It stands near the river."})
+        dating.models.language = DatingLanguage(application.language, "1998")
+        state.stage_passages(dating, collection, {"id": "a", "text": "It stands near the river."})
         dating.runner.run_ready()
     with application.database.read() as reader:
         row = reader.row(
@@ -88,14 +88,14 @@ def test_a_passage_may_vanish_while_its_query_runs(
 ) -> None:
     find = passage_candidates.find
 
-    def after_a_delete(*arguments: Any) -> Any:
+    def find_after_delete(*arguments: Any) -> Any:
         if not deleted:
             deleted.append(True)
             application.ingest.delete_passage(application.access.scope(curie), "curie")
         return find(*arguments)
 
     deleted: list[bool] = []
-    monkeypatch.setattr(passage_candidates, "find", after_a_delete)
+    monkeypatch.setattr(passage_candidates, "find", find_after_delete)
     answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     assert deleted
     assert "curie" in {passage.passage_id for passage in answer.passages}, "all is read of one moment"
@@ -176,8 +176,8 @@ class TestTimeouts:
     def test_waiting_for_somebody_counts_as_no_try(
         self, application: Application, curie: str, hasty: LearningService
     ) -> None:
-        query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
-        event = state.judge(application, curie, query_id, state.all_sentences(application, curie)[:1]).event.id
+        query_id = state.add_episode(application, curie, "Where was Marie Curie born?", [])
+        event = state.judge(application, curie, query_id, state.list_sentence_ids(application, curie)[:1]).event.id
         target = state.collection_id(application, curie)
         with application.database.write() as writer:
             writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", {"id": target})
@@ -189,12 +189,12 @@ class TestTimeouts:
     def test_slow_event_is_parked_and_blocks_no_others(
         self, application: Application, curie: str, hasty: LearningService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        sentences = state.all_sentences(application, curie)
+        sentences = state.list_sentence_ids(application, curie)
         events = [
             state.judge(
                 application,
                 curie,
-                state.given_episode(application, curie, question, []),
+                state.add_episode(application, curie, question, []),
                 sentences[:1],
             ).event.id
             for question in ("Where was Marie Curie born?", "What is the capital of Japan?")
@@ -202,12 +202,12 @@ class TestTimeouts:
         target = state.collection_id(application, curie)
         record = sentence_memories.record
 
-        def slow(writer: Writer, collection_id: int, rows: AuditRows) -> None:
+        def record_slowly(writer: Writer, collection_id: int, rows: AuditRows) -> None:
             record(writer, collection_id, rows)
             if any(row.event_id == events[0] for row in rows):
                 writer.row("SELECT pg_sleep(5)")
 
-        monkeypatch.setattr(sentence_memories, "record", slow)
+        monkeypatch.setattr(sentence_memories, "record", record_slowly)
         assert hasty.apply(target, events) == 1
         assert state.event_statuses(application, curie) == {events[0]: "pending", events[1]: "applied"}
         assert hasty.apply(target, events[:1]) == 0

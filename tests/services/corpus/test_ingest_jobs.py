@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application
 from engram.context.errors import ConflictError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
@@ -18,13 +18,13 @@ from tests.support import state, threads
 from tests.support.jobs import run_again, runner
 
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
-MANY = [
+MANY_PASSAGES = [
     {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund in {1900 + n}. It is long."}
     for n in range(7)
 ]
 
 
-class Disturbed:
+class DisturbedEncoder:
     """The real encoder, with something happening before a call."""
 
     def __init__(self, application: Application, before: Callable[[Sequence[str]], None]) -> None:
@@ -66,9 +66,9 @@ class TestInterruptions:
             if flaky.calls == 2:
                 raise RuntimeError("out of memory")
 
-        flaky = Disturbed(application, fail_once)
+        flaky = DisturbedEncoder(application, fail_once)
         index = indexer(application, flaky)
-        job_id = state.staged(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
 
         assert index.run_ready() == 0
         halfway = application.jobs.job(application.access.scope(collection), job_id)
@@ -82,7 +82,7 @@ class TestInterruptions:
         assert (finished.status, finished.created, finished.unchanged, finished.error) == ("succeeded", 7, 0, None)
 
         straight = f"{collection}-straight"
-        state.staged(application, straight, *MANY)
+        state.stage_passages(application, straight, *MANY_PASSAGES)
         application.runner.run_ready()
         assert content(application, collection) == content(application, straight)
         assert state.counts(application, collection) == state.counts(application, straight)
@@ -94,9 +94,9 @@ class TestInterruptions:
             if flaky.calls > 1:
                 raise RuntimeError("out of memory")
 
-        flaky = Disturbed(application, fail_from_the_second_on)
+        flaky = DisturbedEncoder(application, fail_from_the_second_on)
         index = indexer(application, flaky)
-        job_id = state.staged(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         assert [run_again(application, index) for _ in range(MAX_ATTEMPTS)] == [0] * (MAX_ATTEMPTS - 1) + [1]
 
         failed = application.jobs.job(application.access.scope(collection), job_id)
@@ -112,24 +112,24 @@ class TestInterruptions:
             if slow.calls == 2:
                 application.jobs.cancel(application.access.scope(collection), job_id)
 
-        slow = Disturbed(application, cancel)
-        job_id = state.staged(application, collection, *MANY)
+        slow = DisturbedEncoder(application, cancel)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         assert indexer(application, slow, batch_size=1).run_ready() == 1
 
         cancelled = application.jobs.job(application.access.scope(collection), job_id)
         assert (cancelled.status, cancelled.error) == ("cancelled", None)
-        assert 0 < cancelled.created < len(MANY)
+        assert 0 < cancelled.created < len(MANY_PASSAGES)
         assert state.counts(application, collection)[0] == cancelled.created
         assert state.rows(application, collection, "ingest_line") == []
         assert state.counts(application, collection) == state.true_counts(application, collection)
-        state.staged(application, collection, *MANY)
+        state.stage_passages(application, collection, *MANY_PASSAGES)
         assert application.runner.run_ready() == 1
-        assert state.counts(application, collection)[0] == len(MANY)
+        assert state.counts(application, collection)[0] == len(MANY_PASSAGES)
 
     def test_one_that_waits_is_cancelled_with_its_lines(self, application: Application, collection: str) -> None:
-        job_id = state.staged(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         shown = application.jobs.cancel(application.access.scope(collection), job_id)
-        assert (shown.job.status, shown.job.waiting) == ("cancelled", len(MANY))
+        assert (shown.job.status, shown.job.waiting) == ("cancelled", len(MANY_PASSAGES))
         assert state.rows(application, collection, "ingest_line") == []
         assert application.runner.run_ready() == 0
 
@@ -145,7 +145,7 @@ class TestInterruptions:
 
     def test_stopped_ingest_resumes_later(self, application: Application, collection: str) -> None:
         index = indexer(application, application.embedder)
-        job_id = state.staged(application, collection, *MANY)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         answers = iter([False, *[True] * 9])
 
         index.run_ready(lambda: next(answers))
@@ -167,17 +167,17 @@ class TestInterruptions:
 
         assert application.ingest.discard_abandoned() == 1
 
-        assert self.left_of(application, reception.job_id) == [0, 0, 0]
+        assert self.count_rows_of(application, reception.job_id) == [0, 0, 0]
 
     def test_aborted_reception_leaves_no_rows(self, application: Application, collection: str) -> None:
         reception = application.ingest.receive(application.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [(2, "not JSON")])
-        assert self.left_of(application, reception.job_id) == [1, 1, 1]
+        assert self.count_rows_of(application, reception.job_id) == [1, 1, 1]
         reception.abort()
 
-        assert self.left_of(application, reception.job_id) == [0, 0, 0]
+        assert self.count_rows_of(application, reception.job_id) == [0, 0, 0]
 
-    def left_of(self, application: Application, job_id: UUID) -> list[int]:
+    def count_rows_of(self, application: Application, job_id: UUID) -> list[int]:
         """How many rows there are of a job, its lines and its errors."""
         tables = {"job": "id", "ingest_line": "job_id", "ingest_error": "job_id"}
         with application.database.read() as reader:
@@ -195,8 +195,8 @@ class TestTwoWorkers:
             embedding.set()
             assert go_on.wait(30)
 
-        busy = indexer(application, Disturbed(application, wait), batch_size=100)
-        job_id = state.staged(application, collection, *MANY)
+        busy = indexer(application, DisturbedEncoder(application, wait), batch_size=100)
+        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         worked: list[int] = []
         first = threads.make_thread(lambda: worked.append(busy.run_ready()))
         first.start()
@@ -213,7 +213,10 @@ class TestTwoWorkers:
     def test_many_at_once_do_every_job_once(self, application: Application, collection: str) -> None:
         names = [f"{collection}-{n}" for n in range(3)]
         ids = {
-            name: [state.staged(application, name, *MANY[:4]), state.staged(application, name, *MANY[2:])]
+            name: [
+                state.stage_passages(application, name, *MANY_PASSAGES[:4]),
+                state.stage_passages(application, name, *MANY_PASSAGES[2:]),
+            ]
             for name in names
         }
         state.together(*[indexer(application, application.embedder, batch_size=2).run_ready] * 4)
@@ -236,10 +239,10 @@ class TestTwoWorkers:
             if racing.calls == 1:
                 application.ingest.delete_passage(application.access.scope(collection), "old")
 
-        state.staged(application, collection, {"id": "old", "text": deleted})
+        state.stage_passages(application, collection, {"id": "old", "text": deleted})
         application.runner.run_ready()
-        racing = Disturbed(application, delete_once)
-        state.staged(application, collection, {"id": "new", "text": "Bo Falk met Ada Lund again in 1931."})
+        racing = DisturbedEncoder(application, delete_once)
+        state.stage_passages(application, collection, {"id": "new", "text": "Bo Falk met Ada Lund again in 1931."})
 
         assert indexer(application, racing).run_ready() == 1
 
@@ -251,10 +254,10 @@ class TestTwoWorkers:
     def test_a_collection_deleted_while_its_batch_is_embedded_stays_deleted(
         self, application: Application, collection: str
     ) -> None:
-        racing = Disturbed(
+        racing = DisturbedEncoder(
             application, lambda _: application.ingest.delete_collection(application.access.scope(collection))
         )
-        state.staged(application, collection, *MANY)
+        state.stage_passages(application, collection, *MANY_PASSAGES)
 
         assert indexer(application, racing).run_ready() == 0
         with pytest.raises(NotFoundError):

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.profiles import ProfileName
-from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from tests.support import state, undo
-from tests.support.encoder import Watched
+from tests.support.encoder import CountingEncoder
 from tests.support.jobs import runner
 from tests.support.strict_client import TestClient
 
@@ -31,7 +31,7 @@ PAGES = [
 ]
 
 
-NAMING = [f"What did Christiaan Huygens do in {year}?" for year in range(1650, 1650 + LEAST_QUESTIONS)]
+NAMING_QUESTIONS = [f"What did Christiaan Huygens do in {year}?" for year in range(1650, 1650 + LEAST_QUESTIONS)]
 UNNAMING = [f"Which is the best of all {number} ways to pay?" for number in range(LEAST_QUESTIONS)]
 
 
@@ -95,7 +95,7 @@ def test_verdicts_teach_the_weights_of_their_kind_and_keep_it(
 ) -> None:
     ingest(*ARTICLES)
     judge(application, collection)
-    assert state.learned_weights(application, collection, model="sufficiency") is not None
+    assert state.load_weights(application, collection, model="sufficiency") is not None
     ingest(*PAGES)
     application.kinds.measure(state.collection_id(application, collection))
     ask(application, collection, UNNAMING)
@@ -115,10 +115,10 @@ def test_questions_decide_once_enough_were_asked(
     ingest(*ARTICLES)
     ask(application, collection, UNNAMING[1:])
     application.kinds.run()
-    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+    assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
     ask(application, collection, UNNAMING[:1])
     application.kinds.run()
-    assert told(http, collection) == ("general", "questions", 0.0, LEAST_QUESTIONS)
+    assert read_kind(http, collection) == ("general", "questions", 0.0, LEAST_QUESTIONS)
     assert http.get(f"/collections/{collection}").json()["title_share"] == 1.0
 
 
@@ -128,19 +128,19 @@ def test_forgetting_what_was_learned_lets_titles_decide_again(
     ingest(*ARTICLES)
     ask(application, collection, UNNAMING)
     application.kinds.run()
-    assert told(http, collection)[1] == "questions"
+    assert read_kind(http, collection)[1] == "questions"
     application.forget.reset(application.access.scope(collection))
-    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+    assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
 
 
 def test_questions_that_name_titles_make_an_encyclopedia(
     ingest: Ingest, http: TestClient, application: Application, collection: str
 ) -> None:
     ingest(*PAGES, ARTICLES[1])
-    assert told(http, collection)[:2] == ("general", "titles")
-    ask(application, collection, NAMING)
+    assert read_kind(http, collection)[:2] == ("general", "titles")
+    ask(application, collection, NAMING_QUESTIONS)
     application.kinds.run()
-    assert told(http, collection) == ("encyclopedic", "questions", 1.0, LEAST_QUESTIONS)
+    assert read_kind(http, collection) == ("encyclopedic", "questions", 1.0, LEAST_QUESTIONS)
 
 
 def test_a_question_counts_once_and_only_where_features_ranked(
@@ -150,21 +150,21 @@ def test_a_question_counts_once_and_only_where_features_ranked(
     ask(application, collection, UNNAMING[:1] * LEAST_QUESTIONS)
     ask(application, collection, UNNAMING, profile="paper")
     application.kinds.run()
-    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+    assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
 
 
 def test_questions_are_looked_at_again_when_there_are_twice_as_many(
     ingest: Ingest, http: TestClient, application: Application, collection: str
 ) -> None:
     ingest(*ARTICLES)
-    ask(application, collection, NAMING)
+    ask(application, collection, NAMING_QUESTIONS)
     application.kinds.run()
     ask(application, collection, UNNAMING[1:])
     application.kinds.run()
-    assert told(http, collection)[2:] == (1.0, LEAST_QUESTIONS)
+    assert read_kind(http, collection)[2:] == (1.0, LEAST_QUESTIONS)
     ask(application, collection, UNNAMING[:1])
     application.kinds.run()
-    assert told(http, collection)[2:] == (0.5, 2 * LEAST_QUESTIONS)
+    assert read_kind(http, collection)[2:] == (0.5, 2 * LEAST_QUESTIONS)
 
 
 def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
@@ -180,8 +180,8 @@ def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
             sentence = min(state.sentences(application, collection, "pay").values())
             state.judge(application, collection, answer.query_id, [sentence], wait=True)
 
-    state.staged(application, collection, PAGES[0], *ARTICLES)
-    encoder = Watched(application.embedder, judge_first_page)
+    state.stage_passages(application, collection, PAGES[0], *ARTICLES)
+    encoder = CountingEncoder(application.embedder, judge_first_page)
     index = IndexService(
         application.database, Encoder(encoder), application.language, application.kinds, batch_size=1
     )
@@ -199,9 +199,9 @@ def test_titles_that_nobody_looked_at_are_looked_at_without_an_ingest(
     ingest(*ARTICLES)
     with application.database.write() as writer:
         writer.execute("UPDATE collection SET title_share = NULL WHERE name = %(name)s", {"name": collection})
-    assert told(http, collection) == ("general", "default", None, 0)
+    assert read_kind(http, collection) == ("general", "default", None, 0)
     application.kinds.run()
-    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+    assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
 
 
 def test_a_kind_stays_while_verdicts_are_being_applied(
@@ -212,12 +212,12 @@ def test_a_kind_stays_while_verdicts_are_being_applied(
     with application.database.write() as writer:
         collections.lock_learning(writer, state.collection_id(application, collection), alone=False)
         application.kinds.run()
-        assert told(http, collection)[1] == "titles"
+        assert read_kind(http, collection)[1] == "titles"
     application.kinds.run()
-    assert told(http, collection)[1] == "questions"
+    assert read_kind(http, collection)[1] == "questions"
 
 
-def told(http: TestClient, collection: str) -> tuple[str, str, float | None, int]:
+def read_kind(http: TestClient, collection: str) -> tuple[str, str, float | None, int]:
     shown = http.get(f"/collections/{collection}").json()
     return shown["corpus_kind"], shown["kind_source"], shown["question_share"], shown["question_count"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
-from tests.support.modelled import Modelled
+from engram.composition.container import Application
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Reply
 from tests.support.strict_client import TestClient
 
@@ -16,7 +16,7 @@ LINES = [
 ]
 
 
-def ingested(client: TestClient, collection: str) -> dict[str, Any]:
+def ingest(client: TestClient, collection: str) -> dict[str, Any]:
     """The job of the lines at its end."""
     accepted = client.post(f"/passages?collection={collection}", json={"passages": LINES})
     assert accepted.status_code == 202
@@ -40,7 +40,7 @@ def times(application: Application, collection: str) -> dict[str, str | None]:
     return {row.text: row.time for row in rows}
 
 
-def dated(request: dict[str, Any]) -> str:
+def answer_date(request: dict[str, Any]) -> str:
     text = request["messages"][1]["content"]
     return json.dumps({"time_constraint": "in her youth" if "in her youth" in text else None})
 
@@ -53,12 +53,12 @@ def dated(request: dict[str, Any]) -> str:
     ],
 )
 def test_one_refused_sentence_goes_by_rules_and_the_job_says_so(
-    modelled: Modelled, collection: str, application: Application, failing: Reply, detail: str
+    modelled: ModelApplications, collection: str, application: Application, failing: Reply, detail: str
 ) -> None:
-    def fussy(request: dict[str, Any]) -> str | Reply:
-        return failing if "polonium" in request["messages"][1]["content"] else dated(request)
+    def fail_on_polonium(request: dict[str, Any]) -> str | Reply:
+        return failing if "polonium" in request["messages"][1]["content"] else answer_date(request)
 
-    job = ingested(modelled(fussy, llm_time_extraction=True), collection)
+    job = ingest(modelled(fail_on_polonium, llm_time_extraction=True), collection)
 
     assert (job["status"], job["created"], job["error"]) == ("succeeded", 2, None)
     warning = job["result"]["warnings"]["time-by-rules"]
@@ -72,11 +72,11 @@ def test_one_refused_sentence_goes_by_rules_and_the_job_says_so(
 
 
 def test_an_endpoint_that_is_away_is_not_asked_at_each_sentence(
-    modelled: Modelled, collection: str, application: Application
+    modelled: ModelApplications, collection: str, application: Application
 ) -> None:
     client = modelled(lambda _: Reply("overloaded", status=503), llm_time_extraction=True)
 
-    job = ingested(client, collection)
+    job = ingest(client, collection)
 
     assert job["status"] == "succeeded"
     assert job["result"]["warnings"]["time-by-rules"]["count"] == 3
@@ -84,7 +84,7 @@ def test_an_endpoint_that_is_away_is_not_asked_at_each_sentence(
     assert times(application, collection)["The Vistula froze in 1929."] == "1929"
 
 
-def test_a_model_that_refuses_every_sentence_is_left_alone(modelled: Modelled, collection: str) -> None:
+def test_a_model_that_refuses_every_sentence_is_left_alone(modelled: ModelApplications, collection: str) -> None:
     client = modelled(lambda _: "I'm sorry, I can't help with that.", llm_time_extraction=True)
     text = " ".join(f"The Vistula froze in {year}." for year in range(1900, 1930))
     accepted = client.post(f"/passages?collection={collection}", json={"passages": [{"id": "ice", "text": text}]})
@@ -95,16 +95,16 @@ def test_a_model_that_refuses_every_sentence_is_left_alone(modelled: Modelled, c
 
 
 def test_a_time_that_no_word_of_the_sentence_gives_is_none_of_it(
-    modelled: Modelled, collection: str, application: Application
+    modelled: ModelApplications, collection: str, application: Application
 ) -> None:
     """A weak model copies the prompt's own example."""
     client = modelled(lambda _: '{"time_constraint": "before the merger"}', llm_time_extraction=True)
 
-    job = ingested(client, collection)
+    job = ingest(client, collection)
 
     assert job["result"]["warnings"]["time-by-rules"]["count"] == 3
     assert times(application, collection)["The Vistula froze in 1929."] == "1929"
 
 
-def test_without_failures_there_is_no_warning(modelled: Modelled, collection: str) -> None:
-    assert ingested(modelled(dated, llm_time_extraction=True), collection)["result"] is None
+def test_without_failures_there_is_no_warning(modelled: ModelApplications, collection: str) -> None:
+    assert ingest(modelled(answer_date, llm_time_extraction=True), collection)["result"] is None

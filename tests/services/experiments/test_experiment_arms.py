@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.experiments.assignment import assign
-from engram.runtime.container import Application
 from engram.services.experiments.experiment_arms import merge_patch
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
@@ -32,7 +32,7 @@ def free(application: Application, collection: str, unit: str | None = None, **m
     )
 
 
-def recorded_arm(application: Application, collection: str, query_id: UUID) -> str | None:
+def find_recorded_arm(application: Application, collection: str, query_id: UUID) -> str | None:
     found = {row["id"]: row["arm"] for row in state.rows(application, collection, "episode")}
     arm: str | None = found[str(query_id)]
     return arm
@@ -61,7 +61,7 @@ def test_units_are_served_by_the_arm_that_their_hash_gives(application: Applicat
         expected = {None: (None, "read", "default", "graph"), 0: ("without", "off", "default", "graph")}
         expected[1] = ("words", "read", "paper", "lexical")
         assert (answer.arm, answer.memory, answer.profile, answer.strategy) == expected[at]
-        assert recorded_arm(application, curie, answer.query_id) == answer.arm
+        assert find_recorded_arm(application, curie, answer.query_id) == answer.arm
         assert application.serving.query(free(application, curie, unit)).arm == answer.arm
         seen.add(at)
     assert seen == {None, 0, 1}

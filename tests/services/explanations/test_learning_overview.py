@@ -4,14 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
-from engram.services.explanations.learning_overview import Preview
+from engram.services.explanations.learning_overview import RevocationPreview
 from engram.services.revocation.revocation_service import RevocationService
-from tests.support.state import given_episode, judge, sentences
+from tests.support.state import add_episode, judge, sentences
 
 BORN = "Marie Curie was born in Warsaw in 1867."
-FOUND = "Marie Curie discovered polonium in 1898."
+DISCOVERY = "Marie Curie discovered polonium in 1898."
 FIRST, SECOND = "Where was Marie Curie born?", "What did Marie Curie discover?"
 
 
@@ -19,14 +19,14 @@ def teach(application: Application, name: str) -> tuple[dict[str, int], list[int
     """Two judges on one question, and one of them on another."""
     ids = sentences(application, name, "curie")
     events = []
-    for question, who, supports in ((FIRST, "ada", BORN), (FIRST, "grace", BORN), (SECOND, "ada", FOUND)):
-        query_id = given_episode(application, name, question, list(ids.values()))
+    for question, who, supports in ((FIRST, "ada", BORN), (FIRST, "grace", BORN), (SECOND, "ada", DISCOVERY)):
+        query_id = add_episode(application, name, question, list(ids.values()))
         receipt = judge(application, name, query_id, [ids[supports]], judge=who, wait=True)
         events.append(receipt.event.id)
     return ids, events
 
 
-def shown(preview: Preview) -> dict[tuple[int, str], tuple[float, float]]:
+def list_states(preview: RevocationPreview) -> dict[tuple[int, str], tuple[float, float]]:
     return {
         (one.sentence_id, one.channel): (one.without_perplexity, one.without_likeness) for one in preview.states
     }
@@ -87,7 +87,7 @@ def test_a_preview_is_what_the_revocation_leaves(application: Application, curie
     revoke: RevocationService = application.revoke
     revoke.revoke(scope, events[which])
     left = application.explain.memories(scope, list(ids.values()))
-    for (sentence, channel), (perplexity, likeness) in shown(preview).items():
+    for (sentence, channel), (perplexity, likeness) in list_states(preview).items():
         if channel == "task":
             memory = left[sentence]["task"]
             assert perplexity == memory.perplexity

@@ -6,28 +6,28 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.core.ranking.profiles import PROFILES
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.query import Query
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.learning_variations import Variation
-from tests.support.state import given_episode, judge, sentences
+from tests.support.state import add_episode, judge, sentences
 
 BORN = "Marie Curie was born in Warsaw in 1867."
-FOUND = "Marie Curie discovered polonium in 1898."
+DISCOVERY = "Marie Curie discovered polonium in 1898."
 QUESTION = "Where was Marie Curie born?"
 
 
 def teach(application: Application, name: str, time_constraint: str | None = None) -> dict[str, int]:
     """One verdict: born supported, discovered rejected."""
     ids = sentences(application, name, "curie")
-    query_id = given_episode(application, name, QUESTION, [ids[BORN], ids[FOUND]], time_constraint)
+    query_id = add_episode(application, name, QUESTION, [ids[BORN], ids[DISCOVERY]], time_constraint)
     judge(application, name, query_id, [ids[BORN]], wait=True)
     return ids
 
 
-def asked(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
+def ask_with_trace(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
     scope = application.access.scope(name)
     query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
     profile = PROFILES[query.profile]
@@ -57,13 +57,13 @@ def test_a_verdict_moves_memories_and_leaves_their_bases(application: Applicatio
     teach(application, curie)
     after = application.explain.memories(application.access.scope(curie), list(ids.values()))
     towards = application.embedder.embed([QUESTION])[0]
-    moved = {text: after[ids[text]]["task"] for text in (BORN, FOUND)}
+    moved = {text: after[ids[text]]["task"] for text in (BORN, DISCOVERY)}
     for text, state in moved.items():
         np.testing.assert_array_equal(state.base, before[ids[text]]["task"].base)
         assert state.perplexity < 1
         assert state.update_count == 1
     assert towards @ moved[BORN].vector > towards @ moved[BORN].base
-    assert towards @ moved[FOUND].vector < towards @ moved[FOUND].base
+    assert towards @ moved[DISCOVERY].vector < towards @ moved[DISCOVERY].base
     untimed = after[ids[BORN]]["time"]  # the question names no time
     assert (untimed.perplexity, untimed.update_count) == (1.0, 0)
 
@@ -71,11 +71,13 @@ def test_a_verdict_moves_memories_and_leaves_their_bases(application: Applicatio
 @pytest.mark.parametrize("text", [QUESTION, "in which city was the chemist born?"], ids=["entities", "no entities"])
 def test_ungated_memories_count_in_full(application: Application, curie: str, text: str) -> None:
     teach(application, curie)
-    gated, ungated = (perplexities(asked(application, curie, text, ungated=value)) for value in (False, True))
+    gated, ungated = (
+        perplexities(ask_with_trace(application, curie, text, ungated=value)) for value in (False, True)
+    )
     # π / (π + R) of it is gone after one verdict: R / (1 + R) + Q is left.
     assert gated[BORN] == pytest.approx(0.5 / 1.5 + 0.001)
     assert ungated[BORN] == 0
-    others = {text: value for text, value in ungated.items() if text not in {BORN, FOUND}}
+    others = {text: value for text, value in ungated.items() if text not in {BORN, DISCOVERY}}
     assert others
     assert set(others.values()) == {1.0}
 
@@ -86,7 +88,7 @@ def test_ungated_times_count_in_full(application: Application, curie: str) -> No
     times = {
         ungated: {
             sentence.text: sentence.time_perplexity
-            for hop in asked(application, curie, text, ungated=ungated).hops
+            for hop in ask_with_trace(application, curie, text, ungated=ungated).hops
             for sentence in hop.sentences
         }
         for ungated in (False, True)
@@ -97,7 +99,9 @@ def test_ungated_times_count_in_full(application: Application, curie: str) -> No
 
 def test_ungated_supports_count_in_full(application: Application, curie: str) -> None:
     teach(application, curie)
-    gated, ungated = (asked(application, curie, QUESTION, ungated=value).recalled for value in (False, True))
+    gated, ungated = (
+        ask_with_trace(application, curie, QUESTION, ungated=value).recalled for value in (False, True)
+    )
     assert [row.support for row in gated] == [pytest.approx(1 / 1.5)]
     assert [row.support for row in ungated] == [1.0]
     assert ungated[0].prior > gated[0].prior
@@ -110,6 +114,6 @@ def test_a_memory_that_no_verdict_moved_counts_for_nothing_gated_or_not(
     answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(curie)))
     ids = sentences(services, curie, "curie")
     judge(services, curie, answer.query_id, [ids[BORN]], wait=True, key=f"frozen-{uuid4()}")
-    seen = perplexities(asked(services, curie, QUESTION, ungated=True))
+    seen = perplexities(ask_with_trace(services, curie, QUESTION, ungated=True))
     services.close()
     assert set(seen.values()) == {1.0}

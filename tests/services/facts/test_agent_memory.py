@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.knowledge.agent_turns import AgentTurn
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import Language, load_language
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts import rule_agent
 from engram.services.facts.agent_memory import AgentMemory, MemorySource
@@ -42,7 +42,7 @@ def triple(subject: str, predicate: str, object_: str, start: int | None = None,
     return Triple(subject, predicate, object_, 0, "entity", first, last, 1.0)
 
 
-def of(*said: tuple[Triple, str], memory: AgentMemory | None = None) -> AgentMemory:
+def build_memory(*said: tuple[Triple, str], memory: AgentMemory | None = None) -> AgentMemory:
     """A memory that sources said these to, one after the other."""
     held = memory or AgentMemory()
     for turn, (one, document) in enumerate(said, start=1):
@@ -61,15 +61,15 @@ def language() -> Language:
 
 def test_sources_make_a_fact_surer_and_one_that_repeats_itself_does_not() -> None:
     born = triple("Marie Curie", "place of birth", "Warsaw")
-    once, twice = of((born, "a")), of((born, "a"), (born, "b"))
+    once, twice = build_memory((born, "a")), build_memory((born, "a"), (born, "b"))
     assert once.believed[0].belief == pytest.approx(2 / 3)
     assert twice.believed[0].belief == pytest.approx(3 / 4, abs=1e-3)
-    assert of((born, "a"), (born, "a")).believed[0].belief == once.believed[0].belief
+    assert build_memory((born, "a"), (born, "a")).believed[0].belief == once.believed[0].belief
     assert twice.facts[0].sources == (1, 2)
 
 
 def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
-    memory = of((triple("Marie Curie", "place of birth", "Paris"), "a"))
+    memory = build_memory((triple("Marie Curie", "place of birth", "Paris"), "a"))
     memory, fresh = memory.insert(
         [(triple("Marie Curie", "place of birth", "Warsaw"), MemorySource("b.0", "b"))], 2
     )
@@ -86,14 +86,14 @@ def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
 
 
 def test_multivalued_predicate_has_no_conflicts() -> None:
-    memory = of((triple("Marie Curie", "award", "a medal"), "a"))
+    memory = build_memory((triple("Marie Curie", "award", "a medal"), "a"))
     memory, fresh = memory.insert([(triple("Marie Curie", "award", "a prize"), MemorySource("b.0", "b"))], 2)
     assert memory.conflicts(fresh) == ([], [])
 
 
 def test_superseded_fact_ends_on_the_day_and_remains_a_bridge() -> None:
     memory = AgentMemory(functional=frozenset({"mayor"}))
-    memory = of((triple("Cologne", "mayor", "Fritz Schramma"), "a"), memory=memory)
+    memory = build_memory((triple("Cologne", "mayor", "Fritz Schramma"), "a"), memory=memory)
     memory, fresh = memory.insert(
         [(triple("Cologne", "mayor", "Jürgen Roters", 2009), MemorySource("b.0", "b"))], 2
     )
@@ -108,8 +108,10 @@ def test_superseded_fact_ends_on_the_day_and_remains_a_bridge() -> None:
     assert "Bonn" in memory.search("Where was a mayor of Cologne born?").text.text
 
 
-def test_it_is_the_same_after_it_was_stored() -> None:
-    memory = of((triple("A", "place of birth", "B"), "a"), (triple("A", "place of birth", "C", 1900), "b"))
+def test_stored_memory_is_read_back_unchanged() -> None:
+    memory = build_memory(
+        (triple("A", "place of birth", "B"), "a"), (triple("A", "place of birth", "C", 1900), "b")
+    )
     memory = memory.contradict([0], 3).supersede([(0, 1)], 4)
     loaded = AgentMemory.from_json(json.loads(json.dumps(memory.to_json())))
     assert loaded == memory
@@ -126,7 +128,7 @@ def test_it_is_the_same_after_it_was_stored() -> None:
         "Who lives on the moon?",
     ],
 )
-def test_it_finds_what_the_graphs_of_the_service_find(
+def test_memory_finds_the_facts_that_service_graphs_find(
     application: Application, collection: str, language: Language, question: str
 ) -> None:
     application.ingest.receive(application.access.prepare_opening(collection)).add([], [])

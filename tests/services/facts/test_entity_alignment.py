@@ -1,6 +1,6 @@
 """New names that mean entities: joined by alias or by similarity in their neighbourhood, and taken apart again."""
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import StatedFact

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_retraction import FactEventFilter
 from engram.services.facts.fact_service import Revision

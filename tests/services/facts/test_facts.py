@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from engram.core.knowledge.triples import Triple
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision, StatedFact

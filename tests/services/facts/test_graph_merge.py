@@ -2,8 +2,8 @@
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision
@@ -14,7 +14,7 @@ from tests.support import state as stored
 from tests.support import undo
 
 
-def believed(application: Application, scope: Scope, graph: str | None = None) -> dict[tuple[str, str], FactRow]:
+def map_facts(application: Application, scope: Scope, graph: str | None = None) -> dict[tuple[str, str], FactRow]:
     """(Predicate, object) -> the fact of a graph."""
     found = application.fact_search.search(
         scope, FactPattern(entities=["Acme"], graph=graph, include_closed=True, paths=50, budget=5_000)
@@ -34,7 +34,7 @@ def test_in_an_empty_graph_the_same_is_believed(application: Application, scope:
     state(application, scope, "b", triple("Acme", "chair", "Ana"), graph="g")
     done = application.adopt.merge(scope, "g", judge="ana", key="m")
     assert (len(done.facts), done.sentences, done.verdicts, done.joins) == (2, 3, 2, 0)
-    there, here = believed(application, scope, "g"), believed(application, scope)
+    there, here = map_facts(application, scope, "g"), map_facts(application, scope)
     assert {name: numbers(row) for name, row in here.items()} == {n: numbers(row) for n, row in there.items()}
     undo.assert_verified(application, scope.collection.name)
 
@@ -57,7 +57,7 @@ def test_a_source_that_both_have_counts_once_and_what_cannot_both_hold_competes(
     undo.assert_verified(application, scope.collection.name)
 
 
-def test_it_is_done_once_and_taken_back_as_one(application: Application, scope: Scope) -> None:
+def test_merge_is_done_once_and_revoked_as_one(application: Application, scope: Scope) -> None:
     (fact,) = state(application, scope, "a", triple("Acme", "seat", "Oslo"))
     before = {table: stored.rows(application, scope.collection.name, table) for table in ("fact", "fact_entity")}
     one, other = state(
@@ -69,7 +69,7 @@ def test_it_is_done_once_and_taken_back_as_one(application: Application, scope: 
     apart = {table: stored.rows(application, scope.collection.name, table) for table in before}
     done = application.adopt.merge(scope, "g", judge="ana", key="m")
     assert (len(done.facts), done.sentences, done.verdicts, done.joins) == (2, 2, 1, 1)
-    assert set(believed(application, scope)) == {("seat", "Oslo"), ("chair", "Ana"), ("chair", "Eve")}
+    assert set(map_facts(application, scope)) == {("seat", "Oslo"), ("chair", "Ana"), ("chair", "Eve")}
     assert application.adopt.merge(scope, "g", judge="ana", key="m") == done
     with pytest.raises(IdempotencyConflictError):
         application.adopt.merge(scope, "g", "h", judge="ana", key="m")
@@ -88,14 +88,14 @@ def test_revocation_reaches_merged_verdicts(application: Application, scope: Sco
     (fact,) = state(application, scope, "a", triple("Acme", "chair", "Ana"), graph="g")
     (judged,) = application.facts.revise(scope, [Revision("confirm", fact)], judge="ana", key="r")
     application.adopt.merge(scope, "g", judge="ana", key="m")
-    confirmed = believed(application, scope)["chair", "Ana"].belief
+    confirmed = map_facts(application, scope)["chair", "Ana"].belief
     application.withdraw.revoke(scope, judged.event.id)
-    assert believed(application, scope)["chair", "Ana"].belief < confirmed
+    assert map_facts(application, scope)["chair", "Ana"].belief < confirmed
     for row in stored.rows(application, scope.collection.name, "fact_event"):
         if row["kind"] == "assert":
             application.withdraw.revoke(scope, row["id"])
     assert stored.rows(application, scope.collection.name, "fact_statement") == []
-    assert believed(application, scope) == {}
+    assert map_facts(application, scope) == {}
 
 
 def test_graphs_that_there_are_not_or_that_are_one(application: Application, scope: Scope) -> None:
@@ -105,14 +105,14 @@ def test_graphs_that_there_are_not_or_that_are_one(application: Application, sco
     with pytest.raises(InvalidRequestError):
         application.adopt.merge(scope, "g", "g", judge="ana", key="2")
     application.adopt.merge(scope, "g", "h", judge="ana", key="3")
-    assert set(believed(application, scope, "h")) == {("chair", "Ana")}
-    assert believed(application, scope) == {}
+    assert set(map_facts(application, scope, "h")) == {("chair", "Ana")}
+    assert map_facts(application, scope) == {}
 
 
 def test_a_source_called_as_a_passage_is_that_passage_and_goes_with_it(
     application: Application, collection: str
 ) -> None:
-    stored.staged(application, collection, {"id": "page", "text": "Ana chairs Acme."})
+    stored.stage_passages(application, collection, {"id": "page", "text": "Ana chairs Acme."})
     application.runner.run_ready()
     scope = application.access.scope(collection)
     state(application, scope, "page", triple("Acme", "chair", "Ana"), graph="g")

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.knowledge.beliefs import UNSAID
 from engram.core.knowledge.triples import Triple
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision, StatedFact
 from tests.support import past, state, undo
 from tests.support.databases import application_on
-from tests.support.statements import watched
+from tests.support.statements import record_statements
 
 LOVELACE = {
     "id": "ada",
@@ -33,7 +33,7 @@ def reading(addresses: Servers, settings: Settings, application: Application) ->
 
 
 def put(application: Application, name: str, *passages: Mapping[str, Any]) -> Scope:
-    state.staged(application, name, *passages)
+    state.stage_passages(application, name, *passages)
     application.runner.run_ready()
     return application.access.scope(name)
 
@@ -112,7 +112,7 @@ def test_fact_of_a_changed_passage_ends_and_stays_in_the_past(reading: Applicati
     assert shown.sources[0].withdrawn_at is not None
     undo.assert_verified(reading, collection)
 
-    made = past.replayed(reading, collection, moment, f"{collection}-then").collection
+    made = past.rebuild_past(reading, collection, moment, f"{collection}-then").collection
     assert facts(reading, made)[BORN]["closed_at"] is None
     assert facts(reading, made)[BORN]["belief"] == before[BORN]["belief"]
 
@@ -182,13 +182,13 @@ def test_verification_finds_facts_that_do_not_follow_from_the_log(reading: Appli
 
 
 def test_a_batch_takes_as_many_statements_as_a_passage(reading: Application, collection: str) -> None:
-    def counted(*passages: Mapping[str, Any]) -> int:
-        state.staged(reading, collection, *passages)
-        with watched() as sent:
+    def count_statements(*passages: Mapping[str, Any]) -> int:
+        state.stage_passages(reading, collection, *passages)
+        with record_statements() as sent:
             reading.runner.run_ready()
         return sent.statements
 
-    def told(number: int) -> dict[str, Any]:
+    def build_passage(number: int) -> dict[str, Any]:
         name = f"Person {number} of Ruritania"
         return {
             "id": f"p{number}",
@@ -196,9 +196,9 @@ def test_a_batch_takes_as_many_statements_as_a_passage(reading: Application, col
             "text": f"{name} (born {1900 + number}) was a painter. He wed Ada {number}.",
         }
 
-    counted(LOVELACE)
-    one = counted(told(0))
-    assert counted(*(told(number) for number in range(1, 9))) <= one + 1
+    count_statements(LOVELACE)
+    one = count_statements(build_passage(0))
+    assert count_statements(*(build_passage(number) for number in range(1, 9))) <= one + 1
 
 
 def test_names_of_passages_join_what_they_mean(reading: Application, collection: str) -> None:

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.judge_standing import JudgeStanding
 from engram.core.knowledge.triples import Triple
-from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.facts.fact_service import Revision, StatedFact
 from engram.storage.facts import fact_rows

@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.knowledge.beliefs import ENDED, SUPERSEDED
 from engram.core.knowledge.claims import NEVER
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from tests.support import state, undo
 from tests.support.databases import application_on
 
-BEGUN = {"id": "begun", "title": "Council news", "text": "Ana Ferreira was elected mayor of Braga in October 2012."}
+BEGUN_TERM = {
+    "id": "begun",
+    "title": "Council news",
+    "text": "Ana Ferreira was elected mayor of Braga in October 2012.",
+}
 RESIGNED = {"id": "resigned", "title": "Minutes", "text": "Ana Ferreira resigned as mayor of Braga in 2017."}
 OLD_SEAT = {"id": "old", "title": "Suppliers", "text": "Norra Shipping is based in Kiel."}
 NEW_SEAT = {"id": "new", "title": "Suppliers", "text": "Norra Shipping moved to Hamburg in 2019."}
@@ -30,11 +34,11 @@ def reading(addresses: Servers, settings: Settings, application: Application) ->
 
 def put(application: Application, name: str, *passages: Mapping[str, Any]) -> Scope:
     """Ingest into a collection that reads facts from all passages."""
-    state.staged(application, name)
+    state.stage_passages(application, name)
     application.runner.run_ready()
     scope = application.access.scope(name)
     application.serving.configure(scope, {"passage_facts": "on"})
-    state.staged(application, name, *passages)
+    state.stage_passages(application, name, *passages)
     application.runner.run_ready()
     return scope
 
@@ -46,7 +50,7 @@ def facts(application: Application, name: str) -> dict[str, dict[str, Any]]:
 
 
 def test_resigned_closes_the_post_and_its_deletion_opens_it_again(reading: Application, collection: str) -> None:
-    put(reading, collection, BEGUN)
+    put(reading, collection, BEGUN_TERM)
     mayor = facts(reading, collection)["mayor of Braga"]
     assert (mayor["predicate"], mayor["valid_from"]) == ("position held", date(2012, 10, 1).toordinal())
     assert (mayor["held_until"], mayor["closed_reason"]) == (NEVER, None)
@@ -74,14 +78,16 @@ def test_moved_to_replaces_is_based_in(reading: Application, collection: str) ->
 
 
 def test_passages_under_a_heading_are_read_only_where_that_is_set(reading: Application, collection: str) -> None:
-    state.staged(reading, collection, BEGUN, PAGE)
+    state.stage_passages(reading, collection, BEGUN_TERM, PAGE)
     reading.runner.run_ready()
     assert "mayor of Braga" not in facts(reading, collection)
     assert "Lund" in facts(reading, collection)
 
     scope = reading.access.scope(collection)
     assert reading.serving.configure(scope, {"passage_facts": "off"}).passage_facts == "off"
-    state.staged(reading, collection, PAGE | {"text": "Ada Berg was a Swedish painter. She was born in Oslo."})
+    state.stage_passages(
+        reading, collection, PAGE | {"text": "Ada Berg was a Swedish painter. She was born in Oslo."}
+    )
     reading.runner.run_ready()
     assert "Oslo" not in facts(reading, collection)
     assert reading.serving.configure(scope, {"passage_facts": None}).passage_facts == "auto"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engram.composition.container import Application
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import ReplayStep
-from engram.runtime.container import Application
 from engram.services.feedback_log import log_replay
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes
@@ -21,15 +21,15 @@ from tests.support.logs import bits
 
 JUDGES = ("careful", "careless", "strict")
 DAYS = ("2026-05-01", "2026-05-02")
-EVERY = 1_000
+WHOLE_PAGE = 1_000
 """More than there are of anything."""
-SOME = settings(
+FEW_EXAMPLES = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 
 
 @dataclass(frozen=True)
-class Said:
+class LoggedOpinion:
     """A verdict: question, judge, day and sentences by number."""
 
     question: int
@@ -45,10 +45,10 @@ class Said:
 
 
 @st.composite
-def said(draw: st.DrawFn) -> Said:
+def draw_opinion(draw: st.DrawFn) -> LoggedOpinion:
     named = draw(st.lists(st.integers(0, 8), max_size=4, unique=True))
     cut = draw(st.integers(0, len(named)))
-    return Said(
+    return LoggedOpinion(
         question=draw(st.integers(0, len(undo.QUESTIONS) - 1)),
         judge=draw(st.sampled_from(JUDGES)),
         day=draw(st.sampled_from(DAYS)),
@@ -70,20 +70,20 @@ def judged(application: Application, curie: str) -> str:
     return curie
 
 
-def applied(application: Application, collection: str, log: Iterable[Said], batch: int) -> list[int]:
+def apply_log(application: Application, collection: str, log: Iterable[LoggedOpinion], batch: int) -> list[int]:
     """The events of a log, from nothing, applied by the worker's service in batches."""
     application.forget.reset(application.access.scope(collection))
-    everything = state.all_sentences(application, collection)
+    everything = state.list_sentence_ids(application, collection)
     passages = list(state.passages(application, collection).values())
     asked: list[UUID] = [
-        state.given_episode(
+        state.add_episode(
             application,
             collection,
             question,
             everything[number : number + 4],
             time,
             ranked=passages,
-            features=state.some_features(len(passages), seed=number),
+            features=state.draw_features(len(passages), seed=number),
         )
         for number, (question, time) in enumerate(undo.QUESTIONS)
     ]
@@ -108,13 +108,13 @@ def applied(application: Application, collection: str, log: Iterable[Said], batc
     return events
 
 
-def untold(steps: Iterable[ReplayStep]) -> list[ReplayStep]:
+def drop_recorded_moves(steps: Iterable[ReplayStep]) -> list[ReplayStep]:
     """Steps of which nothing is recorded but what the verdict said and by which noises."""
     nothing = {"gain": 0.0, "residual": 0.0, "perplexity_before": 1.0, "perplexity_after": 1.0}
     return [replace(step, recorded=replace(step.recorded, **nothing)) for step in steps]
 
 
-def told(replayed: Iterable[Any]) -> set[Any]:
+def list_corrections(replayed: Iterable[Any]) -> set[Any]:
     return {bits(row) for done in replayed for row in done.corrected}
 
 
@@ -122,19 +122,21 @@ def assert_replayed(application: Application, collection: str) -> None:
     """Hold every learned row against a replay of the log that knows none of them."""
     target = state.collection_id(application, collection)
     with application.database.snapshot() as reader:
-        sentences = stored_outcomes.list_judged_sentences(reader, target, 0, EVERY)
-        steps = untold(log_replay.memory_steps(reader, target, sentences))
+        sentences = stored_outcomes.list_judged_sentences(reader, target, 0, WHOLE_PAGE)
+        steps = drop_recorded_moves(log_replay.memory_steps(reader, target, sentences))
         memories = list(core.memories(replay_history.bases(reader, target, sentences), steps))
         stored = stored_outcomes.load_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
 
-        questions = stored_outcomes.question_ids(reader, target, 0, EVERY)
-        supports = list(core.supports(untold(log_replay.support_steps(reader, target, questions))))
+        questions = stored_outcomes.question_ids(reader, target, 0, WHOLE_PAGE)
+        supports = list(core.supports(drop_recorded_moves(log_replay.support_steps(reader, target, questions))))
         known = question_supports.load_supports(reader, target, questions)
         assert [bits(done.state) for done in supports] == [bits(support) for support in known]
 
-        audit = {bits(row) for event in stored_outcomes.events(reader, target, 0, EVERY) for row in event.audit}
-        assert audit == told(memories) | told(supports)
+        audit = {
+            bits(row) for event in stored_outcomes.events(reader, target, 0, WHOLE_PAGE) for row in event.audit
+        }
+        assert audit == list_corrections(memories) | list_corrections(supports)
         _assert_weights(reader, target, application, log_replay.find_opposing_events(reader, target, questions))
 
 
@@ -142,29 +144,29 @@ def _assert_weights(reader: Reader, target: int, application: Application, conte
     for believed in application.priors.priors:
         learned = learned_weights.find(reader, target, believed)
         assert bits(learned) == bits(log_replay.belief(reader, target, believed))
-        terms = replay_history.terms(reader, target, believed, 0, EVERY)
+        terms = replay_history.terms(reader, target, believed, 0, WHOLE_PAGE)
         assert {term.event_id for term in terms if term.contested} == contested & {term.event_id for term in terms}
         assert (0 if learned is None else learned.events) == sum(term.counted for term in terms)
 
 
-@SOME
+@FEW_EXAMPLES
 @given(
-    log=st.lists(said(), min_size=1, max_size=10),
+    log=st.lists(draw_opinion(), min_size=1, max_size=10),
     batch=st.sampled_from([1, 3, 10]),
     revoked=st.sets(st.integers(0, 9)),
 )
 def test_the_worker_and_a_replay_come_to_the_same_bytes(
-    application: Application, judged: str, log: list[Said], batch: int, revoked: set[int]
+    application: Application, judged: str, log: list[LoggedOpinion], batch: int, revoked: set[int]
 ) -> None:
-    events = applied(application, judged, log, batch)
+    events = apply_log(application, judged, log, batch)
     assert_replayed(application, judged)
 
     gone = [event for place, event in enumerate(events) if place in revoked]
     for event in gone:
         application.revoke.revoke(application.access.scope(judged), event)
     assert_replayed(application, judged)
-    after = undo.learned(application, judged)
+    after = undo.list_learned(application, judged)
 
     undo.forgotten(application, judged)
     undo.apply(application, judged, [event for event in events if event not in gone], batch)
-    undo.assert_same(after, undo.learned(application, judged))
+    undo.assert_same(after, undo.list_learned(application, judged))

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 import structlog
 
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import LlmError, StatementGivenUpError, UnavailableError
-from engram.runtime.container import Application
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, JobThreads, Runner
 from engram.services.jobs.work import Kind, Work
 from engram.storage.auth import tenants
@@ -27,7 +27,7 @@ from tests.support.processes import eventually
 Run = Callable[[Work], None]
 
 
-class Scripted:
+class ScriptedHandler:
     """A handler that does what the test says, and notes what it is told to forget."""
 
     def __init__(self, run: Run) -> None:
@@ -54,10 +54,10 @@ class Bench:
         return Kind(f"{name}-{self.collection}", f"{name}-{self.collection}", **more)
 
     def runner(self, run: Run, kind: Kind | None = None, lease_seconds: float = 60.0) -> Runner:
-        self.handler = Scripted(run)
+        self.handler = ScriptedHandler(run)
         return Runner(self.database, {kind or self.kind(): self.handler}, lease_seconds=lease_seconds)
 
-    def of_tenant(self, tenant: str) -> int:
+    def create_collection(self, tenant: str) -> int:
         """One more collection, of a tenant of this test's own unless it is ``local``."""
         name = tenant if tenant == "local" else f"{tenant}-{self.collection}"
         with self.database.write() as writer:
@@ -66,7 +66,7 @@ class Bench:
                 writer, f"{self.collection}-{uuid4().hex[:8]}", self.application.encoder.id, name
             ).collection.id
 
-    def created(self, target: int) -> int:
+    def count_created(self, target: int) -> int:
         with self.database.read() as reader:
             return int(reader.scalar("SELECT created FROM job WHERE collection_id = %(c)s", {"c": target}))
 
@@ -137,14 +137,14 @@ class TestTries:
         delays: list[float] = []
         put_back = job_claims.put_back
 
-        def noted(writer: Writer, job: Job, **how: Any) -> bool:
+        def put_back_and_record(writer: Writer, job: Job, **how: Any) -> bool:
             delays.append(how["after_seconds"])
             return put_back(writer, job, **how)
 
         def fail(_: Work) -> None:
             raise ValueError("broken")
 
-        monkeypatch.setattr(job_claims, "put_back", noted)
+        monkeypatch.setattr(job_claims, "put_back", put_back_and_record)
         bench.queue()
         runner = bench.runner(fail)
         for attempt in range(1, MAX_ATTEMPTS):
@@ -162,24 +162,24 @@ class TestTries:
         assert delays == [1.0, 2.0, 4.0, 8.0]
 
     def test_tries_count_from_where_it_last_came_forward(self, bench: Bench) -> None:
-        def one_step_and_fail(work: Work) -> None:
+        def advance_and_fail(work: Work) -> None:
             with bench.database.write() as writer:
                 work.advance(writer, created=1)
             raise ValueError("broken")
 
         bench.queue(received=100)
-        runner = bench.runner(one_step_and_fail)
+        runner = bench.runner(advance_and_fail)
         for _ in range(MAX_ATTEMPTS + 2):
             make_due(bench.application)
             runner.run_ready()
         assert (bench.row["status"], bench.row["created"], bench.row["attempts"]) == ("queued", MAX_ATTEMPTS + 2, 1)
 
     def test_statement_timeout_counts_as_an_attempt(self, bench: Bench) -> None:
-        def given_up(_: Work) -> None:
+        def give_up(_: Work) -> None:
             raise StatementGivenUpError("too slow")
 
         bench.queue()
-        bench.runner(given_up).run_ready()
+        bench.runner(give_up).run_ready()
         assert (bench.row["status"], bench.row["attempts"]) == ("queued", 1)
 
     def test_a_handler_that_returns_before_the_end_is_one_that_fails(self, bench: Bench) -> None:
@@ -198,11 +198,11 @@ class TestTries:
         assert (bench.row["status"], bench.row["error"]) == ("queued", "ValueError: commit")
 
     def test_the_llm_is_waited_for(self, bench: Bench) -> None:
-        def no_answer(_: Work) -> None:
+        def raise_llm_error(_: Work) -> None:
             raise LlmError("no answer")
 
         bench.queue()
-        assert bench.runner(no_answer).run_ready() == 0
+        assert bench.runner(raise_llm_error).run_ready() == 0
         assert (bench.row["status"], bench.row["attempts"], bench.row["error"]) == ("queued", 0, "no answer")
 
     def test_an_outage_is_no_try_and_leaves_the_job_in_hand(self, bench: Bench) -> None:
@@ -228,16 +228,16 @@ class TestTries:
         assert (bench.row["status"], bench.row["attempts"]) == ("succeeded", 0)
 
 
-class TestStops:
+class TestStoppedJobs:
     def test_stopped_job_is_returned_to_the_queue(self, bench: Bench) -> None:
-        def until_told(work: Work) -> None:
+        def advance_until_stopped(work: Work) -> None:
             while not work.should_stop():
                 with bench.database.write() as writer:
                     work.advance(writer, created=1)
 
         bench.queue(received=9)
         answers = iter([False, False, *[True] * 9])
-        assert bench.runner(until_told).run_ready(lambda: next(answers)) == 0
+        assert bench.runner(advance_until_stopped).run_ready(lambda: next(answers)) == 0
         assert (bench.row["status"], bench.row["created"], bench.row["attempts"], bench.row["error"]) == (
             "queued", 2, 0, None,
         )  # fmt: skip
@@ -245,7 +245,7 @@ class TestStops:
         assert bench.row["created"] == 2
 
     def test_one_that_is_cancelled_ends_between_two_batches_and_says_how_far_it_came(self, bench: Bench) -> None:
-        def cancelled_in_the_third(work: Work) -> None:
+        def cancel_in_third(work: Work) -> None:
             while not work.should_stop():
                 with bench.database.write() as writer:
                     work.advance(writer, created=10)
@@ -253,7 +253,7 @@ class TestStops:
                     bench.cancel()
 
         bench.queue(received=100)
-        assert bench.runner(cancelled_in_the_third).run_ready() == 1
+        assert bench.runner(cancel_in_third).run_ready() == 1
         # The fourth batch was begun before it was heard of.
         assert (bench.row["status"], bench.row["created"], bench.row["received"]) == ("cancelled", 40, 100)
         assert bench.row["finished_at"] is not None
@@ -318,7 +318,7 @@ class TestClaims:
         assert (bench.row["status"], bench.row["error"]) == ("running", "Its worker was lost.")
 
     def test_a_lease_is_put_off_while_the_job_lasts(self, bench: Bench) -> None:
-        def long(work: Work) -> None:
+        def outlast_lease(work: Work) -> None:
             seen = {bench.row["due_at"]}
             eventually(lambda: seen.add(bench.row["due_at"]) or len(seen) > 3)
             assert other.run_ready() == 0
@@ -326,7 +326,7 @@ class TestClaims:
 
         bench.queue()
         other = bench.runner(bench.finish)
-        assert bench.runner(long, lease_seconds=2.0).run_ready() == 1
+        assert bench.runner(outlast_lease, lease_seconds=2.0).run_ready() == 1
 
     def test_one_that_outlives_none_of_its_workers_fails(self, bench: Bench) -> None:
         bench.queue()
@@ -340,7 +340,7 @@ class TestClaims:
         assert len(bench.handler.let_go_of) == 1
 
 
-class TestCrew:
+class TestJobThreads:
     def test_a_lane_does_not_wait_for_another(self, bench: Bench) -> None:
         slow, quick = bench.kind("slow"), bench.kind("quick")
         done = threading.Event()
@@ -349,7 +349,10 @@ class TestCrew:
             assert done.wait(30)
             bench.finish(work)
 
-        handlers = {slow: Scripted(wait), quick: Scripted(lambda work: bench.finish(work) or done.set())}
+        handlers = {
+            slow: ScriptedHandler(wait),
+            quick: ScriptedHandler(lambda work: bench.finish(work) or done.set()),
+        }
         bench.queue(slow)
         bench.queue(quick)
         with JobThreads(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
@@ -370,12 +373,12 @@ class TestCrew:
         asked: list[int] = []
         claim = job_claims.claim
 
-        def counted(writer: Writer, *arguments: Any) -> Job | None:
+        def claim_and_count(writer: Writer, *arguments: Any) -> Job | None:
             asked.append(1)
             return claim(writer, *arguments)
 
-        monkeypatch.setattr(job_claims, "claim", counted)
-        handlers = {bench.kind(f"kind-{n}"): Scripted(bench.finish) for n in range(7)}
+        monkeypatch.setattr(job_claims, "claim", claim_and_count)
+        handlers = {bench.kind(f"kind-{n}"): ScriptedHandler(bench.finish) for n in range(7)}
         with JobThreads(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
             assert not crew.step()
             assert not crew.step()
@@ -404,7 +407,7 @@ class TestTurns:
     def test_another_tenants_job_runs_beside_a_long_one(self, bench: Bench) -> None:
         began, done = threading.Event(), threading.Event()
 
-        def work(job: Work) -> None:
+        def do_job(job: Work) -> None:
             if job.job.collection_id == bench.target:
                 began.set()
                 assert done.wait(30)
@@ -413,25 +416,25 @@ class TestTurns:
             bench.finish(job)
 
         bench.queue()
-        with JobThreads(bench.runner(work), lambda: False) as crew:
+        with JobThreads(bench.runner(do_job), lambda: False) as crew:
             assert crew.step()
             assert began.wait(30)
-            other = bench.of_tenant("other")
+            other = bench.create_collection("other")
             bench.queue(target=other)
             assert crew.step()
         assert bench.statuses(bench.target, other) == ["succeeded", "succeeded"]
 
     def test_a_tenant_has_one_job_of_a_lane_in_hand(self, bench: Bench) -> None:
-        first, second = bench.target, bench.of_tenant("local")
+        first, second = bench.target, bench.create_collection("local")
         done = threading.Event()
 
-        def work(job: Work) -> None:
+        def do_job(job: Work) -> None:
             assert done.wait(30)
             bench.finish(job)
 
         bench.queue(target=first)
         bench.queue(target=second)
-        with JobThreads(bench.runner(work), lambda: False) as crew:
+        with JobThreads(bench.runner(do_job), lambda: False) as crew:
             assert crew.step()
             assert not crew.step()
             done.set()
@@ -441,21 +444,21 @@ class TestTurns:
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("engram.services.jobs.job_runner.TURN_SECONDS", 0.0)
-        first, second = bench.target, bench.of_tenant("local")
+        first, second = bench.target, bench.create_collection("local")
         batches: list[int] = []
 
-        def work(job: Work) -> None:
-            for _ in range(3 - bench.created(job.job.collection_id)):
+        def do_job(job: Work) -> None:
+            for _ in range(3 - bench.count_created(job.job.collection_id)):
                 with bench.database.write() as writer:
                     job.advance(writer, created=1)
                 batches.append(job.job.collection_id)
-                if bench.created(job.job.collection_id) < 3 and job.should_stop():
+                if bench.count_created(job.job.collection_id) < 3 and job.should_stop():
                     return
             bench.finish(job)
 
         bench.queue(target=first)
         bench.queue(target=second)
-        with JobThreads(bench.runner(work), lambda: False) as crew:
+        with JobThreads(bench.runner(do_job), lambda: False) as crew:
             assert crew.step()
         assert batches == [first, second, first, second, first, second]
         assert bench.statuses(first, second) == ["succeeded", "succeeded"]
@@ -466,7 +469,7 @@ class TestTurns:
         monkeypatch.setattr("engram.services.jobs.job_runner.TURN_SECONDS", 0.0)
         begun: list[int] = []
 
-        def work(job: Work) -> None:
+        def do_job(job: Work) -> None:
             begun.append(1)
             for _ in range(3):
                 with bench.database.write() as writer:
@@ -475,13 +478,13 @@ class TestTurns:
             bench.finish(job)
 
         bench.queue()
-        with JobThreads(bench.runner(work), lambda: False) as crew:
+        with JobThreads(bench.runner(do_job), lambda: False) as crew:
             assert crew.step()
         assert len(begun) == 1
 
     def test_the_tenant_with_fewer_running_jobs_comes_first(self, bench: Bench) -> None:
         """So several workers share one tenant's jobs only while nobody else waits."""
-        first, second, other = bench.target, bench.of_tenant("local"), bench.of_tenant("other")
+        first, second, other = bench.target, bench.create_collection("local"), bench.create_collection("other")
         for target in (first, second, other):
             bench.queue(target=target)
         runner = bench.runner(bench.finish)
@@ -489,12 +492,12 @@ class TestTurns:
         assert [job.collection_id for job in claimed if job is not None] == [first, other, second]
 
     def test_the_tenant_that_was_served_least_recently_comes_first(self, bench: Bench) -> None:
-        first, other = bench.target, bench.of_tenant("other")
+        first, other = bench.target, bench.create_collection("other")
         bench.queue(target=first)
         bench.queue(target=other)
         runner, lane = bench.runner(bench.finish), bench.kind().lane
         job = runner.claim(
-            uuid4(), runner.lanes, turns=Turns(served={(lane, "local"): 2, (lane, other_tenant(bench)): 1})
+            uuid4(), runner.lanes, turns=Turns(served={(lane, "local"): 2, (lane, name_other_tenant(bench)): 1})
         )
         assert job is not None
         assert job.collection_id == other
@@ -513,5 +516,5 @@ class TestTurns:
         assert bench.row["status"] == "cancelled"
 
 
-def other_tenant(bench: Bench) -> str:
+def name_other_tenant(bench: Bench) -> str:
     return f"other-{bench.collection}"

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.services.learning.verdict_learning import LearningService
 from engram.storage.feedback_log import feedback_events
 from engram.storage.learning import sentence_memories
@@ -23,24 +23,24 @@ QUESTIONS = (
     "What happened in 1898?",
     "Where is Tokyo?",
 )
-GONE = range(2**40, 2**40 + 8)
+GONE_IDS = range(2**40, 2**40 + 8)
 """Passages that an episode ranked and that were deleted since."""
 
 
-def accepted(application: Application, collection: str, count: int, seed: int) -> list[int]:
+def accept_events(application: Application, collection: str, count: int, seed: int) -> list[int]:
     """Events on few questions and few sentences, so that most of them overlap."""
     draw = random.Random(seed)
-    everything = state.all_sentences(application, collection)
-    ranked = [*state.passages(application, collection).values(), *GONE]
+    everything = state.list_sentence_ids(application, collection)
+    ranked = [*state.passages(application, collection).values(), *GONE_IDS]
     asked = [
-        state.given_episode(
+        state.add_episode(
             application,
             collection,
             question,
             everything[:4],
             "1898" if "1898" in question else None,
             ranked=ranked,
-            features=state.some_features(len(ranked), seed=number),
+            features=state.draw_features(len(ranked), seed=number),
         )
         for number, question in enumerate(QUESTIONS)
     ]
@@ -56,9 +56,9 @@ def accepted(application: Application, collection: str, count: int, seed: int) -
     ]
 
 
-def replayed(application: Application, collection: str) -> None:
+def replay_in_order(application: Application, collection: str) -> None:
     """Learn everything anew, one event at a time, in the order in which it was applied."""
-    order = state.applied_order(application, collection)
+    order = state.list_applied_order(application, collection)
     target = state.collection_id(application, collection)
     state.forget_everything(application, collection)
     for event in order:
@@ -68,22 +68,22 @@ def replayed(application: Application, collection: str) -> None:
 class TestOneEvent:
     def test_event_is_applied_only_once(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
-        (event,) = accepted(application, curie, 1, seed=1)
+        (event,) = accept_events(application, curie, 1, seed=1)
         assert application.learn.apply(target, [event]) == 1
-        learned, log = state.learned(application, curie), state.rows(application, curie, "feedback_event")
+        learned, log = state.list_learned(application, curie), state.rows(application, curie, "feedback_event")
 
         assert application.learn.apply(target, [event]) == 0
         assert application.learn.apply(target, [event, event]) == 0
         assert application.learn.apply_overdue(0.0, 1000) >= 0
 
-        assert state.learned(application, curie) == learned
+        assert state.list_learned(application, curie) == learned
         assert state.rows(application, curie, "feedback_event") == log
 
     def test_an_event_in_another_connections_hands_is_stepped_over(
         self, application: Application, curie: str
     ) -> None:
         target = state.collection_id(application, curie)
-        first, second = accepted(application, curie, 2, seed=2)
+        first, second = accept_events(application, curie, 2, seed=2)
 
         def apply_while_another_holds_the_first_and_dies() -> None:
             with application.database.write() as writer:
@@ -99,13 +99,13 @@ class TestOneEvent:
     def test_many_connections_at_once_apply_it_once(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         applied: list[int] = []
-        for event in accepted(application, curie, 5, seed=3):
+        for event in accept_events(application, curie, 5, seed=3):
             state.together(*[lambda event=event: applied.append(application.learn.apply(target, [event]))] * 6)
 
         assert sum(applied) == 5
-        concurrent = state.learned(application, curie)
-        replayed(application, curie)
-        assert state.learned(application, curie) == concurrent
+        concurrent = state.list_learned(application, curie)
+        replay_in_order(application, curie)
+        assert state.list_learned(application, curie) == concurrent
 
 
 class TestOverlappingEvents:
@@ -114,33 +114,33 @@ class TestOverlappingEvents:
         self, application: Application, curie: str, batch: int
     ) -> None:
         target = state.collection_id(application, curie)
-        events = accepted(application, curie, 60, seed=batch)
+        events = accept_events(application, curie, 60, seed=batch)
         applied: list[int] = []
 
         def worker(seed: int) -> Callable[[], None]:
             mine = random.Random(seed).sample(events, len(events))
 
-            def work() -> None:
+            def run_thread() -> None:
                 for start in range(0, len(mine), batch):
                     applied.append(application.learn.apply(target, mine[start : start + batch]))
 
-            return work
+            return run_thread
 
         state.together(*(worker(seed) for seed in range(6)))
         while application.learn.apply(target, events):
             pass
 
-        assert sorted(state.applied_order(application, curie)) == events
+        assert sorted(state.list_applied_order(application, curie)) == events
         assert sum(applied) <= len(events)
-        concurrent = state.learned(application, curie)
+        concurrent = state.list_learned(application, curie)
         assert {row["event_id"] for row in concurrent["memory_audit"]} == set(events)
         assert {row["event_id"] for row in concurrent["ranking_audit"]} == set(events)
-        replayed(application, curie)
-        assert state.learned(application, curie) == concurrent
+        replay_in_order(application, curie)
+        assert state.list_learned(application, curie) == concurrent
 
     def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
-        events = accepted(application, curie, 30, seed=9)
+        events = accept_events(application, curie, 30, seed=9)
         other = LearningService(
             application.database,
             application.noise,
@@ -155,10 +155,10 @@ class TestOverlappingEvents:
             lambda: [other.apply(target, [event]) for event in reversed(events)],
         )
 
-        assert sorted(state.applied_order(application, curie)) == events
-        concurrent = state.learned(application, curie)
-        replayed(application, curie)
-        assert state.learned(application, curie) == concurrent
+        assert sorted(state.list_applied_order(application, curie)) == events
+        concurrent = state.list_learned(application, curie)
+        replay_in_order(application, curie)
+        assert state.list_learned(application, curie) == concurrent
 
 
 class TestIngestAndDeletion:
@@ -169,25 +169,25 @@ class TestIngestAndDeletion:
 
         def ingest() -> None:
             for turn in range(4):
-                state.staged(application, curie, *(changed if turn % 2 else bodies), *CURIE)
+                state.stage_passages(application, curie, *(changed if turn % 2 else bodies), *CURIE)
                 application.runner.run_ready()
             done.set()
 
         def delete(seed: int) -> Callable[[], None]:
             draw = random.Random(seed)
 
-            def work() -> None:
+            def run_thread() -> None:
                 while not done.is_set():
                     with suppress(NotFoundError):
                         application.ingest.delete_passage(
                             application.access.scope(curie), draw.choice([*bodies, *CURIE])["id"]
                         )
 
-            return work
+            return run_thread
 
         state.together(ingest, delete(1), delete(2))
 
-        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert lexical.load_index(application, curie) == lexical.from_texts(application, curie)
         assert state.counts(application, curie) == state.true_counts(application, curie)
 
 
@@ -201,25 +201,25 @@ class TestBesideIngest:
 
         def ingest_both() -> None:
             for turn in range(6):
-                state.staged(application, curie, *(changed if turn % 2 == 0 else CURIE))
+                state.stage_passages(application, curie, *(changed if turn % 2 == 0 else CURIE))
                 application.runner.run_ready()
                 application.ingest.delete_passage(application.access.scope(curie), "tokyo")
             done.set()
 
         def learn(seed: int) -> Callable[[], None]:
-            def work() -> None:
+            def run_thread() -> None:
                 while not done.is_set():
-                    for event in accepted_where_possible(application, curie, seed):
+                    for event in accept_where_possible(application, curie, seed):
                         application.learn.apply(target, [event])
 
-            return work
+            return run_thread
 
         state.together(ingest_both, learn(1), learn(2), learn(3))
         application.learn.apply_overdue(0.0, 1000)
 
         assert set(state.event_statuses(application, curie).values()) == {"applied"}
         assert state.counts(application, curie) == state.true_counts(application, curie)
-        alive = set(state.all_sentences(application, curie))
+        alive = set(state.list_sentence_ids(application, curie))
         for table in state.LEARNED:
             assert {row["sentence_id"] for row in state.rows(application, curie, table)} <= alive
 
@@ -240,18 +240,18 @@ class TestBesideIngest:
                 assert len(sentence_memories.lock(writer, target, [second], [])) == 1
             deletion.result()
 
-        assert {first, second}.isdisjoint(state.all_sentences(application, curie))
+        assert {first, second}.isdisjoint(state.list_sentence_ids(application, curie))
 
     def test_a_collection_can_be_deleted_while_it_learns_and_grows(
         self, application: Application, curie: str
     ) -> None:
         for turn in range(4):
             name = f"{curie}-{turn}"
-            state.staged(application, name, *CURIE)
+            state.stage_passages(application, name, *CURIE)
             application.runner.run_ready()
             target = state.collection_id(application, name)
-            events = accepted(application, name, 12, seed=turn)
-            state.staged(application, name, *({**body, "text": f"New. {body['text']}"} for body in CURIE))
+            events = accept_events(application, name, 12, seed=turn)
+            state.stage_passages(application, name, *({**body, "text": f"New. {body['text']}"} for body in CURIE))
             gone: list[bool] = []
 
             def learn(target: int = target, events: list[int] = events) -> None:
@@ -270,10 +270,10 @@ class TestBesideIngest:
                 application.access.scope(name)
 
 
-def accepted_where_possible(application: Application, collection: str, seed: int) -> list[int]:
+def accept_where_possible(application: Application, collection: str, seed: int) -> list[int]:
     """A few events; none if a sentence drawn for one has just been deleted."""
     try:
-        return accepted(application, collection, 3, seed)
+        return accept_events(application, collection, 3, seed)
     except Exception as error:
         if "There is no sentence" in str(error):
             return []

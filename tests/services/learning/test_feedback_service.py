@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.storage.feedback_log import audit_rows
@@ -18,10 +18,10 @@ QUESTION = "Where was Marie Curie born?"
 
 @pytest.fixture
 def query_id(application: Application, curie: str) -> uuid.UUID:
-    return state.given_episode(application, curie, QUESTION, state.all_sentences(application, curie)[:3])
+    return state.add_episode(application, curie, QUESTION, state.list_sentence_ids(application, curie)[:3])
 
 
-def of_version(application: Application, event: int, version: int) -> None:
+def set_version(application: Application, event: int, version: int) -> None:
     """Have a verdict be of another version."""
     with application.database.write() as writer:
         writer.execute(
@@ -30,22 +30,22 @@ def of_version(application: Application, event: int, version: int) -> None:
         )
 
 
-class TestOneKey:
+class TestIdempotencyKeys:
     def test_the_same_verdict_again_gets_the_first_receipt(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
-        born = state.all_sentences(application, curie)[0]
+        born = state.list_sentence_ids(application, curie)[0]
         first = state.judge(application, curie, query_id, [born], key="once", wait=True)
-        learned = state.learned(application, curie)
+        learned = state.list_learned(application, curie)
         second = state.judge(application, curie, query_id, [born], key="once", wait=True)
 
         assert second == first
         assert first.changes
-        assert state.learned(application, curie) == learned
+        assert state.list_learned(application, curie) == learned
         assert application.ask.episode(application.access.scope(curie), query_id).judged == 1
 
     def test_another_verdict_is_refused(self, application: Application, curie: str, query_id: uuid.UUID) -> None:
-        born, discovered, *_ = state.all_sentences(application, curie)
+        born, discovered, *_ = state.list_sentence_ids(application, curie)
         state.judge(application, curie, query_id, [born], key="once")
         with pytest.raises(IdempotencyConflictError, match="once"):
             state.judge(application, curie, query_id, [discovered], key="once")
@@ -55,7 +55,7 @@ class TestOneKey:
     def test_senders_at_once_make_one_event(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
-        born = state.all_sentences(application, curie)[0]
+        born = state.list_sentence_ids(application, curie)[0]
         receipts: list[Receipt] = []
 
         def send() -> None:
@@ -80,7 +80,7 @@ class TestOneKey:
             except IdempotencyConflictError as error:
                 outcomes.append(error)
 
-        born, discovered, *_ = state.all_sentences(application, curie)
+        born, discovered, *_ = state.list_sentence_ids(application, curie)
         state.together(*[lambda: send(born), lambda: send(discovered)] * 4)
 
         accepted = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
@@ -93,13 +93,13 @@ class TestOneKey:
         other = f"{curie}-other"
         state.judge(application, curie, query_id, key="once")
         ingest({"id": "a", "text": "Bees fly."}, into=other)
-        again = state.judge(application, other, state.given_episode(application, other, "?", []), key="once")
+        again = state.judge(application, other, state.add_episode(application, other, "?", []), key="once")
 
         assert again.event.status == "pending"
 
 
-class TestNaming:
-    def accepted(
+class TestSentenceReferences:
+    def accept_names(
         self, application: Application, collection: str, query_id: uuid.UUID, *names: NamedSentence
     ) -> list[int]:
         verdict = Verdict(query_id=query_id, scope=application.access.scope(collection), supporting=names)
@@ -116,15 +116,15 @@ class TestNaming:
             " warsaw  LIES on the vistula",
             "They say: Warsaw lies on the Vistula, as everyone knows",
         ):
-            assert self.accepted(application, curie, query_id, NamedSentence(passage_id="warsaw", text=text)) == [
-                lies
-            ]
+            assert self.accept_names(
+                application, curie, query_id, NamedSentence(passage_id="warsaw", text=text)
+            ) == [lies]
 
     def test_a_longer_text_names_every_sentence_in_it(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
         whole = " ".join(state.sentences(application, curie, "warsaw"))
-        found = self.accepted(application, curie, query_id, NamedSentence(passage_id="warsaw", text=whole))
+        found = self.accept_names(application, curie, query_id, NamedSentence(passage_id="warsaw", text=whole))
 
         assert found == sorted(state.sentences(application, curie, "warsaw").values())
 
@@ -146,7 +146,7 @@ class TestNaming:
         self, application: Application, curie: str, query_id: uuid.UUID, name: NamedSentence
     ) -> None:
         with pytest.raises(InvalidRequestError, match=r"There is no|has no sentence"):
-            self.accepted(application, curie, query_id, name)
+            self.accept_names(application, curie, query_id, name)
         assert state.rows(application, curie, "feedback_event") == []
 
     def test_a_sentence_of_another_collection_is_none(
@@ -154,14 +154,14 @@ class TestNaming:
     ) -> None:
         other = f"{curie}-other"
         ingest({"id": "a", "text": "Bees fly."}, into=other)
-        (foreign,) = state.all_sentences(application, other)
+        (foreign,) = state.list_sentence_ids(application, other)
         with pytest.raises(InvalidRequestError, match="no sentence"):
-            self.accepted(application, curie, query_id, NamedSentence(sentence_id=foreign))
+            self.accept_names(application, curie, query_id, NamedSentence(sentence_id=foreign))
 
     def test_a_sentence_cannot_be_both_supported_and_rejected(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
-        born = state.all_sentences(application, curie)[0]
+        born = state.list_sentence_ids(application, curie)[0]
         with pytest.raises(InvalidRequestError, match="both"):
             state.judge(application, curie, query_id, missed=[born], rejected=[born])
 
@@ -170,7 +170,7 @@ class TestNaming:
             state.judge(application, curie, uuid.uuid4())
 
 
-class TestWhatCannotBeApplied:
+class TestInapplicableEvents:
     def test_events_on_a_deleted_sentence_pass_it_over(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
@@ -190,7 +190,7 @@ class TestWhatCannotBeApplied:
         self, application: Application, curie: str
     ) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
-        query_id = state.given_episode(application, curie, "When was Marie Curie born?", [born], "1867")
+        query_id = state.add_episode(application, curie, "When was Marie Curie born?", [born], "1867")
         event = state.judge(application, curie, query_id, [born]).event.id
         application.ingest.delete_passage(application.access.scope(curie), "curie")
 
@@ -202,9 +202,9 @@ class TestWhatCannotBeApplied:
     def test_event_of_unknown_version_is_parked_and_blocks_no_others(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
-        born = state.all_sentences(application, curie)[0]
+        born = state.list_sentence_ids(application, curie)[0]
         events = [state.judge(application, curie, query_id, [born]).event.id for _ in range(3)]
-        of_version(application, events[1], VERSION + 1)
+        set_version(application, events[1], VERSION + 1)
         target = state.collection_id(application, curie)
 
         assert application.learn.apply(target, events) == 2
@@ -228,8 +228,10 @@ class TestWhatCannotBeApplied:
     def test_waiting_for_such_an_event_ends_with_it_parked(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
-        born = state.all_sentences(application, curie)[0]
-        of_version(application, state.judge(application, curie, query_id, [born], key="once").event.id, VERSION + 1)
+        born = state.list_sentence_ids(application, curie)[0]
+        set_version(
+            application, state.judge(application, curie, query_id, [born], key="once").event.id, VERSION + 1
+        )
 
         receipt = state.judge(application, curie, query_id, [born], key="once", wait=True)
 

@@ -14,31 +14,31 @@ from engram.services.learning.judge_exam import CONTROL_QUESTIONS, ExamResult, M
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import Scoped
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-ASKED = {control.question: control for control in CONTROL_QUESTIONS}
+CONTROLS = {control.question: control for control in CONTROL_QUESTIONS}
 
 
-def tagged(request: dict[str, Any], tag: str) -> str:
+def read_tag(request: dict[str, Any], tag: str) -> str:
     return re.search(f"<{tag}>\n(.*?)\n</{tag}>", request["messages"][1]["content"], re.DOTALL)[1]
 
 
-def knowing(request: dict[str, Any]) -> str:
+def answer_controls(request: dict[str, Any]) -> str:
     """A model that gets the control questions right, and other questions by their words."""
-    control = ASKED.get(tagged(request, "question"))
+    control = CONTROLS.get(read_tag(request, "question"))
     if control is None:
         return keyword_handler(request)
     return json.dumps({"supporting": sorted(number + 1 for number in control.supporting)})
 
 
-def naming(choose: Callable[[int], list[int]]) -> Handler:
+def build_handler(choose: Callable[[int], list[int]]) -> Handler:
     """A model that goes by how many sentences there are."""
 
     def reply(request: dict[str, Any]) -> str:
-        return json.dumps({"supporting": choose(tagged(request, "evidence").count("\n") + 1)})
+        return json.dumps({"supporting": choose(read_tag(request, "evidence").count("\n") + 1)})
 
     return reply
 
@@ -63,8 +63,8 @@ def require(llm: Llm) -> None:
 
 
 def test_a_model_that_is_right_passes(llm_of: Callable[[Handler], Llm]) -> None:
-    assert examine(llm_of(knowing)) == ExamResult(named=7, right=7, expected=7, refused=0)
-    require(llm_of(knowing))
+    assert examine(llm_of(answer_controls)) == ExamResult(named=7, right=7, expected=7, refused=0)
+    require(llm_of(answer_controls))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_model_that_does_not_read_fails(
     llm_of: Callable[[Handler], Llm], choose: Callable[[int], list[int]]
 ) -> None:
     with pytest.raises(UnfitModelError, match="ENGRAM_JUDGE_EXAM"):
-        require(llm_of(naming(choose)))
+        require(llm_of(build_handler(choose)))
 
 
 def test_a_model_that_rambles_fails_and_an_endpoint_that_fails_is_no_model(
@@ -96,10 +96,10 @@ def test_a_model_that_rambles_fails_and_an_endpoint_that_fails_is_no_model(
 
 
 def test_verdicts_of_an_unfit_model_are_not_learned(
-    http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
+    http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     http.post("/query", json={"collection": curie, "query": QUESTION})
-    judge = modelled.application(naming(lambda count: [1])).judge
+    judge = modelled.application(build_handler(lambda count: [1])).judge
     for once in (True, False):  # and it does not wait for the model to become better
         with pytest.raises(UnfitModelError):
             judge.run(lambda: scoped(curie), once=once)
@@ -107,9 +107,9 @@ def test_verdicts_of_an_unfit_model_are_not_learned(
 
 
 def test_a_model_that_passes_judges_and_is_examined_once(
-    http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
+    http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
-    judge = modelled.application(knowing).judge
+    judge = modelled.application(answer_controls).judge
     assert judge.run(lambda: scoped(curie), once=True) == 0
     assert modelled.server.requests == []  # nothing waits, so nothing is asked
     for _ in range(2):
@@ -119,7 +119,7 @@ def test_a_model_that_passes_judges_and_is_examined_once(
 
 
 def test_conclusion_of_an_unfit_model_is_not_learned(
-    http: TestClient, modelled: Modelled, curie: str, scoped: Scoped
+    http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     """The session is answered all the same, and its job says why it taught nothing."""
 

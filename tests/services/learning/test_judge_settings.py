@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.ranking.ranking_weights import Model
-from engram.runtime.container import Application
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -36,7 +36,7 @@ def say(
     day: str | None = None,
 ) -> list[Any]:
     """One judge's word on one sentence, said and applied so often; what each changed."""
-    query_id = state.given_episode(application, name, QUESTION, [])
+    query_id = state.add_episode(application, name, QUESTION, [])
     changes = []
     for _ in range(times):
         named: dict[str, Any] = {"supporting": [sentence]} if target else {"rejected": [sentence]}
@@ -50,10 +50,10 @@ def say(
 
 @pytest.fixture
 def born(application: Application, curie: str) -> int:
-    return state.all_sentences(application, curie)[0]
+    return state.list_sentence_ids(application, curie)[0]
 
 
-class TestNoise:
+class TestJudgeNoise:
     def test_a_judge_counts_by_its_own(self, application: Application, curie: str, born: int) -> None:
         application.judges.set(application.access.scope(curie), "noisy", positive=4.0)
         (changes,) = say(application, curie, "noisy", born, 1)
@@ -115,7 +115,7 @@ class TestOneMemoryADay:
         assert all(row.gain > 0 for row in changes)
 
 
-class TestContested:
+class TestContradictedJudges:
     def test_one_judge_does_not_undo_what_another_taught(
         self, application: Application, curie: str, born: int
     ) -> None:
@@ -161,35 +161,35 @@ class TestContested:
 
     def test_other_questions_are_no_contradiction(self, application: Application, curie: str, born: int) -> None:
         say(application, curie, "honest", born, 1)
-        query_id = state.given_episode(application, curie, "What flows into the Baltic Sea?", [])
+        query_id = state.add_episode(application, curie, "What flows into the Baltic Sea?", [])
         receipt = state.judge(application, curie, query_id, rejected=[born], judge="other", partial=True, wait=True)
         assert receipt.changes
         assert all(row.gain > application.settings.judge_contested_share for row in receipt.changes)
 
 
-class TestRanking:
+class TestRankingVerdictCap:
     def comparisons(
         self, application: Application, name: str, judge: str, count: int, days: Sequence[str] = ("2026-05-01",)
     ) -> list[int]:
         """Events that each teach the ranking something of their own."""
         passages = list(state.passages(application, name).values())
-        everything = state.all_sentences(application, name)
+        everything = state.list_sentence_ids(application, name)
         events = []
         for number in range(count):
-            query_id = state.given_episode(
+            query_id = state.add_episode(
                 application,
                 name,
                 f"{QUESTION} {number}",
                 everything[:2],
                 ranked=passages,
-                features=state.some_features(len(passages), seed=number),
+                features=state.draw_features(len(passages), seed=number),
             )
             event = state.judge(application, name, query_id, everything[:1], judge=judge).event.id
             state.on_day(application, name, event, days[number % len(days)])
             events.append(event)
         return events
 
-    def counted(self, application: Application, name: str) -> list[int]:
+    def list_counted(self, application: Application, name: str) -> list[int]:
         """The events that teach; each model is taught by the same ones."""
         ranking, enough = (
             sorted(row["event_id"] for row in state.weight_rows(application, name, model) if row["counted"])
@@ -204,19 +204,19 @@ class TestRanking:
         days = ("2026-05-01", "2026-05-02")
         busy = self.comparisons(application, curie, "busy", 8, days)
         undo.apply(application, curie, busy, batch)
-        assert self.counted(application, curie) == busy[:4]
-        learned = state.learned_weights(application, curie)
+        assert self.list_counted(application, curie) == busy[:4]
+        learned = state.load_weights(application, curie)
         assert learned is not None
         assert learned.events == 4
         undo.assert_verified(application, curie)
         calm = self.comparisons(application, curie, "calm", 3)
         undo.apply(application, curie, calm, batch)
-        assert self.counted(application, curie) == [*busy[:4], *calm]
+        assert self.list_counted(application, curie) == [*busy[:4], *calm]
 
     def test_judge_without_comparisons_teaches_no_weights(self, application: Application, curie: str) -> None:
         application.judges.set(application.access.scope(curie), "mute", comparisons=0)
         undo.apply(application, curie, self.comparisons(application, curie, "mute", 3))
-        assert state.learned_weights(application, curie) is None
+        assert state.load_weights(application, curie) is None
         assert len(state.weight_rows(application, curie)) == 3
         undo.assert_verified(application, curie)
 
@@ -225,60 +225,60 @@ class TestRanking:
         events = self.comparisons(application, curie, "busy", 5)
         undo.apply(application, curie, events)
         application.revoke.revoke(application.access.scope(curie), events[0])
-        assert self.counted(application, curie) == events[1:3]
+        assert self.list_counted(application, curie) == events[1:3]
         undo.assert_verified(application, curie)
-        after = undo.learned(application, curie)
+        after = undo.list_learned(application, curie)
         undo.forgotten(application, curie)
         undo.apply(application, curie, events[1:])
-        undo.assert_same(after, undo.learned(application, curie))
+        undo.assert_same(after, undo.list_learned(application, curie))
 
     def test_contested_verdict_teaches_no_weights(self, application: Application, curie: str) -> None:
         passages = list(state.passages(application, curie).values())
-        first, second, *_ = everything = state.all_sentences(application, curie)
-        query_id = state.given_episode(
+        first, second, *_ = everything = state.list_sentence_ids(application, curie)
+        query_id = state.add_episode(
             application,
             curie,
             QUESTION,
             everything[:2],
             ranked=passages,
-            features=state.some_features(len(passages)),
+            features=state.draw_features(len(passages)),
         )
         honest = state.judge(application, curie, query_id, [first], judge="honest").event.id
         hostile = state.judge(application, curie, query_id, [second], rejected=[first], judge="hostile").event.id
         agreeing = state.judge(application, curie, query_id, [first], judge="agreeing").event.id
         undo.apply(application, curie, [honest, hostile, agreeing])
-        assert self.counted(application, curie) == [honest, agreeing]
+        assert self.list_counted(application, curie) == [honest, agreeing]
         undo.assert_verified(application, curie)
 
         # Once nobody contradicts it, it counts.
         application.revoke.revoke(application.access.scope(curie), honest)
         application.revoke.revoke(application.access.scope(curie), agreeing)
-        assert self.counted(application, curie) == [hostile]
+        assert self.list_counted(application, curie) == [hostile]
         undo.assert_verified(application, curie)
-        after = undo.learned(application, curie)
+        after = undo.list_learned(application, curie)
         undo.forgotten(application, curie)
         undo.apply(application, curie, [hostile])
-        undo.assert_same(after, undo.learned(application, curie))
+        undo.assert_same(after, undo.list_learned(application, curie))
 
     def test_verdict_counts_once_its_contradiction_is_revoked(self, application: Application, curie: str) -> None:
         passages = list(state.passages(application, curie).values())
-        first, second, *_ = everything = state.all_sentences(application, curie)
-        unranked = state.given_episode(application, curie, QUESTION, everything[:2])
-        ranked = state.given_episode(
+        first, second, *_ = everything = state.list_sentence_ids(application, curie)
+        unranked = state.add_episode(application, curie, QUESTION, everything[:2])
+        ranked = state.add_episode(
             application,
             curie,
             QUESTION,
             everything[:2],
             ranked=passages,
-            features=state.some_features(len(passages)),
+            features=state.draw_features(len(passages)),
         )
         honest = state.judge(application, curie, unranked, [first], judge="honest").event.id
         hostile = state.judge(application, curie, ranked, [second], rejected=[first], judge="hostile").event.id
         undo.apply(application, curie, [honest, hostile])
-        assert state.learned_weights(application, curie) is None
+        assert state.load_weights(application, curie) is None
 
         application.revoke.revoke(application.access.scope(curie), honest)
-        learned = state.learned_weights(application, curie)
+        learned = state.load_weights(application, curie)
         assert learned is not None
         assert learned.events == 1
         undo.assert_verified(application, curie)
@@ -311,12 +311,12 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
     taken = draw.sample(events, 12)
     for event in taken:
         application.revoke.revoke(application.access.scope(curie), event)
-    after = undo.learned(application, curie)
+    after = undo.list_learned(application, curie)
     undo.assert_verified(application, curie)
 
     undo.forgotten(application, curie)
     undo.apply(application, curie, [event for event in events if event not in taken])
-    undo.assert_same(after, undo.learned(application, curie))
+    undo.assert_same(after, undo.list_learned(application, curie))
     assert any(row["gain"] == 0 for row in after["memory_audit"])
     assert not all(row["counted"] for row in after["ranking_audit"])
 

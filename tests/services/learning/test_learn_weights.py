@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engram.composition.container import Application, Servers
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObservation
 from engram.providers.ranking_prior import build_general_priors
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.weight_teaching import WeightTeaching
@@ -41,7 +41,7 @@ def towns(ingest: Ingest, collection: str) -> str:
     return collection
 
 
-def asked(
+def add_episode(
     application: Application,
     name: str,
     activated: Sequence[int] = (),
@@ -51,18 +51,18 @@ def asked(
 ) -> UUID:
     """An episode that ranked these passages, with made-up features."""
     ids = state.passages(application, name)
-    features = state.some_features(len(ranked), seed)[:, :columns]
-    return state.given_episode(
+    features = state.draw_features(len(ranked), seed)[:, :columns]
+    return state.add_episode(
         application, name, QUESTION, activated, ranked=[ids[town] for town in ranked], features=features
     )
 
 
-def first_of(application: Application, name: str, *named: str) -> list[int]:
+def list_first_sentences(application: Application, name: str, *named: str) -> list[int]:
     """The first sentence of each passage."""
     return [min(state.sentences(application, name, passage).values()) for passage in named]
 
 
-def expected(
+def observe_expected(
     application: Application,
     supported: Sequence[str],
     among: Sequence[str] = TOWNS,
@@ -70,7 +70,7 @@ def expected(
     noise: float = 0.5,
 ) -> WeightObservation:
     """What a verdict says that supports some of the passages it speaks of."""
-    features = state.some_features(len(TOWNS), seed).astype(np.float64)[[TOWNS.index(town) for town in among]]
+    features = state.draw_features(len(TOWNS), seed).astype(np.float64)[[TOWNS.index(town) for town in among]]
     mask = np.array([town in supported for town in among])
     seen = ranking_weights.observe(
         ranking_weights.CandidateComparison(features, mask, noise), application.priors.encyclopedic.prior
@@ -79,8 +79,8 @@ def expected(
     return seen
 
 
-def taught(application: Application, name: str) -> WeightEvidence:
-    learned = state.learned_weights(application, name)
+def load_evidence(application: Application, name: str) -> WeightEvidence:
+    learned = state.load_weights(application, name)
     assert learned is not None
     return learned.evidence
 
@@ -104,12 +104,12 @@ def sum_of_audit(application: Application, name: str) -> WeightEvidence:
 
 class TestOneVerdict:
     def test_it_adds_what_it_says_of_its_candidates(self, application: Application, towns: str) -> None:
-        supporting = first_of(application, towns, "Townc", "Towne")
-        receipt = state.judge(application, towns, asked(application, towns), supporting, wait=True)
+        supporting = list_first_sentences(application, towns, "Townc", "Towne")
+        receipt = state.judge(application, towns, add_episode(application, towns), supporting, wait=True)
 
-        wanted = expected(application, ["Townc", "Towne"])
-        assert_array_equal(taught(application, towns).information, wanted.evidence.information)
-        assert_array_equal(taught(application, towns).precision, wanted.evidence.precision)
+        wanted = observe_expected(application, ["Townc", "Towne"])
+        assert_array_equal(load_evidence(application, towns).information, wanted.evidence.information)
+        assert_array_equal(load_evidence(application, towns).precision, wanted.evidence.precision)
         row = audit(application, towns)[receipt.event.id]
         assert row["prior"] == state.prior_of(application, towns).name
         assert row["observation_noise"] == 0.5
@@ -117,34 +117,39 @@ class TestOneVerdict:
         assert_same(sum_of_audit(application, towns), wanted.evidence)
 
     def test_an_unsure_judge_teaches_less(self, application: Application, towns: str) -> None:
-        supporting = first_of(application, towns, "Townc")
-        state.judge(application, towns, asked(application, towns), supporting, confidence=0.25, wait=True)
+        supporting = list_first_sentences(application, towns, "Townc")
+        state.judge(application, towns, add_episode(application, towns), supporting, confidence=0.25, wait=True)
 
-        assert_same(taught(application, towns), expected(application, ["Townc"], noise=0.5 / 0.25).evidence)
+        assert_same(
+            load_evidence(application, towns), observe_expected(application, ["Townc"], noise=0.5 / 0.25).evidence
+        )
 
     def test_a_passage_is_supported_if_one_of_its_sentences_is(self, application: Application, towns: str) -> None:
         river, old = sorted(state.sentences(application, towns, "Townc").values())
-        query_id = asked(application, towns, activated=[river, old])
+        query_id = add_episode(application, towns, activated=[river, old])
         state.judge(application, towns, query_id, [old], rejected=[river], wait=True)
 
-        assert_same(taught(application, towns), expected(application, ["Townc"]).evidence)
+        assert_same(load_evidence(application, towns), observe_expected(application, ["Townc"]).evidence)
 
     def test_unranked_passage_adds_no_comparison(self, application: Application, towns: str) -> None:
-        query_id = asked(application, towns, ranked=TOWNS[:8])
-        everything = first_of(application, towns, "Townc", "Townk")  # the second one was not found
+        query_id = add_episode(application, towns, ranked=TOWNS[:8])
+        everything = list_first_sentences(application, towns, "Townc", "Townk")  # the second one was not found
         state.judge(application, towns, query_id, everything, wait=True)
 
-        assert_same(taught(application, towns), expected(application, ["Townc"], TOWNS[:8]).evidence)
+        assert_same(load_evidence(application, towns), observe_expected(application, ["Townc"], TOWNS[:8]).evidence)
 
     def test_a_deleted_passage_can_still_be_a_rival(self, application: Application, towns: str) -> None:
         event = state.judge(
-            application, towns, asked(application, towns), first_of(application, towns, "Townc", "Towne")
+            application,
+            towns,
+            add_episode(application, towns),
+            list_first_sentences(application, towns, "Townc", "Towne"),
         ).event.id
         for gone in ("Towne", "Townl"):
             application.ingest.delete_passage(application.access.scope(towns), gone)
         application.learn.apply(state.collection_id(application, towns), [event])
 
-        assert_same(taught(application, towns), expected(application, ["Townc"]).evidence)
+        assert_same(load_evidence(application, towns), observe_expected(application, ["Townc"]).evidence)
 
     @pytest.mark.parametrize(
         "outcome", ["nothing", "only what was not ranked", "all that was ranked", "no features"]
@@ -153,83 +158,86 @@ class TestOneVerdict:
         self, application: Application, towns: str, outcome: str
     ) -> None:
         supporting: list[int] = []
-        query_id = asked(application, towns, ranked=TOWNS[:6])
+        query_id = add_episode(application, towns, ranked=TOWNS[:6])
         if outcome == "only what was not ranked":
-            supporting = first_of(application, towns, "Townl")
+            supporting = list_first_sentences(application, towns, "Townl")
         elif outcome == "all that was ranked":
-            supporting = first_of(application, towns, *TOWNS[:6])
+            supporting = list_first_sentences(application, towns, *TOWNS[:6])
         elif outcome == "no features":
-            supporting = first_of(application, towns, "Townc")
-            query_id = state.given_episode(application, towns, QUESTION, supporting)
+            supporting = list_first_sentences(application, towns, "Townc")
+            query_id = state.add_episode(application, towns, QUESTION, supporting)
         receipt = state.judge(application, towns, query_id, supporting, wait=True)
 
         assert receipt.event.status == "applied"
-        assert state.learned_weights(application, towns) is None
+        assert state.load_weights(application, towns) is None
         assert audit(application, towns) == {}
 
     def test_features_of_another_version_are_passed_over(self, application: Application, towns: str) -> None:
-        supporting = first_of(application, towns, "Townc")
-        older = asked(application, towns, columns=3)
+        supporting = list_first_sentences(application, towns, "Townc")
+        older = add_episode(application, towns, columns=3)
         events = [
             state.judge(application, towns, query_id, supporting).event.id
-            for query_id in (older, asked(application, towns))
+            for query_id in (older, add_episode(application, towns))
         ]
         assert application.learn.apply(state.collection_id(application, towns), events) == 2
 
         assert list(audit(application, towns)) == events[1:]
-        assert_same(taught(application, towns), expected(application, ["Townc"]).evidence)
+        assert_same(load_evidence(application, towns), observe_expected(application, ["Townc"]).evidence)
 
 
 class TestPartialVerdicts:
     def test_they_compare_the_named_passages_only(self, application: Application, towns: str) -> None:
         named = TOWNS[2:8]
-        everything = first_of(application, towns, *TOWNS)
+        everything = list_first_sentences(application, towns, *TOWNS)
         state.judge(
             application,
             towns,
-            asked(application, towns, activated=everything),
-            first_of(application, towns, named[0]),
-            rejected=first_of(application, towns, *named[1:]),
+            add_episode(application, towns, activated=everything),
+            list_first_sentences(application, towns, named[0]),
+            rejected=list_first_sentences(application, towns, *named[1:]),
             partial=True,
             wait=True,
         )
 
-        only_named = expected(application, named[:1], named).evidence
-        assert_same(taught(application, towns), only_named)
-        assert np.abs(only_named.information - expected(application, named[:1]).evidence.information).max() > 1e-3
+        only_named = observe_expected(application, named[:1], named).evidence
+        assert_same(load_evidence(application, towns), only_named)
+        assert (
+            np.abs(only_named.information - observe_expected(application, named[:1]).evidence.information).max()
+            > 1e-3
+        )
 
-    @pytest.mark.parametrize("rejected", [0, ranking_weights.SPARED])
+    @pytest.mark.parametrize("rejected", [0, ranking_weights.SPARED_RIVALS])
     def test_too_few_rivals_teach_no_weights(self, application: Application, towns: str, rejected: int) -> None:
-        query_id = asked(application, towns, activated=first_of(application, towns, *TOWNS))
+        query_id = add_episode(application, towns, activated=list_first_sentences(application, towns, *TOWNS))
         state.judge(
             application,
             towns,
             query_id,
-            first_of(application, towns, "Towna"),
-            rejected=first_of(application, towns, *TOWNS[1 : 1 + rejected]),
+            list_first_sentences(application, towns, "Towna"),
+            rejected=list_first_sentences(application, towns, *TOWNS[1 : 1 + rejected]),
             partial=True,
             wait=True,
         )
 
-        assert state.learned_weights(application, towns) is None
+        assert state.load_weights(application, towns) is None
 
 
-class TestSums:
+class TestTermSums:
     def events(self, application: Application, name: str, count: int) -> list[int]:
         return [
             state.judge(
                 application,
                 name,
-                asked(application, name, seed=number),
-                first_of(application, name, *random.Random(number).sample(TOWNS, 2)),
+                add_episode(application, name, seed=number),
+                list_first_sentences(application, name, *random.Random(number).sample(TOWNS, 2)),
             ).event.id
             for number in range(count)
         ]
 
-    def wanted(self, application: Application, count: int) -> WeightEvidence:
+    def sum_expected(self, application: Application, count: int) -> WeightEvidence:
         total = ranking_weights.build_empty_evidence(len(FEATURES))
         for number in range(count):
-            total += expected(application, random.Random(number).sample(TOWNS, 2), seed=number).evidence
+            total += observe_expected(application, random.Random(number).sample(TOWNS, 2), seed=number).evidence
         return total
 
     def test_verdicts_add_up_and_each_has_its_row(self, application: Application, towns: str) -> None:
@@ -238,23 +246,23 @@ class TestSums:
         application.learn.apply(target, events[:1])
         application.learn.apply(target, events[1:])
 
-        assert_same(taught(application, towns), self.wanted(application, 6))
-        assert_same(taught(application, towns), sum_of_audit(application, towns))
+        assert_same(load_evidence(application, towns), self.sum_expected(application, 6))
+        assert_same(load_evidence(application, towns), sum_of_audit(application, towns))
         assert sorted(audit(application, towns)) == events
-        learned = state.learned_weights(application, towns)
+        learned = state.load_weights(application, towns)
         assert learned is not None
         assert learned.events == 6
 
     def test_one_event_counts_once_however_often_it_is_sent_or_applied(
         self, application: Application, towns: str
     ) -> None:
-        query_id, supporting = asked(application, towns), first_of(application, towns, "Townc")
+        query_id, supporting = add_episode(application, towns), list_first_sentences(application, towns, "Townc")
         for _ in range(3):
             receipt = state.judge(application, towns, query_id, supporting, key="once", wait=True)
         target = state.collection_id(application, towns)
         state.together(*[lambda: application.learn.apply(target, [receipt.event.id])] * 4)
 
-        assert_same(taught(application, towns), expected(application, ["Townc"]).evidence)
+        assert_same(load_evidence(application, towns), observe_expected(application, ["Townc"]).evidence)
         assert list(audit(application, towns)) == [receipt.event.id]
 
     def test_the_same_event_by_several_threads_counts_once(self, application: Application, towns: str) -> None:
@@ -262,29 +270,29 @@ class TestSums:
         for event in self.events(application, towns, 4):
             state.together(*[lambda event=event: application.learn.apply(target, [event])] * 2)
 
-        assert_same(taught(application, towns), self.wanted(application, 4))
+        assert_same(load_evidence(application, towns), self.sum_expected(application, 4))
 
     def test_different_events_by_several_threads_add_up(self, application: Application, towns: str) -> None:
         target = state.collection_id(application, towns)
         events = self.events(application, towns, 24)
 
-        def work(mine: Sequence[int]) -> Callable[[], None]:
+        def build_applier(mine: Sequence[int]) -> Callable[[], None]:
             return lambda: [application.learn.apply(target, [event]) for event in mine] and None
 
-        state.together(*(work(events[start::4]) for start in range(4)))
+        state.together(*(build_applier(events[start::4]) for start in range(4)))
 
         assert set(state.event_statuses(application, towns).values()) == {"applied"}
-        assert_same(taught(application, towns), self.wanted(application, 24))
-        assert_same(sum_of_audit(application, towns), self.wanted(application, 24))
+        assert_same(load_evidence(application, towns), self.sum_expected(application, 24))
+        assert_same(sum_of_audit(application, towns), self.sum_expected(application, 24))
 
     def test_a_verdict_can_be_taken_back_with_its_row(self, application: Application, towns: str) -> None:
         events = self.events(application, towns, 5)
         application.learn.apply(state.collection_id(application, towns), events)
         row, size = audit(application, towns)[events[-1]], len(FEATURES)
-        whole, term = taught(application, towns), np.array(row["precision"]).reshape(size, size)
+        whole, term = load_evidence(application, towns), np.array(row["precision"]).reshape(size, size)
 
         left = WeightEvidence(whole.information - np.array(row["information"]), whole.precision - term)
-        assert_same(left, self.wanted(application, 4))
+        assert_same(left, self.sum_expected(application, 4))
 
     def test_a_failed_batch_leaves_no_term(
         self, application: Application, towns: str, monkeypatch: pytest.MonkeyPatch
@@ -297,11 +305,11 @@ class TestSums:
         with monkeypatch.context() as patch:
             patch.setattr("engram.storage.feedback_log.feedback_events.mark_applied", fail)
             assert application.learn.apply(state.collection_id(application, towns), [event]) == 0
-        assert state.learned_weights(application, towns) is None
+        assert state.load_weights(application, towns) is None
         assert audit(application, towns) == {}
 
         assert application.learn.apply(state.collection_id(application, towns), [event]) == 1
-        assert_same(taught(application, towns), self.wanted(application, 1))
+        assert_same(load_evidence(application, towns), self.sum_expected(application, 1))
 
 
 def scores(
@@ -319,12 +327,14 @@ def leave_only_weights(application: Application, name: str) -> None:
             writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
 
 
-class TestWhoLearns:
+class TestLearningJudges:
     def teach(self, application: Application, name: str, seed: int = 0) -> None:
         """Verdicts on made-up features and no sentence that a question is ranked by."""
         for number in range(3):
-            supporting = first_of(application, name, "Townc")
-            state.judge(application, name, asked(application, name, seed=seed + number), supporting, wait=True)
+            supporting = list_first_sentences(application, name, "Townc")
+            state.judge(
+                application, name, add_episode(application, name, seed=seed + number), supporting, wait=True
+            )
         leave_only_weights(application, name)
 
     def test_the_weights_of_one_collection_move_and_no_others(
@@ -335,7 +345,7 @@ class TestWhoLearns:
         before = scores(application, towns), scores(application, other)
         self.teach(application, towns)
 
-        assert state.learned_weights(application, other) is None
+        assert state.load_weights(application, other) is None
         assert scores(application, other) == before[1]
         moved = scores(application, towns)
         assert max(abs(moved[name] - before[0][name]) for name in TOWNS) > 1e-3
@@ -353,7 +363,9 @@ class TestWhoLearns:
         names, features = application.retrieve.features(
             Query(text="Which old town lies on a river?", scope=application.access.scope(towns), top_k=len(TOWNS))
         )
-        mean = ranking_weights.posterior(state.prior_of(application, towns).prior, taught(application, towns)).mean
+        mean = ranking_weights.posterior(
+            state.prior_of(application, towns).prior, load_evidence(application, towns)
+        ).mean
 
         found = scores(application, towns)
         assert {name: found[name] for name in names} == {
@@ -377,21 +389,24 @@ class TestWhoLearns:
         )
         first, second = (
             state.judge(
-                application, towns, asked(application, towns), first_of(application, towns, "Townc")
+                application,
+                towns,
+                add_episode(application, towns),
+                list_first_sentences(application, towns, "Townc"),
             ).event.id
             for _ in range(2)
         )
         target = state.collection_id(application, towns)
         before = scores(application, towns, memory="off")
         service.apply(target, [first])
-        assert state.learned_weights(application, towns) is None
+        assert state.load_weights(application, towns) is None
         application.learn.apply(target, [second])
 
-        assert_same(taught(application, towns), expected(application, ["Townc"]).evidence)
-        theirs = state.learned_weights(application, towns, "another")
+        assert_same(load_evidence(application, towns), observe_expected(application, ["Townc"]).evidence)
+        theirs = state.load_weights(application, towns, "another")
         assert theirs is not None
         assert theirs.events == 1
-        assert np.abs(theirs.evidence.information - taught(application, towns).information).max() > 1e-3
+        assert np.abs(theirs.evidence.information - load_evidence(application, towns).information).max() > 1e-3
         assert {event: row["prior"] for event, row in audit(application, towns).items()} == {
             first: "another",
             second: state.prior_of(application, towns).name,
@@ -404,12 +419,12 @@ class TestWhoLearns:
 
     def test_frozen_weights_do_not_move(self, application: Application, addresses: Servers, towns: str) -> None:
         services = build_variation(application, addresses, Variation("x", frozen=frozenset({"weights"})))
-        supporting = first_of(services, towns, "Townc")
-        receipt = state.judge(services, towns, asked(services, towns), supporting, wait=True)
+        supporting = list_first_sentences(services, towns, "Townc")
+        receipt = state.judge(services, towns, add_episode(services, towns), supporting, wait=True)
         services.close()
 
         assert receipt.changes
-        assert state.learned_weights(application, towns) is None
+        assert state.load_weights(application, towns) is None
 
     def test_forgetting_forgets_the_weights_of_one_collection(
         self, application: Application, towns: str, ingest: Ingest
@@ -418,12 +433,12 @@ class TestWhoLearns:
         ingest(*map(town, TOWNS), into=other)
         for name in (towns, other):
             self.teach(application, name)
-        kept = taught(application, other)
+        kept = load_evidence(application, other)
         application.forget.reset(application.access.scope(towns))
 
         assert state.snapshot(application, towns, state.WEIGHTS) == {table: [] for table in state.WEIGHTS}
         assert scores(application, towns) == untouched
-        assert_same(taught(application, other), kept)
+        assert_same(load_evidence(application, other), kept)
 
     def test_a_deleted_collection_takes_them_along(self, application: Application, towns: str) -> None:
         self.teach(application, towns)
@@ -464,21 +479,23 @@ class TestEpisodes:
     ) -> None:
         answer, kept = self.ask(application, towns, profile="paper")
         assert (kept["ranked"], kept["features"]) == (None, None)
-        state.judge(application, towns, answer.query_id, first_of(application, towns, "Towna"), wait=True)
+        state.judge(
+            application, towns, answer.query_id, list_first_sentences(application, towns, "Towna"), wait=True
+        )
 
-        assert state.learned_weights(application, towns) is None
+        assert state.load_weights(application, towns) is None
 
     def test_ranking_with_recall_teaches_no_weights(self, application: Application, towns: str) -> None:
-        supporting = first_of(application, towns, "Townc")
+        supporting = list_first_sentences(application, towns, "Townc")
         first, kept = self.ask(application, towns)
         assert kept["ranked"]
         state.judge(application, towns, first.query_id, supporting, wait=True)
-        learned = taught(application, towns)
+        learned = load_evidence(application, towns)
         again, recalled = self.ask(application, towns)
         assert (recalled["ranked"], recalled["features"]) == (None, None)
         state.judge(application, towns, again.query_id, supporting, wait=True)
 
-        assert_same(taught(application, towns), learned)
+        assert_same(load_evidence(application, towns), learned)
         assert list(audit(application, towns)) == [min(state.event_statuses(application, towns))]
         # What is not read has no say.
         unread, kept = self.ask(application, towns, memory="off")
@@ -505,8 +522,8 @@ class TestEpisodes:
             state.prior_of(application, towns).prior,
         )
         assert seen is not None
-        assert_same(taught(application, towns), seen.evidence)
-        assert isinstance(state.learned_weights(application, towns), LearnedWeights)
+        assert_same(load_evidence(application, towns), seen.evidence)
+        assert isinstance(state.load_weights(application, towns), LearnedWeights)
 
 
 SMELTERS = [
@@ -538,7 +555,7 @@ def test_verdicts_on_some_questions_help_another_one(
     ingest(*bodies)
     *judged, other = SMELTERS
 
-    def asked_about(name: str, memory: Any = "read") -> tuple[Answer, int]:
+    def ask_about(name: str, memory: Any = "read") -> tuple[Answer, int]:
         query = Query(
             text=f"What does the smelter of {name} produce?",
             scope=application.access.scope(collection),
@@ -548,14 +565,14 @@ def test_verdicts_on_some_questions_help_another_one(
         answer = application.ask.query(query)
         return answer, [passage.passage_id for passage in answer.passages].index(f"{name} works")
 
-    _, before = asked_about(other)
+    _, before = ask_about(other)
     assert before >= len(NAMESAKES)
     for name in judged:
-        answer, _ = asked_about(name, "off")  # questions of one mould recall each other, which teaches nothing
-        supporting = first_of(application, collection, f"{name} works")
+        answer, _ = ask_about(name, "off")  # questions of one mould recall each other, which teaches nothing
+        supporting = list_first_sentences(application, collection, f"{name} works")
         state.judge(application, collection, answer.query_id, supporting, wait=True)
     leave_only_weights(application, collection)
 
     assert len(audit(application, collection)) == len(judged)
-    assert asked_about(other)[1] < before
-    assert asked_about(other, "off")[1] == before
+    assert ask_about(other)[1] < before
+    assert ask_about(other, "off")[1] == before

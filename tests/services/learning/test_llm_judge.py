@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.llm_judge import JudgeService
 from engram.storage.database import Database
@@ -20,7 +20,7 @@ from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-OTHER = "Which sea does the Vistula flow into?"
+OTHER_QUESTION = "Which sea does the Vistula flow into?"
 Judging = Callable[..., JudgeService]
 
 
@@ -60,7 +60,7 @@ def verdict(http: TestClient, collection: str, event: dict[str, Any]) -> dict[st
 def test_each_episode_is_judged_exactly_once(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
-    asked = ask(http, curie, QUESTION, OTHER)
+    asked = ask(http, curie, QUESTION, OTHER_QUESTION)
     with OpenAiServer(keyword_handler) as server:
         assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 2
         assert len(server.requests) == 2
@@ -80,7 +80,7 @@ def test_each_episode_is_judged_exactly_once(
 
 
 @pytest.mark.parametrize("strategy", ["dense", "lexical", "hybrid"])
-def test_of_a_plain_search_all_that_it_found_is_judged(
+def test_all_passages_of_a_plain_search_are_judged(
     http: TestClient, curie: str, judging: Judging, strategy: str, scoped: Scoped
 ) -> None:
     body = {"collection": curie, "query": QUESTION, "arm": {"strategy": strategy}, "include": ["sentences"]}
@@ -112,11 +112,11 @@ def test_explored_passages_are_judged(http: TestClient, curie: str, judging: Jud
 def test_judged_queries_are_skipped(
     http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
-    first, second = ask(http, curie, QUESTION, OTHER)
+    first, second = ask(http, curie, QUESTION, OTHER_QUESTION)
     body = {"collection": curie, "query_id": first, "partial": True}
     assert http.post("/feedback", json=body, headers={"idempotency-key": "mine"}).status_code == 202
 
-    def judged_meanwhile(request: dict[str, Any]) -> str:
+    def judge_first(request: dict[str, Any]) -> str:
         """Another judge comes first while this one's model is thinking, and finds otherwise."""
         other = Verdict(query_id=third, scope=application.access.scope(curie), partial=True, judge="llm-judge")
         application.feedback.accept(other, f"llm-judge:{third}")
@@ -126,7 +126,7 @@ def test_judged_queries_are_skipped(
         assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
     assert {event["query_id"] for event in events(http, curie)} == {first, second}
     (third,) = map(UUID, ask(http, curie, QUESTION))
-    with OpenAiServer(judged_meanwhile) as server:
+    with OpenAiServer(judge_first) as server:
         assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
     assert [event["query_id"] for event in events(http, curie)].count(str(third)) == 1
 
@@ -176,11 +176,11 @@ def test_no_connection_is_held_while_the_model_thinks(
     ask(http, curie, QUESTION)
     held: list[int] = []
 
-    def thinking(request: dict[str, Any]) -> str:
-        held.append(checked_out(app.database))
+    def answer_and_record(request: dict[str, Any]) -> str:
+        held.append(count_checked_out(app.database))
         return keyword_handler(request)
 
-    with OpenAiServer(thinking) as server:
+    with OpenAiServer(answer_and_record) as server:
         app = Application(
             settings.model_copy(update={"llm_base_url": server.base_url, "judge_exam": False}), addresses
         )
@@ -189,7 +189,7 @@ def test_no_connection_is_held_while_the_model_thinks(
     assert held == [0]
 
 
-def checked_out(database: Database) -> int:
+def count_checked_out(database: Database) -> int:
     engines = (database._readers, database._writers)
     return sum(engine.pool.checkedout() for engine in engines)  # type: ignore[attr-defined]
 
@@ -198,15 +198,15 @@ def test_a_failing_episode_does_not_hold_up_the_others(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     """It waits behind them, is tried again, and the judge goes on until it is stopped."""
-    failing, fine = ask(http, curie, QUESTION, OTHER)
+    failing, fine = ask(http, curie, QUESTION, OTHER_QUESTION)
     mended = threading.Event()
 
-    def fussy(request: dict[str, Any]) -> str | Reply:
+    def fail_until_mended(request: dict[str, Any]) -> str | Reply:
         if QUESTION in request["messages"][1]["content"] and not mended.is_set():
             return Reply("out of memory", status=500)
         return keyword_handler(request)
 
-    with OpenAiServer(fussy) as server:
+    with OpenAiServer(fail_until_mended) as server:
         service = judging(server.base_url)
         thread = threads.make_thread(service.run, lambda: scoped(curie), once=False)
         thread.start()
@@ -223,18 +223,18 @@ def test_once_goes_on_behind_an_episode_that_fails(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     """Each run is a new process as far as the judge knows: what failed is read from the database."""
-    refused, fine = ask(http, curie, QUESTION, OTHER)
+    refused, fine = ask(http, curie, QUESTION, OTHER_QUESTION)
 
-    def filtering(request: dict[str, Any]) -> str | Reply:
+    def refuse_question(request: dict[str, Any]) -> str | Reply:
         if QUESTION in request["messages"][1]["content"]:
             return Reply("The prompt was filtered.", status=400)
         return keyword_handler(request)
 
-    with OpenAiServer(filtering) as server:
+    with OpenAiServer(refuse_question) as server:
         with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be.*The prompt was filtered"):
             judging(server.base_url).run(lambda: scoped(curie), once=True)
         assert [event["query_id"] for event in events(http, curie)] == [fine]
-        (later,) = ask(http, curie, OTHER)
+        (later,) = ask(http, curie, OTHER_QUESTION)
         before = len(server.requests)
         with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be"):
             judging(server.base_url).run(lambda: scoped(curie), once=True)
@@ -288,14 +288,14 @@ def test_deleted_evidence_is_not_shown_to_the_judge(
     assert event["query_id"] == asked
 
 
-def test_of_a_session_only_its_own_question_is_judged(
+def test_only_a_sessions_own_question_is_judged(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     """Its sub-questions were asked by rules; a caller may ask its own question as a round's."""
-    body = {"collection": curie, "question": OTHER, "planner": "caller", "wait": True}
+    body = {"collection": curie, "question": OTHER_QUESTION, "planner": "caller", "wait": True}
     session = http.post("/sessions", json=body).json()
     rounds = f"/sessions/{session['session_id']}/rounds"
-    for question in (OTHER, "the capital of Poland"):
+    for question in (OTHER_QUESTION, "the capital of Poland"):
         asked = http.post(rounds, json={"collection": curie, "wait": True, "question": question})
         assert asked.status_code == 200, asked.text
     own, _ = (one["query_ids"][0] for one in asked.json()["rounds"])

@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engram.core.auth.access_keys import EVERYTHING
+from engram.composition.container import Application
+from engram.core.auth.access_keys import ALL_GRANTS
 from engram.core.filter.judge_standing import ESTABLISHED, JudgeStanding
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Principal
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from tests.support import state, undo
@@ -20,7 +20,7 @@ BEFORE, TODAY = "2026-05-01", "2026-05-02"
 
 
 def principal(name: str, *, trusted: bool = False) -> Principal:
-    return Principal(name, LOCAL.tenant, EVERYTHING, judges_as=name, trusted=trusted)
+    return Principal(name, LOCAL.tenant, ALL_GRANTS, judges_as=name, trusted=trusted)
 
 
 def say(
@@ -37,7 +37,7 @@ def say(
     """One principal's verdict on an answer of its own, applied: its detail."""
     who = principal(by) if isinstance(by, str) else by
     scope = replace(application.access.scope(collection), principal=who)
-    query_id: UUID = state.given_episode(application, collection, question, [])
+    query_id: UUID = state.add_episode(application, collection, question, [])
     verdict = Verdict(
         query_id=query_id,
         scope=scope,
@@ -65,7 +65,7 @@ def task(application: Application, collection: str, sentence: int) -> dict[str, 
 @pytest.fixture
 def said(application: Application, curie: str) -> list[int]:
     """The sentences, of which a trusted judge supported the first."""
-    found = state.all_sentences(application, curie)
+    found = state.list_sentence_ids(application, curie)
     say(application, curie, LOCAL, [found[0]], judge="honest", day=BEFORE)
     return found
 
@@ -179,16 +179,16 @@ class TestStanding:
         assert new["task"] == pytest.approx(application.settings.judge_newcomer_share)
 
 
-class TestUndone:
+class TestRevokedStandings:
     def test_revocation_of_new_judges_restores_state_exactly(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
-        before = state.learned(application, curie)
+        before = state.list_learned(application, curie)
         for n in range(3):
             say(application, curie, f"new-{n}", [said[3]], [said[0]])
-        assert state.learned(application, curie) != before
+        assert state.list_learned(application, curie) != before
         for n in range(3):
             application.revoke.request(application.access.scope(curie), judge=f"new-{n}")
         application.runner.run_ready()
-        assert state.learned(application, curie) == before
+        assert state.list_learned(application, curie) == before
         undo.assert_verified(application, curie)

@@ -7,32 +7,32 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engram.composition.container import Application
 from engram.core.ranking import ranking_weights, sufficiency
-from engram.runtime.container import Application
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from tests.support import state, undo
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
-ANSWER = state.some_answer(7)
+ANSWER = state.draw_answer(7)
 CURIE = ("curie", "warsaw", "vistula", "polonium", "tokyo")
 
 
-def asked(application: Application, name: str, ranked: tuple[str, ...] = CURIE) -> UUID:
+def add_episode(application: Application, name: str, ranked: tuple[str, ...] = CURIE) -> UUID:
     """An episode that ranked these passages, with made-up features."""
     ids = state.passages(application, name)
-    return state.given_episode(
+    return state.add_episode(
         application,
         name,
         QUESTION,
         [],
         ranked=[ids[passage] for passage in ranked],
-        features=state.some_features(len(ranked)),
+        features=state.draw_features(len(ranked)),
         answer_features=ANSWER,
     )
 
 
-def first_of(application: Application, name: str, *named: str) -> list[int]:
+def list_first_sentences(application: Application, name: str, *named: str) -> list[int]:
     return [min(state.sentences(application, name, passage).values()) for passage in named]
 
 
@@ -53,10 +53,10 @@ def query(application: Application, name: str, text: str = QUESTION, **more: Any
 def test_a_verdict_adds_what_it_says(
     application: Application, curie: str, supported: tuple[str, ...], verdict: dict[str, Any], complete: int | None
 ) -> None:
-    supporting = first_of(application, curie, *supported)
-    receipt = state.judge(application, curie, asked(application, curie), supporting, wait=True, **verdict)
+    supporting = list_first_sentences(application, curie, *supported)
+    receipt = state.judge(application, curie, add_episode(application, curie), supporting, wait=True, **verdict)
 
-    learned = state.learned_weights(application, curie, model="sufficiency")
+    learned = state.load_weights(application, curie, model="sufficiency")
     rows = state.weight_rows(application, curie, "sufficiency")
     assert receipt.event.status == "applied"
     if complete is None:
@@ -77,7 +77,11 @@ def test_evidence_beyond_the_first_five_was_not_enough(application: Application,
     five = ("warsaw", "vistula", "polonium", "tokyo", "curie")
     for ranked, enough in ((five, 1), (five[:4], 0)):
         state.judge(
-            application, curie, asked(application, curie, ranked), first_of(application, curie, "curie"), wait=True
+            application,
+            curie,
+            add_episode(application, curie, ranked),
+            list_first_sentences(application, curie, "curie"),
+            wait=True,
         )
         wanted = sufficiency.observe(
             ANSWER.astype(np.float64), enough, state.prior_of(application, curie).sufficiency, 0.5
@@ -89,13 +93,19 @@ def test_evidence_beyond_the_first_five_was_not_enough(application: Application,
 def test_a_revoked_verdict_never_was(application: Application, curie: str) -> None:
     events = [
         state.judge(
-            application, curie, asked(application, curie), first_of(application, curie, *supported), wait=True
+            application,
+            curie,
+            add_episode(application, curie),
+            list_first_sentences(application, curie, *supported),
+            wait=True,
         ).event.id
         for supported in (("curie",), ("warsaw", "vistula"), ("tokyo",))
     ]
     before = state.snapshot(application, curie, state.WEIGHTS, state.INCIDENTAL)
-    query_id = asked(application, curie, CURIE[1:])
-    late = state.judge(application, curie, query_id, first_of(application, curie, "curie"), wait=True).event.id
+    query_id = add_episode(application, curie, CURIE[1:])
+    late = state.judge(
+        application, curie, query_id, list_first_sentences(application, curie, "curie"), wait=True
+    ).event.id
     assert len(state.weight_rows(application, curie, "sufficiency")) == len(events) + 1
     undo.assert_verified(application, curie)
     application.revoke.revoke(application.access.scope(curie), late)
@@ -125,7 +135,7 @@ class TestRealAnswers:
 
     def test_verdict_changes_the_next_sufficiency(self, application: Application, curie: str) -> None:
         first = query(application, curie, include=frozenset({"trace"}))
-        supporting = first_of(application, curie, "curie", "warsaw", "vistula")
+        supporting = list_first_sentences(application, curie, "curie", "warsaw", "vistula")
         state.judge(application, curie, first.query_id, supporting, wait=True)
         with application.database.write() as writer:  # of all that it taught leave only the weights
             for table in ("sentence_memory", "question_support"):
@@ -133,7 +143,7 @@ class TestRealAnswers:
                     f"DELETE FROM {table} WHERE collection_id = %(c)s",
                     {"c": state.collection_id(application, curie)},
                 )
-        learned = state.learned_weights(application, curie, model="sufficiency")
+        learned = state.load_weights(application, curie, model="sufficiency")
         assert learned is not None
         weights = ranking_weights.posterior(state.prior_of(application, curie).sufficiency, learned.evidence).mean
         again = query(application, curie, include=frozenset({"trace"}))
@@ -155,7 +165,7 @@ class TestRealAnswers:
 
     def test_supported_answer_gains_sufficiency(self, application: Application, curie: str) -> None:
         first = query(application, curie)
-        supporting = first_of(application, curie, "curie", "warsaw", "vistula")
+        supporting = list_first_sentences(application, curie, "curie", "warsaw", "vistula")
         state.judge(application, curie, first.query_id, supporting, wait=True)
         again = query(application, curie, include=frozenset({"trace"}))
 
@@ -174,7 +184,11 @@ class TestRealAnswers:
     def test_trace_lists_the_effect_of_each_verdict(self, application: Application, curie: str) -> None:
         events = [
             state.judge(
-                application, curie, asked(application, curie), first_of(application, curie, *supported), wait=True
+                application,
+                curie,
+                add_episode(application, curie),
+                list_first_sentences(application, curie, *supported),
+                wait=True,
             ).event.id
             for supported in (("curie",), ("warsaw",), ("tokyo",))
         ]

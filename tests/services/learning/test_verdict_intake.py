@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import (
     GoneError,
     IdempotencyConflictError,
@@ -16,9 +17,8 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_intake import Intake, _Arriving
+from engram.services.learning.verdict_intake import Intake, _PendingVerdict
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collection_deletion
 from engram.storage.database import Database
@@ -46,12 +46,12 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     accept = log.accept
 
-    def noted(writer: object, events: list[log.NewVerdictEvent]) -> object:
+    def accept_and_record(writer: object, events: list[log.NewVerdictEvent]) -> object:
         found = accept(writer, events)  # type: ignore[arg-type]
         sizes.append(sum(one is not None for one in found))
         return found
 
-    monkeypatch.setattr("engram.services.learning.verdict_intake.event_intake.accept", noted)
+    monkeypatch.setattr("engram.services.learning.verdict_intake.event_intake.accept", accept_and_record)
     return sizes
 
 
@@ -125,7 +125,7 @@ def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
         "reason": "missing",
     }
 
-    hashes = [_Arriving(Verdict(**given), "key", announced=True).hash().hex() for given in (judged, rated)]
+    hashes = [_PendingVerdict(Verdict(**given), "key", announced=True).hash().hex() for given in (judged, rated)]
 
     assert hashes == [
         "8e643c5dd2ad79dc89af53fb54ce67a934700531b581ac51c609ffe767698f28",

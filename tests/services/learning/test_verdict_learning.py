@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engram.core.filter.logged_verdict import LIKELY
-from engram.runtime.container import Application
+from engram.composition.container import Application
+from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -36,8 +36,8 @@ class TestOneVerdict:
     def test_of_a_passage_that_helped_as_a_whole_the_nearest_sentence_is_likely_and_no_other_touched(
         self, application: Application, curie: str
     ) -> None:
-        everything = state.all_sentences(application, curie)
-        query_id = state.given_episode(application, curie, QUESTION, everything)
+        everything = state.list_sentence_ids(application, curie)
+        query_id = state.add_episode(application, curie, QUESTION, everything)
         own = state.sentences(application, curie, "curie")
         nearest = max(own, key=lambda text: float(np.dot(*application.embedder.embed([QUESTION, text]))))
 
@@ -48,7 +48,7 @@ class TestOneVerdict:
         moved = explained[own[nearest], "recall"]
         assert (moved["target"], moved["observation_noise"]) == (
             1,
-            application.settings.observation_noise_positive / LIKELY,
+            application.settings.observation_noise_positive / NEAREST_SENTENCE_PROBABILITY,
         )
         assert supports(application, curie)[own[nearest]] == pytest.approx(moved["gain"])
         assert {row["target"] for (sentence, _), row in explained.items() if sentence != own[nearest]} == {0}
@@ -56,7 +56,7 @@ class TestOneVerdict:
     def test_named_sentence_of_a_supporting_passage_precedes_likely_ones(
         self, application: Application, curie: str
     ) -> None:
-        query_id = state.given_episode(application, curie, QUESTION, [])
+        query_id = state.add_episode(application, curie, QUESTION, [])
         born, discovered = state.sentences(application, curie, "curie").values()
 
         state.judge(application, curie, query_id, [discovered], supporting_passages=("curie",), wait=True)
@@ -72,7 +72,7 @@ class TestOneVerdict:
     ) -> None:
         born, discovered = state.sentences(application, curie, "curie").values()
         (vistula,) = state.sentences(application, curie, "vistula").values()
-        query_id = state.given_episode(application, curie, QUESTION, [born, discovered])
+        query_id = state.add_episode(application, curie, QUESTION, [born, discovered])
 
         state.judge(application, curie, query_id, [born], missed=[vistula], wait=True)
 
@@ -96,7 +96,7 @@ class TestOneVerdict:
 
     def test_a_memory_is_the_sentence_moved_along_the_question(self, application: Application, curie: str) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
-        query_id = state.given_episode(application, curie, QUESTION, [])
+        query_id = state.add_episode(application, curie, QUESTION, [])
         base, question = application.embedder.embed(["Marie Curie was born in Warsaw in 1867.", QUESTION])
 
         state.judge(application, curie, query_id, [born], wait=True)
@@ -108,8 +108,8 @@ class TestOneVerdict:
         np.testing.assert_allclose(numbers(stored["embedding"]), base, atol=1e-5)
 
     def test_a_partial_verdict_touches_only_what_it_names(self, application: Application, curie: str) -> None:
-        everything = state.all_sentences(application, curie)
-        query_id = state.given_episode(application, curie, QUESTION, everything)
+        everything = state.list_sentence_ids(application, curie)
+        query_id = state.add_episode(application, curie, QUESTION, everything)
 
         state.judge(application, curie, query_id, everything[:1], rejected=everything[1:2], partial=True, wait=True)
 
@@ -118,7 +118,7 @@ class TestOneVerdict:
 
     def test_an_unsure_judge_moves_less(self, application: Application, curie: str) -> None:
         born, discovered = state.sentences(application, curie, "curie").values()
-        query_id = state.given_episode(application, curie, QUESTION, [born, discovered])
+        query_id = state.add_episode(application, curie, QUESTION, [born, discovered])
 
         state.judge(application, curie, query_id, [born], confidence=0.25, wait=True)
 
@@ -129,7 +129,7 @@ class TestOneVerdict:
 
     def test_a_rejection_takes_back_support_and_makes_none(self, application: Application, curie: str) -> None:
         born, discovered = state.sentences(application, curie, "curie").values()
-        query_id = state.given_episode(application, curie, QUESTION, [])
+        query_id = state.add_episode(application, curie, QUESTION, [])
         state.judge(application, curie, query_id, [born], wait=True)
         first = state.rows(application, curie, "question_support")[0]
         state.judge(application, curie, query_id, rejected=[born, discovered], wait=True)
@@ -139,7 +139,7 @@ class TestOneVerdict:
 
     def test_rejected_sentence_moves_less_by_an_erring_verdict(self, application: Application, curie: str) -> None:
         born, discovered = state.sentences(application, curie, "curie").values()
-        query_id = state.given_episode(application, curie, QUESTION, [born, discovered])
+        query_id = state.add_episode(application, curie, QUESTION, [born, discovered])
         for _ in range(2):
             state.judge(application, curie, query_id, [born], wait=True)
 
@@ -149,16 +149,16 @@ class TestOneVerdict:
         assert known[discovered] < 0.5 < known[born]
 
     def test_equal_questions_share_their_supports(self, application: Application, curie: str) -> None:
-        born = state.all_sentences(application, curie)[0]
+        born = state.list_sentence_ids(application, curie)[0]
         for text in (QUESTION, f"  {QUESTION.upper()}", QUESTION.replace(" ", "  ")):
-            state.judge(application, curie, state.given_episode(application, curie, text, []), [born], wait=True)
+            state.judge(application, curie, state.add_episode(application, curie, text, []), [born], wait=True)
 
         assert len(state.rows(application, curie, "question")) == 1
         assert [row["update_count"] for row in state.rows(application, curie, "question_support")] == [3]
 
     def test_every_audit_row_joins_what_was_to_what_is(self, application: Application, curie: str) -> None:
-        everything = state.all_sentences(application, curie)
-        query_id = state.given_episode(application, curie, "Who was born in 1867?", everything, "1867")
+        everything = state.list_sentence_ids(application, curie)
+        query_id = state.add_episode(application, curie, "Who was born in 1867?", everything, "1867")
         for supporting in (everything[:2], everything[1:4], [], everything[2:3]):
             state.judge(application, curie, query_id, supporting, wait=True)
 
@@ -192,7 +192,7 @@ class TestTimeChannel:
     ) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
         (vistula,) = state.sentences(application, curie, "vistula").values()
-        query_id = state.given_episode(application, curie, "Who was born?", [], constraint)
+        query_id = state.add_episode(application, curie, "Who was born?", [], constraint)
 
         state.judge(application, curie, query_id, [born, vistula], wait=True)
 
@@ -203,7 +203,7 @@ class TestTimeChannel:
         self, application: Application, curie: str
     ) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
-        query_id = state.given_episode(application, curie, "Who was born?", [], "in the 1860s")
+        query_id = state.add_episode(application, curie, "Who was born?", [], "in the 1860s")
         expression, constraint = application.embedder.embed(["1867", "in the 1860s"])
         state.judge(application, curie, query_id, [born], wait=True)
 
@@ -217,8 +217,8 @@ class TestManyVerdicts:
     def test_ten_of_them_leave_the_published_activation(
         self, application: Application, curie: str, supporting: bool, activation: float
     ) -> None:
-        born = state.all_sentences(application, curie)[0]
-        query_id = state.given_episode(application, curie, QUESTION, [born])
+        born = state.list_sentence_ids(application, curie)[0]
+        query_id = state.add_episode(application, curie, QUESTION, [born])
         for _ in range(10):
             state.judge(application, curie, query_id, [born] if supporting else [], wait=True)
 
@@ -227,10 +227,10 @@ class TestManyVerdicts:
     def test_a_batch_equals_its_events_one_by_one(
         self, application: Application, ingest: Ingest, curie: str
     ) -> None:
-        everything = state.all_sentences(application, curie)
+        everything = state.list_sentence_ids(application, curie)
         asked = [
-            state.given_episode(application, curie, QUESTION, everything[:5]),
-            state.given_episode(application, curie, "Who was born in 1867?", everything, "1867"),
+            state.add_episode(application, curie, QUESTION, everything[:5]),
+            state.add_episode(application, curie, "Who was born in 1867?", everything, "1867"),
         ]
         events = [
             state.judge(application, curie, asked[n % 2], everything[n : n + 3], confidence=0.9).event.id
@@ -240,9 +240,9 @@ class TestManyVerdicts:
 
         for event in events:
             assert application.learn.apply(target, [event]) == 1
-        one_by_one = state.learned(application, curie)
+        one_by_one = state.list_learned(application, curie)
         state.forget_everything(application, curie)
-        assert not any(state.learned(application, curie).values())
+        assert not any(state.list_learned(application, curie).values())
         assert application.learn.apply(target, events) == len(events)
 
-        assert state.learned(application, curie) == one_by_one
+        assert state.list_learned(application, curie) == one_by_one

@@ -15,19 +15,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
 from engram.providers.embedded.data_files import find_bundled
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance import backup_service
 from tests.conftest import CURIE
 from tests.support import forks, state, threads
-from tests.support.databases import application_on, migrated, new_database
+from tests.support.databases import application_on, new_database, open_migrated
 from tests.support.forks import ROOT
 from tests.support.processes import eventually
 
 QUESTION = "Where was Marie Curie born?"
-OURS = (
+OWN_OPTIONS = (
     "attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') "
     "AND attnum > 0 AND NOT attisdropped"
 )
@@ -37,8 +37,8 @@ NOTED = "pg_attver=23131000"
 @pytest.fixture(scope="module")
 def taught(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """An application on a database of its own, with passages and a verdict."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
-        state.staged(services, "curie", *CURIE)
+    with open_migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        state.stage_passages(services, "curie", *CURIE)
         services.runner.run_ready()
         teach(services)
         yield services
@@ -55,20 +55,20 @@ def made(taught: Application, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def empty(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """An application on a database that nothing is put into."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+    with open_migrated(addresses) as servers, application_on(servers, settings, application) as services:
         yield services
 
 
 @pytest.fixture(scope="module")
 def other(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """One on a database that something may be put into."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+    with open_migrated(addresses) as servers, application_on(servers, settings, application) as services:
         yield services
 
 
 def teach(services: Application) -> None:
-    ids = state.all_sentences(services, "curie")
-    state.judge(services, "curie", state.given_episode(services, "curie", QUESTION, ids[:3]), ids[:1], wait=True)
+    ids = state.list_sentence_ids(services, "curie")
+    state.judge(services, "curie", state.add_episode(services, "curie", QUESTION, ids[:3]), ids[:1], wait=True)
 
 
 def clean(services: Application) -> bool:
@@ -79,12 +79,12 @@ def column_options(services: Application) -> list[tuple[str, str, list[str]]]:
     with services.database.read() as reader:
         rows = reader.rows(
             "SELECT attrelid::regclass::text AS of, attname AS name, coalesce(attoptions, '{}') AS options "
-            f"FROM pg_attribute WHERE {OURS} ORDER BY 1, 2"
+            f"FROM pg_attribute WHERE {OWN_OPTIONS} ORDER BY 1, 2"
         )
     return [(row.of, row.name, row.options) for row in rows]
 
 
-def given(options: list[str]) -> list[str]:
+def drop_version_options(options: list[str]) -> list[str]:
     return [option for option in options if not option.startswith("pg_attver=")]
 
 
@@ -122,7 +122,7 @@ def test_backup_is_a_consistent_snapshot(taught: Application, other: Application
 def test_collections_are_replaced_only_if_that_is_asked_for(
     taught: Application, other: Application, made: Path
 ) -> None:
-    state.staged(other, "goes", *CURIE)
+    state.stage_passages(other, "goes", *CURIE)
     other.database.close()
     with pytest.raises(ConflictError, match="--replace"):
         other.maintenance.backup.restore(made)
@@ -135,7 +135,7 @@ def test_restore_returns_learned_state_exactly(taught: Application, other: Appli
     taught.maintenance.backup.backup(tmp_path / "one")
     other.database.close()
     other.maintenance.backup.restore(tmp_path / "one", replace=True)
-    assert state.learned(other, "curie") == state.learned(taught, "curie")
+    assert state.list_learned(other, "curie") == state.list_learned(taught, "curie")
 
 
 @pytest.mark.parametrize("noted", [f"array_prepend('{NOTED}', attoptions)", f"array_append(attoptions, '{NOTED}')"])
@@ -145,7 +145,7 @@ def test_backup_omits_column_options_of_newer_servers(
     """Postgres 17.12 and its like keep ``pg_attver`` among a column's options, which no ``ALTER TABLE`` takes."""
     said = column_options(taught)
     with taught.database.write() as writer:
-        writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OURS}")
+        writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OWN_OPTIONS}")
     assert {NOTED in options for *_, options in column_options(taught)} == {True}
     try:
         taught.maintenance.backup.backup(tmp_path / "one")
@@ -153,14 +153,14 @@ def test_backup_omits_column_options_of_newer_servers(
         with taught.database.write() as writer:
             writer.execute(
                 f"UPDATE pg_attribute SET attoptions = nullif(array_remove(attoptions, '{NOTED}'), '{{}}') "
-                f"WHERE {OURS}"
+                f"WHERE {OWN_OPTIONS}"
             )
     other.database.close()
     other.maintenance.backup.restore(tmp_path / "one", replace=True)
     assert column_options(taught) == said
     # Such a server notes numbers of its own.
-    assert [(*of, given(options)) for *of, options in column_options(other)] == [
-        (*of, given(options)) for *of, options in said
+    assert [(*of, drop_version_options(options)) for *of, options in column_options(other)] == [
+        (*of, drop_version_options(options)) for *of, options in said
     ]
     assert {NOTED in options for *_, options in column_options(other)} == {False}
 
@@ -177,7 +177,7 @@ def test_backup_refuses_an_existing_target(empty: Application, made: Path) -> No
         empty.maintenance.backup.backup(made)
 
 
-def damaged(folder: Path) -> None:
+def damage_data(folder: Path) -> None:
     with (folder / backup_service.DATA).open("r+b") as file:
         file.seek(200)
         file.write(b"x")
@@ -188,27 +188,27 @@ def cut(folder: Path) -> None:
         file.truncate(1000)
 
 
-def unsaid(folder: Path) -> None:
+def delete_manifest(folder: Path) -> None:
     (folder / backup_service.MANIFEST).unlink()
 
 
-def strange(folder: Path) -> None:
+def change_format(folder: Path) -> None:
     said = json.loads((folder / backup_service.MANIFEST).read_text())
     (folder / backup_service.MANIFEST).write_text(json.dumps(said | {"format": 99}))
 
 
-def older(folder: Path) -> None:
+def change_schema(folder: Path) -> None:
     said = json.loads((folder / backup_service.MANIFEST).read_text())
     (folder / backup_service.MANIFEST).write_text(json.dumps(said | {"schema": "0001"}))
 
 
-def miscounted(folder: Path) -> None:
+def change_row_count(folder: Path) -> None:
     said = json.loads((folder / backup_service.MANIFEST).read_text())
     said["rows"]["passage"] += 1
     (folder / backup_service.MANIFEST).write_text(json.dumps(said))
 
 
-@pytest.mark.parametrize("harm", [damaged, cut, unsaid, strange, older])
+@pytest.mark.parametrize("harm", [damage_data, cut, delete_manifest, change_format, change_schema])
 def test_restore_refuses_a_damaged_backup(
     empty: Application, made: Path, tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
@@ -220,7 +220,7 @@ def test_restore_refuses_a_damaged_backup(
 
 
 def test_restore_reports_missing_rows(other: Application, made: Path, tmp_path: Path) -> None:
-    miscounted(Path(shutil.copytree(made, tmp_path / "one")))
+    change_row_count(Path(shutil.copytree(made, tmp_path / "one")))
     other.database.close()
     with pytest.raises(ConfigurationError, match=r"\['passage'\]"):
         other.maintenance.backup.restore(tmp_path / "one", replace=True)
@@ -237,7 +237,7 @@ def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
     return folder
 
 
-def elsewhere(application: Application) -> int:
+def count_other_connections(application: Application) -> int:
     """Connections of programs to its database; of one that was killed the server notices a moment later."""
     with application.database.read() as reader:
         count: int = reader.scalar(
@@ -248,15 +248,15 @@ def elsewhere(application: Application) -> int:
 
 @pytest.mark.parametrize("script", ['"$REAL" "$@" | head -c 30000; exit 1', '"$REAL" "$@"; exit 1', "kill -9 $$"])
 def test_failed_restore_changes_nothing(other: Application, made: Path, tmp_path: Path, script: str) -> None:
-    before = state.learned(other, "curie")
+    before = state.list_learned(other, "curie")
     other.database.close()
     broken = programs(tmp_path / "bin", script, "pg_restore")
     with pytest.raises(ConfigurationError, match="pg_restore failed"):
         backup_service.BackupService(other.database, other.addresses.database_url, broken).restore(
             made, replace=True
         )
-    eventually(lambda: not elsewhere(other), "the end of the restore's connection")
-    assert state.learned(other, "curie") == before
+    eventually(lambda: not count_other_connections(other), "the end of the restore's connection")
+    assert state.list_learned(other, "curie") == before
 
 
 @pytest.mark.parametrize(

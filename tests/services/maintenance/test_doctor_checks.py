@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance import doctor_checks
 from engram.services.maintenance.doctor_checks import CheckResult, numbers
 from engram.storage.maintenance import database_contents
 from tests.support.command import Cli
 from tests.support.databases import application_on
-from tests.support.encoder import Resized, Turned
+from tests.support.encoder import ResizedEncoder, RotatedEncoder
 from tests.support.model_server import ModelServer
 from tests.support.openai_server import OpenAiServer
 
-THINGS = [
+CHECKED_THINGS = [
     "version",
     "settings",
     "files",
@@ -70,7 +70,7 @@ def execute(services: Application, *statements: str) -> None:
 
 def test_healthy_service_passes_all_checks(alone: Application) -> None:
     found = findings(alone)
-    assert list(found) == THINGS
+    assert list(found) == CHECKED_THINGS
     assert {finding.verdict for finding in found.values()} == {"ok"}, found
     assert not any(finding.remedy for finding in found.values())
 
@@ -148,7 +148,9 @@ def test_endpoint_that_refuses_the_key_is_reported(alone: Application) -> None:
 
 
 @contextmanager
-def connected(own: Servers, settings: Settings, application: Application, **changed: Any) -> Iterator[Application]:
+def open_with_servers(
+    own: Servers, settings: Settings, application: Application, **changed: Any
+) -> Iterator[Application]:
     """A process with models behind servers."""
     services = Application(settings.model_copy(update=changed), own, consumer="connected")
     services.models.language = application.language
@@ -161,7 +163,7 @@ def connected(own: Servers, settings: Settings, application: Application, **chan
 def test_model_servers_are_reported_with_latency_and_model(
     own: Servers, settings: Settings, application: Application
 ) -> None:
-    vectors = Resized(application.embedder, 96).embed
+    vectors = ResizedEncoder(application.embedder, 96).embed
     with ModelServer(vectors, scores=lambda _, texts: [0.5] * len(texts)) as server:
         stated = {
             "embedding_url": server.base_url,
@@ -171,7 +173,7 @@ def test_model_servers_are_reported_with_latency_and_model(
             "llm_base_url": server.base_url,
             "llm_model": "qwen",
         }
-        with connected(own, settings, application, **stated) as services:
+        with open_with_servers(own, settings, application, **stated) as services:
             found = findings(services)
             assert {found[thing].verdict for thing in ("encoder", "reranker", "llm")} == {"ok"}
             assert re.fullmatch(
@@ -190,13 +192,15 @@ def test_model_servers_are_reported_with_latency_and_model(
 def test_exchanged_model_behind_a_server_is_reported(
     own: Servers, settings: Settings, application: Application
 ) -> None:
-    other = Resized(application.embedder, 96)
+    other = ResizedEncoder(application.embedder, 96)
     with (
         ModelServer(other.embed) as server,
-        connected(own, settings, application, embedding_url=server.base_url, embedding_model="bge") as services,
+        open_with_servers(
+            own, settings, application, embedding_url=server.base_url, embedding_model="bge"
+        ) as services,
     ):
         assert findings(services)["encoder"].verdict == "ok"
-        server.vectors = Turned(other).embed
+        server.vectors = RotatedEncoder(other).embed
         found = findings(services)["encoder"]
         assert found.verdict == "wrong"
         assert "runs another model under the name 'bge'" in found.found
@@ -233,7 +237,7 @@ def test_the_command_says_a_line_each_and_ends_with_what_is_wrong(
     application.stream.beat()
     done = cli("doctor", **env)
     assert done.returncode == (1 if "WRONG" in done.stdout else 0)
-    assert len(done.stdout.splitlines()) >= len(THINGS)
+    assert len(done.stdout.splitlines()) >= len(CHECKED_THINGS)
     application.stream.leave()
     said = cli("doctor", "--json", **env | {"REDIS_URL": "redis://127.0.0.1:1/0"})
     assert said.returncode == 1

@@ -13,9 +13,9 @@ import pytest
 import redis as redis_client
 from pydantic import SecretStr
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import ConfigurationError, UnavailableError
 from engram.runtime import heartbeat
-from engram.runtime.container import Application, Servers
 from engram.services.maintenance import health_checks
 from engram.storage.wake_stream import BEATS_LAST_SECONDS, WORKERS, WakeStream
 from tests.support import state
@@ -66,7 +66,7 @@ def test_readiness_knows_how_long_verdicts_have_waited(
     application: Application, curie: str, stream: WakeStream
 ) -> None:
     stream.beat()
-    query = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    query = state.add_episode(application, curie, "Where was Marie Curie born?", [])
     event = state.judge(application, curie, query).event
     with application.database.write() as writer:
         writer.execute(

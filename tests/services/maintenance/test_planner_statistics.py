@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.maintenance import table_statistics
 from tests.support import state
 

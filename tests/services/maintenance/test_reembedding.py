@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConflictError, InvalidRequestError, UnavailableError
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers
 from engram.services.auth.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
 from engram.services.maintenance.reembedding import ReembeddingService
@@ -21,15 +21,15 @@ from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import state, threads, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import Resized, Watched
+from tests.support.encoder import CountingEncoder, ResizedEncoder
 from tests.support.jobs import make_due, run_again
-from tests.support.twins import born
+from tests.support.twins import create_twin
 
 QUESTION = "Where was Marie Curie born?"
 TEXTS = {"sentence": "text", "entity": "surface", "time_expression": "text", "question": "text",
          "expansion_unit": "text", "judged_query": "question"}  # fmt: skip
 UNMOVED = ("question_support", "ranking_audit", "ranking_belief", "key_evidence")
-NEW = {"id": "radium", "title": "Radium", "text": "Radium was discovered by Marie Curie in 1898. It glows."}
+NEW_PASSAGE = {"id": "radium", "title": "Radium", "text": "Radium was discovered by Marie Curie in 1898. It glows."}
 
 
 @pytest.fixture(scope="module")
@@ -43,33 +43,33 @@ def alone(own: Servers, settings: Settings, application: Application) -> Iterato
 def both(own: Servers, settings: Settings, application: Application, second: Embedder) -> Iterator[Application]:
     """A process with both, the second one watched."""
     with application_on(own, settings, application) as services:
-        services.models.embedder_also = Watched(second)
+        services.models.embedder_also = CountingEncoder(second)
         yield services
 
 
-def use_for_its_fingerprint(encoder: Encoder, embedder: Watched) -> None:
+def use_for_its_fingerprint(encoder: Encoder, embedder: CountingEncoder) -> None:
     """Have the encoder run this one in place of its own of the same fingerprint."""
     encoder._embedders = tuple(
         embedder if one.fingerprint == embedder.fingerprint else one for one in encoder._embedders
     )
 
 
-def watched(application: Application) -> Watched:
+def get_counting_encoder(application: Application) -> CountingEncoder:
     embedder = application.embedder_also
-    assert isinstance(embedder, Watched)
+    assert isinstance(embedder, CountingEncoder)
     return embedder
 
 
 @pytest.fixture
 def taught(both: Application, collection: str) -> str:
     """A collection that verdicts taught of all that they can."""
-    born(both, collection)
+    create_twin(both, collection)
     undo.apply(both, collection, undo.stream(both, collection, 12, seed=3), batch=4)
     both.evolve.evolve(both.access.scope(collection))
     return collection
 
 
-def reembedded(application: Application, name: str, model: str | None = None) -> Job:
+def reembed_collection(application: Application, name: str, model: str | None = None) -> Job:
     scope = application.access.scope(name)
     job = application.reembed.request(scope, model)
     application.runner.run_ready()
@@ -85,7 +85,7 @@ def vectors(application: Application, name: str) -> dict[str, list[dict[str, Any
     return state.snapshot(application, name, ("passage", *TEXTS), ("updated_at",))
 
 
-def asked(application: Application, name: str) -> dict[str, float]:
+def ask_scores(application: Application, name: str) -> dict[str, float]:
     answer = application.serving.query(Query(text=QUESTION, scope=application.access.scope(name)))
     return {hit.passage_id: hit.score for hit in answer.passages}
 
@@ -120,7 +120,7 @@ def test_all_vectors_are_of_the_other_encoder_and_the_log_still_explains_them(
     memories = state.rows(both, taught, "sentence_memory", ("updated_at",))
     assert_of(both.embedder, both, taught)
 
-    job = reembedded(both, taught)
+    job = reembed_collection(both, taught)
 
     assert (job.status, job.stage, job.error) == ("succeeded", "in place", None)
     assert job.result == {"model": second.model, "fingerprint": second.fingerprint}
@@ -139,39 +139,39 @@ def test_memories_are_as_if_it_had_been_its_encoder_from_the_first_day(
     both: Application, own: Servers, settings: Settings, second: Embedder, collection: str
 ) -> None:
     # The sentence that stands for a passage that helped as a whole was chosen by the old vectors, and stays.
-    born(both, collection)
+    create_twin(both, collection)
     undo.apply(both, collection, undo.stream(both, collection, 12, seed=3, whole_passages=False), batch=4)
-    reembedded(both, collection)
+    reembed_collection(both, collection)
     twin = f"{collection}-twin"
     with application_on(own, settings, both, second) as other:
-        born(other, twin)
+        create_twin(other, twin)
         undo.apply(other, twin, undo.stream(other, twin, 12, seed=3, whole_passages=False), batch=4)
 
-    def learned(name: str) -> list[tuple[Any, ...]]:
+    def list_learned(name: str) -> list[tuple[Any, ...]]:
         texts = {row["id"]: row["text"] for row in state.rows(both, name, "sentence")}
         rows = state.rows(both, name, "sentence_memory")
         return sorted((texts[r["sentence_id"]], r["channel"], r["vector"], r["perplexity"]) for r in rows)
 
-    assert learned(collection) == learned(twin)
+    assert list_learned(collection) == list_learned(twin)
 
 
 def test_queries_are_answered_by_the_old_vectors_until_the_new_ones_serve(both: Application, taught: str) -> None:
-    old = asked(both, taught)
+    old = ask_scores(both, taught)
     answers: list[dict[str, float]] = []
     over = threading.Event()
 
     def ask() -> None:
         while not over.is_set():
-            answers.append(asked(both, taught))
+            answers.append(ask_scores(both, taught))
 
     thread = threads.make_thread(ask)
     thread.start()
     try:
-        assert reembedded(both, taught).status == "succeeded"
+        assert reembed_collection(both, taught).status == "succeeded"
     finally:
         over.set()
         thread.join()
-    new = asked(both, taught)
+    new = ask_scores(both, taught)
     assert new != pytest.approx(old)
     kinds = ["old" if answer == pytest.approx(old) else "new" for answer in answers]
     assert [answer for answer in answers if answer != pytest.approx(old) and answer != pytest.approx(new)] == []
@@ -182,42 +182,42 @@ def test_queries_are_answered_by_the_old_vectors_until_the_new_ones_serve(both: 
 def test_a_query_that_began_with_the_old_vectors_ends_with_the_new_ones(both: Application, taught: str) -> None:
     scope = both.access.scope(taught)
     plan = both.retrieve.plan(Query(text=QUESTION, scope=scope))
-    assert reembedded(both, taught).status == "succeeded"
+    assert reembed_collection(both, taught).status == "succeeded"
     found = both.retrieve.find(plan)
-    assert {external: score for _, external, score in found.shown} == pytest.approx(asked(both, taught))
+    assert {external: score for _, external, score in found.shown} == pytest.approx(ask_scores(both, taught))
     with pytest.raises(UnavailableError, match="given other vectors at this moment"):
         both.dense.search(scope, QUESTION, 3)
 
 
 def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None:
     def fail(texts: Sequence[str]) -> None:
-        if watched(both).texts > 20:
+        if get_counting_encoder(both).texts > 20:
             raise RuntimeError("killed")
 
-    before = asked(both, taught)
-    watched(both).before = fail
-    batches = Runner(both.database, both.handlers | {_kind(both): _small(both)}, lease_seconds=60)
+    before = ask_scores(both, taught)
+    get_counting_encoder(both).before = fail
+    batches = Runner(both.database, both.handlers | {_kind(both): _build_small_service(both)}, lease_seconds=60)
     both.reembed.request(both.access.scope(taught))
     assert batches.run_ready() == 0
-    first = watched(both).texts
-    staged = [row for row in spares(both, taught) if row["encoder"] == watched(both).fingerprint]
+    first = get_counting_encoder(both).texts
+    staged = [row for row in spares(both, taught) if row["encoder"] == get_counting_encoder(both).fingerprint]
     assert 0 < len(staged) <= first
-    assert asked(both, taught) == before
+    assert ask_scores(both, taught) == before
 
-    watched(both).before = lambda _: None
+    get_counting_encoder(both).before = lambda _: None
     assert run_again(both, batches) == 1
-    again = watched(both).texts - first
+    again = get_counting_encoder(both).texts - first
     assert again + len(staged) == len(
-        [row for row in spares(both, taught) if row["encoder"] == watched(both).fingerprint]
+        [row for row in spares(both, taught) if row["encoder"] == get_counting_encoder(both).fingerprint]
     )
-    assert_of(watched(both), both, taught)
+    assert_of(get_counting_encoder(both), both, taught)
 
 
 def _kind(application: Application) -> Any:
     return next(kind for kind in application.handlers if kind.name == "reembed")
 
 
-def _small(application: Application) -> ReembeddingService:
+def _build_small_service(application: Application) -> ReembeddingService:
     """Change of encoder in batches of four texts."""
     evolve = application.evolve
     return ReembeddingService(
@@ -230,9 +230,9 @@ def test_changes_during_reembedding_are_reembedded(both: Application, taught: st
     arrived: list[int] = []
 
     def arrive(_: Sequence[str]) -> None:
-        watched(both).before = lambda _: None
-        state.staged(
-            both, taught, NEW, {**CURIE[0], "text": "Marie Curie was born in Warsaw. She taught in Paris."}
+        get_counting_encoder(both).before = lambda _: None
+        state.stage_passages(
+            both, taught, NEW_PASSAGE, {**CURIE[0], "text": "Marie Curie was born in Warsaw. She taught in Paris."}
         )
         while job := both.runner.claim(_claimant(), ["corpus"]):
             assert both.runner.carry_out(job, lambda: False)
@@ -241,14 +241,14 @@ def test_changes_during_reembedding_are_reembedded(both: Application, taught: st
         arrived.extend(events)
         undo.apply(both, taught, events[:2])
 
-    watched(both).before = arrive
-    assert reembedded(both, taught).status == "succeeded"
+    get_counting_encoder(both).before = arrive
+    assert reembed_collection(both, taught).status == "succeeded"
     assert len(arrived) == 4
     waiting = state.rows(both, taught, "judged_query")
     assert {row["space"] for row in waiting} <= {0, 1}
     undo.apply(both, taught, arrived[2:])  # given before, applied after
     undo.assert_verified(both, taught)
-    assert_of(watched(both), both, taught)
+    assert_of(get_counting_encoder(both), both, taught)
     assert {row["external_id"] for row in state.rows(both, taught, "passage")} >= {"radium"}
 
 
@@ -259,7 +259,7 @@ def _claimant() -> Any:
 
 
 def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Application, taught: str) -> None:
-    first = Watched(both.embedder)
+    first = CountingEncoder(both.embedder)
 
     def cut_over(_: Sequence[str]) -> None:
         first.before = lambda _: None
@@ -269,9 +269,9 @@ def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Ap
 
     first.before = cut_over
     use_for_its_fingerprint(both.encoder, first)
-    state.staged(both, taught, NEW)
+    state.stage_passages(both, taught, NEW_PASSAGE)
     assert both.runner.run_ready() == 1
-    assert_of(watched(both), both, taught)
+    assert_of(get_counting_encoder(both), both, taught)
     undo.assert_verified(both, taught)
 
 
@@ -279,23 +279,23 @@ def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: 
     scope = both.access.scope(taught)
     question = "What did she discover in 1898?"
     query = both.serving.query(Query(text=question, scope=scope)).query_id
-    assert reembedded(both, taught).status == "succeeded"
-    receipt = state.judge(both, taught, query, state.all_sentences(both, taught)[:2], wait=True)
+    assert reembed_collection(both, taught).status == "succeeded"
+    receipt = state.judge(both, taught, query, state.list_sentence_ids(both, taught)[:2], wait=True)
     assert receipt.event.status == "applied"
-    assert_of(watched(both), both, taught)
+    assert_of(get_counting_encoder(both), both, taught)
     undo.assert_verified(both, taught)
 
 
 def test_back_again_embeds_only_what_came_since(both: Application, taught: str) -> None:
-    old, answers = vectors(both, taught), asked(both, taught)
-    first = Watched(both.embedder)
+    old, answers = vectors(both, taught), ask_scores(both, taught)
+    first = CountingEncoder(both.embedder)
     use_for_its_fingerprint(both.encoder, first)
-    reembedded(both, taught)
-    state.staged(both, taught, NEW)
+    reembed_collection(both, taught)
+    state.stage_passages(both, taught, NEW_PASSAGE)
     both.runner.run_ready()
     said = len({row["question"] for row in state.rows(both, taught, "judged_query")})
 
-    assert reembedded(both, taught, both.embedder.model).status == "succeeded"
+    assert reembed_collection(both, taught, both.embedder.model).status == "succeeded"
 
     new = {row["text"] for row in state.rows(both, taught, "sentence")} - {row["text"] for row in old["sentence"]}
     assert len(new) < first.texts <= len(new) + 3 + said + len(undo.UNITS) + 8  # its passage and names, texts sent
@@ -304,7 +304,7 @@ def test_back_again_embeds_only_what_came_since(both: Application, taught: str) 
     both.ingest.delete_passage(both.access.scope(taught), "radium")
     kept = {row["id"]: row["embedding"] for row in vectors(both, taught)["sentence"]}
     assert kept == {row["id"]: row["embedding"] for row in old["sentence"]}
-    assert asked(both, taught) == pytest.approx(answers, abs=1e-5)
+    assert ask_scores(both, taught) == pytest.approx(answers, abs=1e-5)
 
     job = both.reembed.request_drop(both.access.scope(taught))
     assert both.runner.run_ready() == 1
@@ -314,11 +314,11 @@ def test_back_again_embeds_only_what_came_since(both: Application, taught: str) 
 
 
 def test_staged_vectors_of_changed_passages_are_removed(both: Application, taught: str) -> None:
-    reembedded(both, taught)
+    reembed_collection(both, taught)
     ids = state.passages(both, taught)
     gone = {row["id"] for row in state.rows(both, taught, "sentence") if row["passage_id"] == ids["tokyo"]}
     both.ingest.delete_passage(both.access.scope(taught), "tokyo")
-    state.staged(both, taught, {**CURIE[0], "text": "She was born elsewhere."})
+    state.stage_passages(both, taught, {**CURIE[0], "text": "She was born elsewhere."})
     both.runner.run_ready()
     left = spares(both, taught)
     assert {row["passage_id"] for row in left}.isdisjoint({ids["tokyo"], ids["curie"]})
@@ -333,11 +333,11 @@ def test_staged_vectors_of_changed_passages_are_removed(both: Application, taugh
 def test_vector_indexes_are_not_written_into_one_by_one(both: Application, taught: str) -> None:
     index_all(both)
     assert set(both.access.scope(taught).collection.indexed) == {"entity", "passage", "question"}
-    assert reembedded(both, taught).status == "succeeded"
+    assert reembed_collection(both, taught).status == "succeeded"
     assert both.access.scope(taught).collection.indexed == []
-    new = asked(both, taught)
+    new = ask_scores(both, taught)
     index_all(both)
-    assert asked(both, taught) == pytest.approx(new)
+    assert ask_scores(both, taught) == pytest.approx(new)
 
 
 def test_a_process_without_the_encoder_refuses_it_and_leaves_jobs_to_others(
@@ -355,7 +355,9 @@ def test_a_process_without_the_encoder_refuses_it_and_leaves_jobs_to_others(
         both.reembed.request_drop(scope)
     make_due(both)
     assert both.runner.run_ready() == 1
-    assert reembedded(both, taught, watched(both).model).status == "succeeded"  # it is of it already
+    assert (
+        reembed_collection(both, taught, get_counting_encoder(both).model).status == "succeeded"
+    )  # it is of it already
 
 
 def test_a_job_that_is_cancelled_leaves_the_old_vectors(both: Application, taught: str) -> None:
@@ -365,7 +367,7 @@ def test_a_job_that_is_cancelled_leaves_the_old_vectors(both: Application, taugh
     def cancel(_: Sequence[str]) -> None:
         both.jobs.cancel(scope, job)
 
-    watched(both).before = cancel
+    get_counting_encoder(both).before = cancel
     both.runner.run_ready()
     assert both.jobs.job(scope, job).status == "cancelled"
     assert vectors(both, taught) == old
@@ -376,20 +378,20 @@ def test_a_job_that_is_cancelled_leaves_the_old_vectors(both: Application, taugh
 def test_the_other_encoder_may_be_of_another_dimension(
     both: Application, own: Servers, settings: Settings, taught: str, dimension: int
 ) -> None:
-    other, old = Resized(both.embedder, dimension), vectors(both, taught)
+    other, old = ResizedEncoder(both.embedder, dimension), vectors(both, taught)
     with application_on(own, settings, both) as services:
         services.models.embedder_also = other
         index_all(services)
 
-        assert reembedded(services, taught).status == "succeeded"
+        assert reembed_collection(services, taught).status == "succeeded"
 
         assert services.access.scope(taught).collection.encoder_dimension == dimension
         assert_of(other, services, taught)
         undo.assert_verified(services, taught)
         undo.apply(services, taught, undo.stream(services, taught, 3, seed=9))
         index_all(services)
-        assert asked(services, taught)
-        assert reembedded(services, taught, both.embedder.model).status == "succeeded"
+        assert ask_scores(services, taught)
+        assert reembed_collection(services, taught, both.embedder.model).status == "succeeded"
         undo.assert_verified(services, taught)
     assert {row["text"]: row["embedding"] for row in vectors(both, taught)["sentence"]} == {
         row["text"]: row["embedding"] for row in old["sentence"]

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import LOCAL
 from engram.services.maintenance.audit_recording import PendingAct
 from engram.services.maintenance.retention import RetentionDays, RetentionResult, RetentionService
@@ -20,7 +20,7 @@ from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
 from tests.services.sessions import test_session_feedback as teach
 from tests.support import state, undo
 from tests.support.databases import application_on
-from tests.support.past import replayed
+from tests.support.past import rebuild_past
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -44,7 +44,7 @@ def run(service: RetentionService, now: datetime | None = None) -> RetentionResu
     return retired
 
 
-def standing(application: Application) -> list[date]:
+def list_standing(application: Application) -> list[date]:
     with application.database.read() as reader:
         return episode_partitions.list_standing(reader)
 
@@ -54,18 +54,18 @@ def ask(application: Application, name: str) -> UUID:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedQuery:
     collection: str
     query_id: UUID
 
 
 @pytest.fixture
-def judged(application: Application, curie: str) -> Judged:
+def judged(application: Application, curie: str) -> JudgedQuery:
     """A collection with a question that was asked and judged."""
     query_id = ask(application, curie)
     sentence = min(state.sentences(application, curie, "curie").values())
     state.judge(application, curie, query_id, [sentence], wait=True)
-    return Judged(curie, query_id)
+    return JudgedQuery(curie, query_id)
 
 
 def words(application: Application, collection: str, table: str, column: str = "text") -> set[object]:
@@ -94,7 +94,7 @@ class TestSessions:
         self, application: Application, curie: str
     ) -> None:
         scope = application.access.scope(curie)
-        session = application.sessions.state(scope, teach.ended(application, scope))
+        session = application.sessions.state(scope, teach.run_session(application, scope))
         said = teach.verdict(scope, *teach.evidence(application, curie))
         application.teacher.judge(session, said, "key", wait=True)
         assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
@@ -111,7 +111,9 @@ class TestSessions:
 
 
 class TestQueries:
-    def test_a_week_goes_once_it_ended_as_many_days_ago(self, application: Application, judged: Judged) -> None:
+    def test_a_week_goes_once_it_ended_as_many_days_ago(
+        self, application: Application, judged: JudgedQuery
+    ) -> None:
         now = datetime.now(UTC)
         end = datetime.combine(compute_monday(now), datetime.min.time(), UTC) + WEEK
         service = retention(application, queries=30)
@@ -123,11 +125,11 @@ class TestQueries:
         with pytest.raises(NotFoundError, match=str(judged.query_id)):
             application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
-    def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: Judged) -> None:
+    def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: JudgedQuery) -> None:
         assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
         application.ask.episode(application.access.scope(judged.collection), judged.query_id)
 
-    def test_learned_state_outlives_expired_episodes(self, application: Application, judged: Judged) -> None:
+    def test_learned_state_outlives_expired_episodes(self, application: Application, judged: JudgedQuery) -> None:
         sentence = min(state.sentences(application, judged.collection, "curie").values())
         again = ask(application, judged.collection)
         state.judge(application, judged.collection, again, [sentence], wait=True)
@@ -137,10 +139,10 @@ class TestQueries:
         assert compute_monday(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
 
         undo.assert_verified(application, judged.collection)
-        copied = replayed(application, judged.collection, datetime.now(UTC))
+        copied = rebuild_past(application, judged.collection, datetime.now(UTC))
         undo.assert_verified(application, copied.collection)
         assert state.rows(application, judged.collection, "sentence_memory") == before
-        last = max(state.applied_order(application, judged.collection))
+        last = max(state.list_applied_order(application, judged.collection))
         application.revoke.revoke(application.access.scope(judged.collection), last)
         undo.assert_verified(application, judged.collection)
         assert ask(application, judged.collection)
@@ -148,17 +150,17 @@ class TestQueries:
     def test_query_creates_its_missing_week_partition(self, application: Application, curie: str) -> None:
         now = datetime.now(UTC)
         run(retention(application, queries=1), now + timedelta(days=9))
-        assert compute_monday(now) not in standing(application)
+        assert compute_monday(now) not in list_standing(application)
 
         query_id = ask(application, curie)
 
-        assert compute_monday(now) in standing(application)
+        assert compute_monday(now) in list_standing(application)
         assert application.ask.episode(application.access.scope(curie), query_id).judged == 0
 
     def test_room_is_made_before_it_is_needed(self, application: Application) -> None:
         now = datetime.now(UTC) + timedelta(days=1000)
         run(retention(application), now)
-        assert {compute_monday(now), compute_monday(now + WEEK)} <= set(standing(application))
+        assert {compute_monday(now), compute_monday(now + WEEK)} <= set(list_standing(application))
 
     def test_a_week_half_dropped_is_dropped_by_the_next_run(self, application: Application) -> None:
         gone = datetime(2020, 1, 8, tzinfo=UTC)
@@ -166,10 +168,10 @@ class TestQueries:
             episode_partitions.make(writer, compute_monday(gone))
         with application.database.administer() as administrator:
             administrator.execute("ALTER TABLE episode DETACH PARTITION episode_20200106 CONCURRENTLY")
-        assert compute_monday(gone) in standing(application)
+        assert compute_monday(gone) in list_standing(application)
 
         assert run(retention(application, queries=1)).weeks == [date(2020, 1, 6)]
-        assert compute_monday(gone) not in standing(application)
+        assert compute_monday(gone) not in list_standing(application)
 
 
 class TestJobsAndKeys:
@@ -238,7 +240,7 @@ def test_audit_bodies_expire_before_their_entries(application: Application) -> N
 
 
 def test_a_worker_whose_clock_is_ahead_deletes_nothing(
-    application: Application, judged: Judged, monkeypatch: pytest.MonkeyPatch
+    application: Application, judged: JudgedQuery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class YearsAhead(datetime):
         @classmethod
@@ -248,5 +250,5 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
     monkeypatch.setattr("engram.services.maintenance.retention.datetime", YearsAhead)
     retired = run(retention(application, queries=90, jobs=30, keys=7, audit_bodies=365))
     assert retired == RetentionResult([], 0, 0)
-    assert compute_monday(datetime.now(UTC)) in standing(application)
+    assert compute_monday(datetime.now(UTC)) in list_standing(application)
     application.ask.episode(application.access.scope(judged.collection), judged.query_id)

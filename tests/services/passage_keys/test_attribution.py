@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
-from engram.runtime.container import Application
 from engram.services.passage_keys.attribution import KeyLearning, advance
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.services.retrieval.query import Query
@@ -22,11 +22,11 @@ from tests.support.evolving import (
     KEYS,
     QUESTION,
     RIVER,
+    build_learning,
     give,
     rows,
     vector,
     verdict,
-    with_learning,
 )
 from tests.support.keys import unit as unit_length
 
@@ -59,7 +59,7 @@ class TestCredits:
 
     def test_a_supported_sentence_supports_its_passage(self, application: Application, curie: str) -> None:
         (sentence,) = state.sentences(application, curie, "vistula").values()
-        query_id = state.given_episode(application, curie, QUESTION, [])
+        query_id = state.add_episode(application, curie, QUESTION, [])
         state.judge(application, curie, query_id, [sentence], partial=True, expansions=(RIVER,), wait=True)
         (credit,) = rows(application, curie, "key_credit")
         assert credit["passage_id"] == state.passages(application, curie)["vistula"]
@@ -67,7 +67,7 @@ class TestCredits:
     def test_the_published_rule_credits_what_the_expanded_query_retrieved(
         self, application: Application, curie: str
     ) -> None:
-        query_id = state.given_episode(application, curie, QUESTION, [])
+        query_id = state.add_episode(application, curie, QUESTION, [])
         with application.database.write() as writer:
             writer.execute("UPDATE episode SET profile = 'paper' WHERE id = %(id)s", {"id": query_id})
         give(application, curie, query_id, ["vistula"], [RIVER])
@@ -137,7 +137,7 @@ class TestGate:
     def test_by_rule_a_supported_passage_must_be_among_what_the_expanded_query_retrieves(
         self, application: Application, curie: str
     ) -> None:
-        strict = with_learning(application, ExpansionValidation(1, 0.5))
+        strict = build_learning(application, ExpansionValidation(1, 0.5))
         for passage, gate in (("tokyo", "none"), ("vistula", "retrieval")):
             event = verdict(application, curie, [passage], [RIVER], wait=False).event
             assert strict.apply(state.collection_id(application, curie), [event.id]) == 1
@@ -148,7 +148,7 @@ class TestGate:
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
         ingest(*(dict(p) | {"metadata": {"mine": p["id"] == "tokyo"}} for p in CURIE))
-        strict = with_learning(application, ExpansionValidation(1, 0.5))
+        strict = build_learning(application, ExpansionValidation(1, 0.5))
         target = state.collection_id(application, collection)
         query = Query(
             text=QUESTION, scope=application.access.scope(collection), strategy="dense", metadata={"mine": True}
@@ -163,7 +163,7 @@ class TestGate:
 
 class TestMemory:
     def test_it_keeps_the_best_units_and_lets_the_lowest_go(self, application: Application, curie: str) -> None:
-        narrow = with_learning(application, rules=KeyRules(0.7, 0.25, units=2, capacity=3))
+        narrow = build_learning(application, rules=KeyRules(0.7, 0.25, units=2, capacity=3))
         target = state.collection_id(application, curie)
         for number in range(6):
             units = [Expansion("facet", f"{RIVER.text} {number}"), Expansion("facet", f"river {number} Poland")]
@@ -179,7 +179,7 @@ class TestMemory:
     def test_a_unit_that_was_let_go_comes_back_with_all_its_credit(
         self, application: Application, curie: str
     ) -> None:
-        narrow = with_learning(application, rules=KeyRules(0.7, 0.25, units=1, capacity=1))
+        narrow = build_learning(application, rules=KeyRules(0.7, 0.25, units=1, capacity=1))
         target = state.collection_id(application, curie)
         sequence = [RIVER, ELEMENT, RIVER, ELEMENT, ELEMENT, ELEMENT, ELEMENT, RIVER]
         for unit in sequence:

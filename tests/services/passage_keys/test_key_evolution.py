@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
-from engram.runtime.container import Application
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.storage.corpus import collections
 from engram.storage.passage_keys.evolved_keys import EvolutionProgress
@@ -21,12 +21,12 @@ from tests.support.evolving import (
     REWORDED,
     RIVER,
     SPECIFIC,
-    learned,
+    build_learning,
+    list_learned,
+    list_served,
     rows,
-    served,
     vector,
     verdict,
-    with_learning,
 )
 
 
@@ -74,9 +74,9 @@ class TestEvolution:
     def test_evolution_without_new_evidence_changes_nothing(self, application: Application, curie: str) -> None:
         verdict(application, curie)
         application.evolve.evolve(application.access.scope(curie))
-        before = learned(application, curie), state.rows(application, curie, "key_generation")
+        before = list_learned(application, curie), state.rows(application, curie, "key_generation")
         assert application.evolve.evolve(application.access.scope(curie)) is None
-        assert (learned(application, curie), state.rows(application, curie, "key_generation")) == before
+        assert (list_learned(application, curie), state.rows(application, curie, "key_generation")) == before
 
     def test_other_rules_make_the_keys_anew(self, application: Application, curie: str) -> None:
         verdict(application, curie)
@@ -91,7 +91,7 @@ class TestEvolution:
         assert moved <= core.compute_displacement_bound(0.3) + 1e-6
 
     def test_keys_evolve_by_themselves_once_enough_waits(self, application: Application, curie: str) -> None:
-        eager = with_learning(application, most_waiting=2)
+        eager = build_learning(application, most_waiting=2)
         target = state.collection_id(application, curie)
         for _ in range(2):
             eager.apply(target, [verdict(application, curie, wait=False).event.id])
@@ -102,7 +102,7 @@ class TestEvolution:
         )
 
     def test_keys_evolve_once_batches_bring_nothing_better(self, application: Application, curie: str) -> None:
-        patient = with_learning(application, batch_events=2, patience=2)
+        patient = build_learning(application, batch_events=2, patience=2)
         target = state.collection_id(application, curie)
         for number in range(6):
             assert state.rows(application, curie, "key_generation") == [], number
@@ -134,7 +134,7 @@ class TestEvolution:
         assert not application.evolve.evolve_if_due(target)
 
     def test_unhelpful_units_do_not_trigger_an_evolution(self, application: Application, curie: str) -> None:
-        eager = with_learning(application, most_waiting=1, batch_events=1, patience=1)
+        eager = build_learning(application, most_waiting=1, batch_events=1, patience=1)
         target = state.collection_id(application, curie)
         for _ in range(3):
             eager.apply(target, [verdict(application, curie, ["vistula"], [ELEMENT], wait=False).event.id])
@@ -148,7 +148,7 @@ class TestRollback:
     @pytest.fixture
     def three(self, application: Application, curie: str) -> list[list[dict[str, Any]]]:
         """Three generations; what each served, base keys first."""
-        states = [served(application, curie)]
+        states = [list_served(application, curie)]
         for passages, expansions in (
             (["vistula"], [RIVER]),
             (["vistula", "polonium"], [SPECIFIC]),
@@ -156,7 +156,7 @@ class TestRollback:
         ):
             verdict(application, curie, passages, expansions)
             assert application.evolve.evolve(application.access.scope(curie)) is not None
-            states.append(served(application, curie))
+            states.append(list_served(application, curie))
         return states
 
     def test_any_generation_serves_again_as_it_did(
@@ -164,7 +164,7 @@ class TestRollback:
     ) -> None:
         for number in (1, 3, 0, 2, 3):
             assert application.evolve.roll_back(application.access.scope(curie), number).generation == number
-            assert served(application, curie) == three[number]
+            assert list_served(application, curie) == three[number]
 
     def test_evidence_that_was_rolled_back_stays_out_of_later_generations(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
@@ -182,14 +182,14 @@ class TestRollback:
         vistula = [row for row in rows(application, curie, "passage_key") if row["passage_id"] == ids["vistula"]]
         assert vistula == [row for row in three[1] if "vector" in row]
         application.evolve.roll_back(application.access.scope(curie), 3)
-        assert served(application, curie) == three[3]
+        assert list_served(application, curie) == three[3]
 
     def test_waiting_evidence_goes_on_waiting(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         verdict(application, curie, ["warsaw"], [REWORDED])
         application.evolve.roll_back(application.access.scope(curie), 2)
-        assert served(application, curie) == three[2]
+        assert list_served(application, curie) == three[2]
         assert application.evolve.load_standing(application.access.scope(curie)).progress.waiting == 1
         assert application.evolve.evolve(application.access.scope(curie)) is not None
         assert state.passages(application, curie)["warsaw"] in {
@@ -202,18 +202,18 @@ class TestRollback:
         other = KeyEvolutionService(application.database, KeyRules(0.2, 0.1, 2, 16))
         verdict(application, curie, ["warsaw"], [REWORDED])
         assert other.evolve(application.access.scope(curie)) is not None
-        fourth = served(application, curie)
+        fourth = list_served(application, curie)
         assert application.evolve.roll_back(application.access.scope(curie), 3).generation == 3
-        assert served(application, curie) == three[3]
+        assert list_served(application, curie) == three[3]
         application.evolve.roll_back(application.access.scope(curie), 4)
-        assert served(application, curie) == fourth
+        assert list_served(application, curie) == fourth
 
     def test_an_unknown_generation_is_an_error_and_changes_nothing(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         with pytest.raises(NotFoundError, match="generation 7"):
             application.evolve.roll_back(application.access.scope(curie), 7)
-        assert served(application, curie) == three[3]
+        assert list_served(application, curie) == three[3]
 
     def test_forgetting_removes_keys_with_everything_that_made_them(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
@@ -232,17 +232,19 @@ class TestChangedBaseKeys:
         body = next(dict(passage) for passage in CURIE if passage["id"] == "vistula")
         changed = body | {"text": body["text"] + " Ships sail on it as far as Warsaw."}
         ingest(changed, into=curie)
-        after = learned(application, curie)
+        after = list_learned(application, curie)
         # The same as if the passage had always read like that.
         fresh = f"{curie}-fresh"
         ingest(*(changed if p["id"] == "vistula" else p for p in CURIE), into=fresh)
         verdict(application, fresh, ["vistula", "tokyo"])
         application.evolve.evolve(application.access.scope(fresh))
-        expected = learned(application, fresh)
+        expected = list_learned(application, fresh)
         # Vectors of one text differ in their last bits with the batch they were embedded in.
         for table, column in (("key_credit", "gain"), ("key_credit", "weight"), ("expansion_memory", "score")):
             assert numbers(after[table], column) == pytest.approx(numbers(expected[table], column), abs=1e-6)
-        for one, other in zip(by_vector(after["passage_key"]), by_vector(expected["passage_key"]), strict=True):
+        for one, other in zip(
+            sort_by_vector(after["passage_key"]), sort_by_vector(expected["passage_key"]), strict=True
+        ):
             np.testing.assert_allclose(one, other, atol=1e-6)
         assert terms_of(after["evolved_posting"]) == terms_of(expected["evolved_posting"])
 
@@ -259,7 +261,7 @@ def numbers(found: Sequence[Mapping[str, Any]], column: str) -> list[float]:
     return sorted(row[column] for row in found)
 
 
-def by_vector(found: Sequence[Mapping[str, Any]]) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
+def sort_by_vector(found: Sequence[Mapping[str, Any]]) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
     return sorted((vector(row, "vector") for row in found), key=lambda key: round(float(key[0]), 4))
 
 

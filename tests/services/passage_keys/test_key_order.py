@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
-from engram.runtime.container import Application
 from engram.services.learning.verdict_learning import LearningService
 from tests.support import state
 from tests.support.evolving import (
@@ -21,14 +21,14 @@ from tests.support.evolving import (
     REWORDED,
     RIVER,
     SPECIFIC,
+    build_learning,
     forget_keys,
     give,
-    learned,
+    list_learned,
     rows,
     services,
     stream,
     vector,
-    with_learning,
 )
 from tests.support.threads import ThreadPoolExecutor
 
@@ -39,10 +39,10 @@ class TestOrder:
     ) -> None:
         events = stream(application, curie, 24, seed=5)
         target = state.collection_id(application, curie)
-        calm = with_learning(application, most_waiting=10_000, patience=10_000)
+        calm = build_learning(application, most_waiting=10_000, patience=10_000)
         calm.apply(target, events)
         application.evolve.evolve(application.access.scope(curie))
-        expected = learned(application, curie)
+        expected = list_learned(application, curie)
         assert expected["passage_key"]
         for seed in (1, 2):
             forget_keys(application, curie)
@@ -50,19 +50,19 @@ class TestOrder:
             for at in range(0, len(shuffled), 1 if seed == 1 else 7):
                 calm.apply(target, shuffled[at : at + (1 if seed == 1 else 7)])
             application.evolve.evolve(application.access.scope(curie))
-            assert learned(application, curie) == expected
+            assert list_learned(application, curie) == expected
 
     def test_concurrent_workers_and_clients_lose_and_double_no_event(
         self, application: Application, curie: str
     ) -> None:
         target = state.collection_id(application, curie)
-        workers = [with_learning(application, most_waiting=10) for _ in range(2)]
+        workers = [build_learning(application, most_waiting=10) for _ in range(2)]
         posted: list[int] = []
 
         def post(seed: int) -> None:
             posted.extend(stream(application, curie, 15, seed))
 
-        def work(worker: LearningService) -> None:
+        def run_worker(worker: LearningService) -> None:
             for _ in range(200):
                 with application.database.read() as reader:
                     waiting = reader.rows(
@@ -77,19 +77,19 @@ class TestOrder:
 
         state.together(
             *(lambda seed=seed: post(seed) for seed in range(4)),
-            *(lambda worker=worker: work(worker) for worker in workers),
+            *(lambda worker=worker: run_worker(worker) for worker in workers),
         )
         assert set(state.event_statuses(application, curie).values()) == {"applied"}
         evidence = rows(application, curie, "key_evidence")
         assert sorted(row["event_id"] for row in evidence) == sorted(posted)
         application.evolve.evolve(application.access.scope(curie))
-        after = learned(application, curie)
+        after = list_learned(application, curie)
         forget_keys(application, curie)
-        calm = with_learning(application, most_waiting=10_000, patience=10_000)
+        calm = build_learning(application, most_waiting=10_000, patience=10_000)
         for event in sorted(posted):
             calm.apply(target, [event])
         application.evolve.evolve(application.access.scope(curie))
-        again = learned(application, curie)
+        again = list_learned(application, curie)
         for table in ("key_credit", "expansion_memory", "evolved_posting"):
             assert again[table] == after[table]
         keys = ("passage_id", "vector", "units", "scores")
@@ -124,7 +124,7 @@ class TestOrder:
         assert len(rows(application, curie, "key_evidence")) == len(events)
 
 
-TOLD = st.lists(
+VERDICT_LISTS = st.lists(
     st.tuples(
         st.integers(0, 2),
         st.lists(st.sampled_from(PASSAGES), min_size=1, max_size=3, unique=True),
@@ -143,14 +143,14 @@ UNITS = (
     Expansion("facet", "capital, Japan, Tokyo"),
     Expansion("facet", "Poland"),
 )
-SOME = settings(
+FEW_EXAMPLES = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 
 
 class TestAnyVerdicts:
-    @SOME
-    @given(told=TOLD, order=st.randoms(use_true_random=False), size=st.integers(1, 6))
+    @FEW_EXAMPLES
+    @given(told=VERDICT_LISTS, order=st.randoms(use_true_random=False), size=st.integers(1, 6))
     def test_order_and_batches_do_not_matter_evolving_again_changes_nothing_and_bounds_hold(
         self, application: Application, curie: str, told: list[Any], order: random.Random, size: int
     ) -> None:
@@ -160,16 +160,16 @@ class TestAnyVerdicts:
             writer.execute("DELETE FROM judged_query WHERE collection_id = %(c)s", {"c": target})
         rules = KeyRules(0.7, 0.25, units=2, capacity=3)
         learn, evolve = services(application, rules=rules, most_waiting=10_000, patience=10_000)
-        asked = [state.given_episode(application, curie, question, []) for question in QUESTIONS]
+        asked = [state.add_episode(application, curie, question, []) for question in QUESTIONS]
         events = [
             give(application, curie, asked[question], named, [UNITS[unit] for unit in units], wait=False).event.id
             for question, named, units in told
         ]
         learn.apply(target, events)
         evolve.evolve(application.access.scope(curie))
-        expected = learned(application, curie)
+        expected = list_learned(application, curie)
         assert evolve.evolve(application.access.scope(curie)) is None
-        assert learned(application, curie) == expected
+        assert list_learned(application, curie) == expected
 
         held = [row["passage_id"] for row in expected["expansion_memory"]]
         assert all(held.count(passage) <= rules.capacity for passage in set(held))
@@ -184,4 +184,4 @@ class TestAnyVerdicts:
         for at in range(0, len(events), size):
             learn.apply(target, events[at : at + size])
         evolve.evolve(application.access.scope(curie))
-        assert learned(application, curie) == expected
+        assert list_learned(application, curie) == expected

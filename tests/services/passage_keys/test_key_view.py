@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
@@ -19,12 +19,12 @@ from engram.services.passage_keys.key_view import EVENTS, TERMS, KeyView
 from tests.support import state
 from tests.support.evolving import QUESTION, RIVER, services, verdict
 
-OTHER = "What do ships sail on to reach the capital?"
+OTHER_QUESTION = "What do ships sail on to reach the capital?"
 WATER = Expansion("facets", "longest rivers, waterways, ships, sailing to the capital")
 UNRELATED = Expansion("facets", "stock exchange, quarterly earnings, tax law")
 
 
-def taught(
+def teach(
     application: Application,
     name: str,
     expansions: Sequence[Expansion] = (RIVER, WATER),
@@ -36,19 +36,19 @@ def taught(
     return verdict(application, name, passages, expansions, question, **more)
 
 
-def seen(application: Application, name: str, passage: str = "vistula", limit: int = 20) -> KeyView:
+def view_key(application: Application, name: str, passage: str = "vistula", limit: int = 20) -> KeyView:
     return application.key_view.view(application.access.scope(name), passage, limit)
 
 
-def with_rules(application: Application, **changes: Any) -> tuple[LearningService, KeyEvolutionService]:
+def build_services(application: Application, **changes: Any) -> tuple[LearningService, KeyEvolutionService]:
     """Services with other rules of composition."""
     return services(application, rules=replace(application.key_learning.rules, **changes))
 
 
 def test_a_passage_that_no_verdict_named_has_its_base_key(application: Application, curie: str) -> None:
-    taught(application, curie)
+    teach(application, curie)
     application.evolve.evolve(application.access.scope(curie))
-    view = seen(application, curie, "tokyo")
+    view = view_key(application, curie, "tokyo")
     assert (view.passage_id, view.collection, view.generation) == ("tokyo", curie, 1)
     assert (view.evolved, view.key_generation, view.key_building) == (False, None, "full")
     assert view.cosine == pytest.approx(1.0)
@@ -57,8 +57,8 @@ def test_a_passage_that_no_verdict_named_has_its_base_key(application: Applicati
 
 
 def test_pending_units_are_shown_and_not_served(application: Application, curie: str) -> None:
-    event = taught(application, curie).event
-    view = seen(application, curie)
+    event = teach(application, curie).event
+    view = view_key(application, curie)
     assert (view.generation, view.evolved, view.terms) == (0, False, [])
     assert {unit.text for unit in view.units} <= {RIVER.text, WATER.text}
     assert view.unit_count == len(view.units) > 0
@@ -70,10 +70,10 @@ def test_pending_units_are_shown_and_not_served(application: Application, curie:
 
 
 def test_an_evolved_key_beside_its_base(application: Application, curie: str) -> None:
-    taught(application, curie)
-    taught(application, curie, [WATER], OTHER, judge="reader")
+    teach(application, curie)
+    teach(application, curie, [WATER], OTHER_QUESTION, judge="reader")
     application.evolve.evolve(application.access.scope(curie))
-    view = seen(application, curie)
+    view = view_key(application, curie)
     (row,) = state.rows(application, curie, "passage_key")
     (base,) = [row for row in state.rows(application, curie, "passage") if row["external_id"] == "vistula"]
     keys = [np.array(text.strip("[]").split(","), dtype=float) for text in (base["embedding"], row["vector"])]
@@ -88,10 +88,10 @@ def test_an_evolved_key_beside_its_base(application: Application, curie: str) ->
 
 
 def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application, curie: str) -> None:
-    taught(application, curie)
+    teach(application, curie)
     application.evolve.evolve(application.access.scope(curie))
-    taught(application, curie, [WATER, UNRELATED], OTHER)
-    view = seen(application, curie)
+    teach(application, curie, [WATER, UNRELATED], OTHER_QUESTION)
+    view = view_key(application, curie)
     scores = [unit.score for unit in view.units]
     assert scores == sorted(scores, key=lambda score: -(score or 0))
     for unit in view.units:
@@ -99,13 +99,13 @@ def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application
     water = next(unit for unit in view.units if unit.text == WATER.text)
     assert [source.status for source in water.events] == ["waiting", "taken in"]
     assert [source.generation for source in water.events] == [None, 1]
-    assert [source.question for source in water.events] == [OTHER, QUESTION]
+    assert [source.question for source in water.events] == [OTHER_QUESTION, QUESTION]
 
 
 def test_the_units_terms_add_up_to_those_of_the_key(application: Application, curie: str) -> None:
-    taught(application, curie)
+    teach(application, curie)
     application.evolve.evolve(application.access.scope(curie))
-    view = seen(application, curie)
+    view = view_key(application, curie)
     served = {term.term: term.increment for term in view.terms}
     assert view.term_count == len(served) > 0
     assert list(served.values()) == sorted(served.values(), reverse=True)
@@ -122,31 +122,31 @@ def test_the_units_terms_add_up_to_those_of_the_key(application: Application, cu
 
 
 def test_rolled_back_units_are_marked(application: Application, curie: str) -> None:
-    taught(application, curie)
+    teach(application, curie)
     application.evolve.evolve(application.access.scope(curie))
-    taught(application, curie, [WATER], OTHER)
+    teach(application, curie, [WATER], OTHER_QUESTION)
     application.evolve.evolve(application.access.scope(curie))
     application.evolve.roll_back(application.access.scope(curie), 1)
-    view = seen(application, curie)
+    view = view_key(application, curie)
     assert (view.generation, view.key_generation) == (1, 1)
     water = next(unit for unit in view.units if unit.text == WATER.text)
     assert [(source.status, source.generation) for source in water.events] == [("rolled back", 2), ("taken in", 1)]
     assert water.score == pytest.approx(water.events[1].gain * water.events[1].weight)
     application.evolve.roll_back(application.access.scope(curie), 0)
-    view = seen(application, curie)
+    view = view_key(application, curie)
     assert (view.generation, view.evolved, view.units) == (0, False, [])
     application.evolve.roll_back(application.access.scope(curie), 2)
-    view = seen(application, curie)
+    view = view_key(application, curie)
     assert {source.status for unit in view.units for source in unit.events} == {"taken in"}
 
 
 def test_key_view_respects_its_limits(application: Application, curie: str) -> None:
     words = " ".join(f"river{letter}{other}" for letter in "abcdefghij" for other in "klmnopqrst")
     long = Expansion("facets", f"the longest river of its country: {words}")
-    taught(application, curie, [RIVER, long])
-    given = [taught(application, curie, [RIVER]).event.id for _ in range(EVENTS + 3)]
+    teach(application, curie, [RIVER, long])
+    given = [teach(application, curie, [RIVER]).event.id for _ in range(EVENTS + 3)]
     application.evolve.evolve(application.access.scope(curie))
-    view = seen(application, curie)
+    view = view_key(application, curie)
     river = next(unit for unit in view.units if unit.text == RIVER.text)
     assert river.event_count == len(given) + 1
     assert [source.event_id for source in river.events] == given[::-1][:EVENTS]
@@ -154,22 +154,22 @@ def test_key_view_respects_its_limits(application: Application, curie: str) -> N
     assert len(wordy.terms) == TERMS
     assert len(view.terms) == TERMS
     assert view.term_count > 100
-    few = seen(application, curie, limit=1)
+    few = view_key(application, curie, limit=1)
     assert [unit.text for unit in few.units] == [RIVER.text]
     assert few.unit_count == view.unit_count == 2
     assert few.units[0].terms == river.terms
 
 
 def test_a_unit_of_the_key_that_the_memory_let_go(application: Application, curie: str) -> None:
-    learn, evolve = with_rules(application, capacity=1, units=1)
+    learn, evolve = build_services(application, capacity=1, units=1)
     weak, strong = Expansion("facets", "water of a country"), Expansion("hyde", QUESTION)
     for expansion, then in ((weak, lambda: evolve.evolve(application.access.scope(curie))), (strong, lambda: None)):
-        query_id = state.given_episode(application, curie, QUESTION, [])
+        query_id = state.add_episode(application, curie, QUESTION, [])
         more: dict[str, Any] = {"supporting_passages": ("vistula",), "expansions": (expansion,)}
         event = state.judge(application, curie, query_id, partial=True, **more).event
         assert learn.apply(state.collection_id(application, curie), [event.id]) == 1
         then()
-    best, gone = seen(application, curie).units
+    best, gone = view_key(application, curie).units
     assert (best.text, best.in_key, best.terms) == (strong.text, False, [])
     assert (gone.text, gone.in_key, gone.score) == (weak.text, True, None)
     assert [source.status for source in gone.events] == ["taken in"]
@@ -177,27 +177,27 @@ def test_a_unit_of_the_key_that_the_memory_let_go(application: Application, curi
 
 
 def test_the_bound_is_that_of_the_serving_generation(application: Application, curie: str) -> None:
-    _, evolve = with_rules(application, strength=0.2)
-    taught(application, curie)
+    _, evolve = build_services(application, strength=0.2)
+    teach(application, curie)
     evolve.evolve(application.access.scope(curie))
-    view = seen(application, curie)
+    view = view_key(application, curie)
     assert view.displacement_bound == core.compute_displacement_bound(0.2)
     assert view.displacement <= view.displacement_bound + 1e-6
 
 
 def test_missing_passage_has_no_key_view(application: Application, curie: str) -> None:
     with pytest.raises(NotFoundError, match="no passage 'nowhere'"):
-        seen(application, curie, "nowhere")
+        view_key(application, curie, "nowhere")
 
 
 class TestEffect:
     """What one verdict's expansions came to."""
 
     def test_of_a_verdict_without_expansions_there_is_none(self, application: Application, curie: str) -> None:
-        assert taught(application, curie, []).keys is None
+        assert teach(application, curie, []).keys is None
 
     def test_of_a_verdict_that_validated_them(self, application: Application, curie: str) -> None:
-        receipt = taught(application, curie, [RIVER, UNRELATED], passages=("vistula", "warsaw"))
+        receipt = teach(application, curie, [RIVER, UNRELATED], passages=("vistula", "warsaw"))
         effect = receipt.keys
         assert effect is not None
         assert (effect.gate, effect.status, effect.generation) == ("retrieval", "waiting", None)
@@ -214,12 +214,12 @@ class TestEffect:
         assert later == replace(effect, status="rolled back", generation=1)
 
     def test_of_one_that_did_not(self, application: Application, curie: str) -> None:
-        effect = taught(application, curie, retrieval_success=False).keys
+        effect = teach(application, curie, retrieval_success=False).keys
         assert effect is not None
         assert (effect.gate, effect.gain, effect.status, effect.generation) == ("none", 0.0, None, None)
         assert (effect.credits, effect.credit_count) == ([], 0)
 
     def test_of_one_that_waits_to_be_applied(self, application: Application, curie: str) -> None:
-        query_id = state.given_episode(application, curie, QUESTION, [])
+        query_id = state.add_episode(application, curie, QUESTION, [])
         event = state.judge(application, curie, query_id, expansions=(RIVER,)).event
         assert application.feedback.event(application.access.scope(curie), event.id).keys is None

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engram.composition.container import Application
 from engram.context.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
@@ -24,7 +24,7 @@ from engram.storage.corpus import lexical_index as storage
 from engram.storage.database import Writer
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE, Ingest
-from tests.services.corpus.test_ingest_jobs import Disturbed
+from tests.services.corpus.test_ingest_jobs import DisturbedEncoder
 from tests.support import lexical, state
 from tests.support.evolving import verdict
 from tests.support.jobs import make_due, run_again, runner
@@ -68,7 +68,7 @@ def worker(
     )
 
 
-def rekeyed(application: Application, name: str, building: KeyBuilding, **how: Any) -> Job:
+def rekey_collection(application: Application, name: str, building: KeyBuilding, **how: Any) -> Job:
     job_id = application.rekey.request(application.access.scope(name), building)
     worker(application, **how).run_ready()
     return application.jobs.job(application.access.scope(name), job_id)
@@ -92,7 +92,7 @@ def assert_keyed(application: Application, name: str, building: KeyBuilding, tex
     expected = application.embedder.embed(list(texts.values()))
     np.testing.assert_allclose(np.stack([stored[key] for key in texts]), expected, atol=1e-6)
     tokens = {key: terms(text) for key, text in texts.items()}
-    assert lexical.stored(application, name) == lexical.fresh({key: Counter(t) for key, t in tokens.items()})
+    assert lexical.load_index(application, name) == lexical.fresh({key: Counter(t) for key, t in tokens.items()})
     for question in QUESTIONS:
         found = lexical.search(application, name, Counter(terms(question)))
         assert found == pytest.approx(lexical.reference(tokens, terms(question)), rel=1e-5)
@@ -126,7 +126,7 @@ class TestKeys:
         before, counts = state.snapshot(application, corpus, kept), state.counts(application, corpus)
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
-        job = rekeyed(application, corpus, building)
+        job = rekey_collection(application, corpus, building)
 
         assert (job.status, job.payload, job.error) == ("succeeded", {"key_building": building}, None)
         assert (job.received, job.updated, job.unchanged, job.created) == (len(CORPUS), len(CORPUS), 0, 0)
@@ -139,23 +139,23 @@ class TestKeys:
         self, application: Application, ingest: Ingest, collection: str
     ) -> None:
         ingest(CORPUS[0], CORPUS[5] | {"text": "To be replaced."})
-        rekeyed(application, collection, "title")
+        rekey_collection(application, collection, "title")
         assert ingest(*CORPUS[1:])["updated"] == 1
 
         assert_keyed(application, collection, "title", KEY_TEXTS["title"])
 
     def test_back_to_full_everything_is_as_it_was(self, application: Application, corpus: str) -> None:
         """Dense keys up to the last bits, which depend on what a text is embedded together with."""
-        before, index = vectors(application, corpus), lexical.stored(application, corpus)
+        before, index = vectors(application, corpus), lexical.load_index(application, corpus)
         passages = state.rows(application, corpus, "passage", ["embedding"])
         answered = list(answers(application, corpus))
         for building in ("keywords", "title", "abstract"):
-            rekeyed(application, corpus, building)
+            rekey_collection(application, corpus, building)
             assert list(answers(application, corpus)) != answered
 
-        rekeyed(application, corpus, "full")
+        rekey_collection(application, corpus, "full")
 
-        assert lexical.stored(application, corpus) == index
+        assert lexical.load_index(application, corpus) == index
         assert state.rows(application, corpus, "passage", ["embedding"]) == passages
         after = vectors(application, corpus)
         for key, vector in before.items():
@@ -164,7 +164,7 @@ class TestKeys:
     def test_the_keys_that_there_are_already_stay_untouched(self, application: Application, corpus: str) -> None:
         before = state.snapshot(application, corpus, KEYS)
 
-        job = rekeyed(application, corpus, "full")
+        job = rekey_collection(application, corpus, "full")
 
         assert (job.status, job.received, job.updated, job.unchanged) == ("succeeded", 6, 0, 6)
         assert state.snapshot(application, corpus, KEYS) == before
@@ -173,7 +173,7 @@ class TestKeys:
         ingest(CORPUS[0])
         application.ingest.delete_passage(application.access.scope(collection), "curie")
 
-        job = rekeyed(application, collection, "keywords")
+        job = rekey_collection(application, collection, "keywords")
 
         assert (job.status, job.received) == ("succeeded", 0)
         assert application.access.scope(collection).collection.key_building == "keywords"
@@ -182,7 +182,7 @@ class TestKeys:
         other = f"{corpus}-other"
         ingest(*CORPUS, into=other)
         before = state.snapshot(application, other, KEYS)
-        rekeyed(application, corpus, "title")
+        rekey_collection(application, corpus, "title")
 
         assert state.snapshot(application, other, KEYS) == before
         assert application.access.scope(other).collection.key_building == "full"
@@ -195,7 +195,9 @@ class TestSwap:
         old = list(answers(application, corpus))
         within: list[Answer] = []
 
-        job = rekeyed(application, corpus, "title", rebase=lambda *_: within.extend(answers(application, corpus)))
+        job = rekey_collection(
+            application, corpus, "title", rebase=lambda *_: within.extend(answers(application, corpus))
+        )
 
         assert job.status == "succeeded"
         assert within == old
@@ -212,7 +214,7 @@ class TestSwap:
         def rekey_again_and_again() -> None:
             try:
                 for building in ("title", "full", "keywords", "full"):
-                    assert rekeyed(application, corpus, building, batch_size=1).status == "succeeded"
+                    assert rekey_collection(application, corpus, building, batch_size=1).status == "succeeded"
                     expected.extend(answers(application, corpus))
             finally:
                 over.set()
@@ -229,13 +231,13 @@ class TestSwap:
             raise RuntimeError("killed")
 
         before = state.snapshot(application, corpus, (*KEYS, "passage_key", "key_evolution"))
-        job = rekeyed(application, corpus, "title", rebase=fail)
+        job = rekey_collection(application, corpus, "title", rebase=fail)
 
         assert (job.status, job.error, job.updated) == ("queued", "RuntimeError: killed", len(CORPUS))
         assert state.snapshot(application, corpus, (*KEYS, "passage_key", "key_evolution")) == before
         assert application.access.scope(corpus).collection.key_building == "full"
 
-        embedder = Disturbed(application, lambda _: None)
+        embedder = DisturbedEncoder(application, lambda _: None)
         assert run_again(application, worker(application, embedder)) == 1
         assert embedder.calls == 0
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
@@ -244,7 +246,7 @@ class TestSwap:
         def fail(*_: Any) -> None:
             raise RuntimeError("no")
 
-        job = rekeyed(application, corpus, "title", rebase=fail)
+        job = rekey_collection(application, corpus, "title", rebase=fail)
         for _ in range(MAX_ATTEMPTS - 1):
             assert state.rows(application, corpus, "staged_key") != []
             run_again(application, worker(application, rebase=fail))
@@ -272,7 +274,7 @@ class TestSwap:
             if slow.calls == 2:
                 application.jobs.cancel(application.access.scope(corpus), job_id)
 
-        slow = Disturbed(application, cancel)
+        slow = DisturbedEncoder(application, cancel)
         job_id = application.rekey.request(application.access.scope(corpus), "title")
         assert worker(application, slow, batch_size=2).run_ready() == 1
 
@@ -294,7 +296,7 @@ class TestStaging:
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
         texts: list[str] = []
-        worker(application, Disturbed(application, texts.extend)).run_ready()
+        worker(application, DisturbedEncoder(application, texts.extend)).run_ready()
         assert texts == [KEY_TEXTS["abstract"]["tokyo"], KEY_TEXTS["abstract"]["radium"]]
         assert application.jobs.job(application.access.scope(corpus), job_id).status == "succeeded"
         assert_keyed(application, corpus, "abstract", KEY_TEXTS["abstract"])
@@ -304,8 +306,8 @@ class TestStaging:
             if flaky.calls == 2:
                 raise RuntimeError("out of memory")
 
-        flaky = Disturbed(application, fail_once)
-        job = rekeyed(application, corpus, "title", embedder=flaky)
+        flaky = DisturbedEncoder(application, fail_once)
+        job = rekey_collection(application, corpus, "title", embedder=flaky)
         assert (job.status, job.updated, job.error) == ("queued", 4, "RuntimeError: out of memory")
 
         run_again(application, worker(application, flaky))
@@ -322,8 +324,8 @@ class TestStaging:
             if racing.calls == 2:
                 application.ingest.delete_passage(application.access.scope(corpus), "warsaw")
 
-        racing = Disturbed(application, delete)
-        job = rekeyed(application, corpus, "title", embedder=racing)
+        racing = DisturbedEncoder(application, delete)
+        job = rekey_collection(application, corpus, "title", embedder=racing)
 
         assert (job.status, job.received, job.updated) == ("succeeded", 3, 3)
         left = {key: text for key, text in KEY_TEXTS["title"].items() if key in {"vistula", "polonium", "tokyo"}}
@@ -348,9 +350,9 @@ class TestStaging:
     def test_jobs_of_a_collection_are_done_in_turn(self, application: Application, corpus: str) -> None:
         """Passages sent while keys are made anew are ingested after that, with the new keys."""
         held: list[int] = []
-        racing = Disturbed(application, lambda _: held.append(worker(application).run_ready()))
+        racing = DisturbedEncoder(application, lambda _: held.append(worker(application).run_ready()))
         application.rekey.request(application.access.scope(corpus), "title")
-        state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
+        state.stage_passages(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
         assert worker(application, racing, batch_size=100).run_ready() == 2
 
@@ -359,7 +361,7 @@ class TestStaging:
 
     def test_a_collection_deleted_meanwhile_stays_deleted(self, application: Application, corpus: str) -> None:
         target = state.collection_id(application, corpus)
-        racing = Disturbed(
+        racing = DisturbedEncoder(
             application, lambda _: application.ingest.delete_collection(application.access.scope(corpus))
         )
         application.rekey.request(application.access.scope(corpus), "title")
@@ -372,7 +374,7 @@ class TestStaging:
                 assert not reader.scalar(f"SELECT count(*) FROM {table} WHERE collection_id = %(c)s", {"c": target})
 
 
-class TestOvertaken:
+class TestOvertakenWorkers:
     """A worker that was thought lost goes on beside the one that took its job over; nothing may mix."""
 
     def test_a_batch_planned_for_the_old_keys_is_not_written(self, application: Application, corpus: str) -> None:
@@ -381,8 +383,8 @@ class TestOvertaken:
                 make_due(application)
                 assert worker(application).run_ready() == 2
 
-        slow = Disturbed(application, overtake)
-        job = state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
+        slow = DisturbedEncoder(application, overtake)
+        job = state.stage_passages(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
         application.rekey.request(application.access.scope(corpus), "title")
 
         assert worker(application, slow).run_ready() == 0
@@ -397,8 +399,8 @@ class TestOvertaken:
             if turn < 2:
                 self._rename(application, corpus, turn)
 
-        with before_each_swap(monkeypatch, rename_twice):
-            job = rekeyed(application, corpus, "title")
+        with change_before_swap(monkeypatch, rename_twice):
+            job = rekey_collection(application, corpus, "title")
 
         assert (job.status, job.attempts) == ("succeeded", 0)
         assert vectors(application, corpus)["tokyo"] == pytest.approx(
@@ -408,8 +410,8 @@ class TestOvertaken:
     def test_it_does_not_try_for_ever(
         self, application: Application, corpus: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with before_each_swap(monkeypatch, lambda turn: self._rename(application, corpus, turn)) as turns:
-            job = rekeyed(application, corpus, "title")
+        with change_before_swap(monkeypatch, lambda turn: self._rename(application, corpus, turn)) as turns:
+            job = rekey_collection(application, corpus, "title")
 
         assert len(turns) == rekey.MAX_ROUNDS
         assert (job.status, job.attempts) == ("queued", 1)
@@ -429,7 +431,7 @@ class TestOvertaken:
                 make_due(application)
                 assert worker(application, rebase=count, batch_size=2).run_ready() == 1
 
-        slow = Disturbed(application, overtake)
+        slow = DisturbedEncoder(application, overtake)
         assert worker(application, slow, rebase=count, batch_size=2).run_ready() == 0
 
         assert rebased == [len(CORPUS)]
@@ -468,7 +470,7 @@ class TestEvolvedKeys:
             indexed = writer.rows("SELECT term FROM lexical_term WHERE collection_id = %(c)s", {"c": collection_id})
             told.append((list(passages), {row[0] for row in indexed}))
 
-        rekeyed(application, corpus, "title", rebase=rebase)
+        rekey_collection(application, corpus, "title", rebase=rebase)
 
         expected = {term for text in KEY_TEXTS["title"].values() for term in terms(text)}
         assert told == [(sorted(state.passages(application, corpus).values()), expected)]
@@ -484,9 +486,9 @@ class TestEvolvedKeys:
 
         metadata = CORPUS[1] | {"metadata": {"a": 1}}
         changed = CORPUS[2] | {"text": "Bees fly."}
-        state.staged(application, corpus, CORPUS[0], metadata, changed, {"id": "new", "text": "Fish swim."})
+        state.stage_passages(application, corpus, CORPUS[0], metadata, changed, {"id": "new", "text": "Fish swim."})
         worker(application, rebase=rebase).run_ready()
-        state.staged(application, corpus, {"id": "newer", "text": "Fish swim."})
+        state.stage_passages(application, corpus, {"id": "newer", "text": "Fish swim."})
         worker(application, rebase=rebase).run_ready()
 
         ((passages, indexed),) = told
@@ -498,18 +500,18 @@ class TestEvolvedKeys:
         """Through the application's own wiring: gains, memories and evolved keys of other base keys, and again."""
         verdict(application, corpus)
         assert application.evolve.evolve(application.access.scope(corpus)) is not None
-        before = evolved(application, corpus)
+        before = list_evolved(application, corpus)
 
-        rekeyed_by_application(application, corpus, "title")
-        ((passage, vector, gains),) = evolved(application, corpus)
+        rekey_by_application(application, corpus, "title")
+        ((passage, vector, gains),) = list_evolved(application, corpus)
         base = vectors(application, corpus)["vistula"]
         strength = application.key_learning.rules.strength
         assert np.sqrt(1 - strength**2) - 1e-6 < vector @ base < 1 - 1e-4
         assert passage == before[0][0]
         assert gains != pytest.approx(before[0][2])
 
-        rekeyed_by_application(application, corpus, "full")
-        ((passage, vector, gains),) = evolved(application, corpus)
+        rekey_by_application(application, corpus, "full")
+        ((passage, vector, gains),) = list_evolved(application, corpus)
         assert passage == before[0][0]
         assert gains == pytest.approx(before[0][2], abs=1e-6)
         np.testing.assert_allclose(vector, before[0][1], atol=1e-6)
@@ -554,18 +556,18 @@ class TestRequests:
         assert application.access.scope(corpus).collection.key_building == "title"
 
     def test_a_key_of_an_ingest_is_taken(self, application: Application, corpus: str) -> None:
-        state.staged(application, corpus, CORPUS[0], key="once")
+        state.stage_passages(application, corpus, CORPUS[0], key="once")
         with pytest.raises(IdempotencyConflictError):
             application.rekey.request(application.access.scope(corpus), "title", "once")
 
 
-def rekeyed_by_application(application: Application, name: str, building: KeyBuilding) -> None:
+def rekey_by_application(application: Application, name: str, building: KeyBuilding) -> None:
     application.rekey.request(application.access.scope(name), building)
     application.runner.run_ready()
     assert application.access.scope(name).collection.key_building == building
 
 
-def evolved(application: Application, name: str) -> list[tuple[int, NDArray[np.float32], list[float]]]:
+def list_evolved(application: Application, name: str) -> list[tuple[int, NDArray[np.float32], list[float]]]:
     """(passage, evolved key, gains of its credits) of every passage that has one."""
     with application.database.read() as reader:
         rows = reader.rows(
@@ -586,16 +588,16 @@ def _job(application: Application, name: str, job_id: Any) -> Job:
 
 
 @contextmanager
-def before_each_swap(monkeypatch: pytest.MonkeyPatch, change: Callable[[int], None]) -> Iterator[list[int]]:
+def change_before_swap(monkeypatch: pytest.MonkeyPatch, change: Callable[[int], None]) -> Iterator[list[int]]:
     """Have something happen between the last check that all is staged and the swap; the turns so far."""
     turns: list[int] = []
     lock = collections.lock_graph
 
-    def locked(writer: Writer, collection_id: int) -> bool:
+    def change_and_lock(writer: Writer, collection_id: int) -> bool:
         turns.append(len(turns))
         change(turns[-1])
         return lock(writer, collection_id)
 
     with monkeypatch.context() as patched:
-        patched.setattr(collections, "lock_graph", locked)
+        patched.setattr(collections, "lock_graph", change_and_lock)
         yield turns

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
@@ -14,7 +14,7 @@ from tests.conftest import Ingest
 from tests.support import state
 
 QUESTION = "Which river flows past Warsaw, where Marie Curie was born?"
-MORE = [
+MORE_PASSAGES = [
     {"id": f"river-{number}", "text": f"River {number} flows past Warsaw. Boats go there in summer."}
     for number in range(12)
 ]
@@ -23,7 +23,7 @@ MORE = [
 @pytest.fixture
 def rivers(ingest: Ingest, curie: str) -> str:
     """The collection of five with a dozen passages more, so that there is something below the cut."""
-    assert ingest(*MORE)["created"] == len(MORE)
+    assert ingest(*MORE_PASSAGES)["created"] == len(MORE_PASSAGES)
     return curie
 
 
@@ -38,7 +38,7 @@ def ask(application: Application, collection: str, unit: str | None = "user", **
     return application.serving.query(query)
 
 
-def explored(answer: Answer) -> list[str]:
+def list_explored(answer: Answer) -> list[str]:
     return [hit.passage_id for hit in answer.passages if hit.explored]
 
 
@@ -47,17 +47,18 @@ def episode(application: Application, collection: str, answer: Answer) -> dict[s
     return next(row for row in rows if row["id"] == str(answer.query_id))
 
 
-def test_it_is_off_until_it_is_set(application: Application, rivers: str) -> None:
+def test_exploration_is_off_by_default(application: Application, rivers: str) -> None:
     for _ in range(5):
         answer = ask(application, rivers)
-        assert explored(answer) == []
+        assert list_explored(answer) == []
         assert episode(application, rivers, answer)["explored"] is None
 
 
-def test_it_is_of_no_concern_to_who_asks_below(application: Application, rivers: str) -> None:
+def test_queries_outside_serving_are_not_explored(application: Application, rivers: str) -> None:
     explores(application, rivers)
     assert (
-        explored(application.ask.query(Query(text=QUESTION, scope=application.access.scope(rivers), top_k=4))) == []
+        list_explored(application.ask.query(Query(text=QUESTION, scope=application.access.scope(rivers), top_k=4)))
+        == []
     )
 
 
@@ -91,7 +92,7 @@ def test_the_last_positions_go_to_what_ranks_below(application: Application, riv
     assert [hit["explored"] for hit in stored] == [False, False, True, True]
 
 
-def test_it_never_takes_the_first_position(application: Application, rivers: str) -> None:
+def test_exploration_never_takes_the_first_position(application: Application, rivers: str) -> None:
     first = ask(application, rivers, top_k=1).passages[0].passage_id
     explores(application, rivers, slots=10)
     assert [hit.explored for hit in ask(application, rivers, top_k=1).passages] == [False]
@@ -102,29 +103,29 @@ def test_it_never_takes_the_first_position(application: Application, rivers: str
 
 def test_an_answer_that_is_not_full_has_no_room_to_give(application: Application, curie: str) -> None:
     explores(application, curie, slots=2)
-    assert explored(ask(application, curie, top_k=10)) == []
+    assert list_explored(ask(application, curie, top_k=10)) == []
 
 
 def test_the_share_of_queries_is_about_what_is_set(application: Application, rivers: str) -> None:
     explores(application, rivers, share=0.5, seed=None)
-    seen = sum(bool(explored(ask(application, rivers, strategy="lexical"))) for _ in range(40))
+    seen = sum(bool(list_explored(ask(application, rivers, strategy="lexical"))) for _ in range(40))
     assert 5 <= seen <= 35  # outside in one run of a million
     explores(application, rivers, share=0.0)
-    assert explored(ask(application, rivers)) == []
+    assert list_explored(ask(application, rivers)) == []
 
 
 def test_a_seed_makes_draws_repeatable(application: Application, rivers: str) -> None:
     explores(application, rivers, slots=1)
-    draws = {unit: explored(ask(application, rivers, unit, strategy="lexical")) for unit in "abcdefghijkl"}
+    draws = {unit: list_explored(ask(application, rivers, unit, strategy="lexical")) for unit in "abcdefghijkl"}
     assert len({tuple(drawn) for drawn in draws.values()}) > 1
     # What was drawn counts as touched from then on, and lexical search activates nothing: back to where it began.
     with application.database.write() as writer:
         writer.execute("UPDATE episode SET explored = NULL")
-    again = {unit: explored(ask(application, rivers, unit, strategy="lexical")) for unit in "a"}
+    again = {unit: list_explored(ask(application, rivers, unit, strategy="lexical")) for unit in "a"}
     assert again["a"] == draws["a"]
 
 
-def test_each_shows_a_sentence_that_a_judge_can_name(application: Application, rivers: str) -> None:
+def test_explored_passage_shows_a_sentence_that_a_judge_can_name(application: Application, rivers: str) -> None:
     explores(application, rivers, slots=3)
     for strategy in ("graph", "dense"):
         for hit in ask(application, rivers, strategy=strategy).passages:
@@ -150,7 +151,7 @@ def test_explored_sentences_are_not_rejected_by_silence(application: Application
         answer = ask(application, rivers, f"user {number}")
         shown = [hit.passage_id for hit in answer.passages]
         activated = set(episode(application, rivers, answer)["activated"])
-        spared = set(explored(answer)) | (set(before) - set(shown))
+        spared = set(list_explored(answer)) | (set(before) - set(shown))
         sentences = {s for name in spared for s in state.sentences(application, rivers, name).values()}
         if usual & sentences:
             break
@@ -175,7 +176,7 @@ def test_a_verdict_on_what_was_explored_teaches(application: Application, rivers
     changes = application.feedback.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {(c.channel, c.target) for c in changes if c.sentence_id == named} >= {("task", 1), ("recall", 1)}
-    learned = state.learned_weights(application, rivers)
+    learned = state.load_weights(application, rivers)
     assert learned is not None
     assert learned.events == 1
 
@@ -203,9 +204,9 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
 
     assert touches() == {}
     sentences = list(state.sentences(application, rivers, "tokyo").values())
-    first = state.given_episode(application, rivers, "Who?", sentences)
+    first = state.add_episode(application, rivers, "Who?", sentences)
     assert touches() == {"tokyo": 1}, "one answer, however many of its sentences"
-    state.given_episode(application, rivers, "Who?", sentences[:1])
+    state.add_episode(application, rivers, "Who?", sentences[:1])
     assert touches() == {"tokyo": 2}
     verdict = Verdict(
         query_id=first,
@@ -218,4 +219,4 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
     assert touches() == {"tokyo": 3}
     explores(application, rivers, slots=1)
     answer = ask(application, rivers, strategy="lexical")
-    assert touches() == {"tokyo": 3} | dict.fromkeys(explored(answer), 1)
+    assert touches() == {"tokyo": 3} | dict.fromkeys(list_explored(answer), 1)

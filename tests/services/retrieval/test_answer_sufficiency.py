@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import Network, compute_named_share
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import build_general_priors
 from engram.providers.stop_weights import COSINE, StopWeights
-from engram.runtime.container import Application
 from engram.services.retrieval.graph_walk import load_walk
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 from tests.support import state
-from tests.support.statements import watched
+from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -32,7 +32,7 @@ Believing = Callable[[float], RetrievalService]
 def believing(application: Application) -> Believing:
     """Retrieval by a prior that gives every answer the same probability, and stops at .8."""
 
-    def made(probability: float) -> RetrievalService:
+    def build_service(probability: float) -> RetrievalService:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
@@ -48,10 +48,10 @@ def believing(application: Application) -> Believing:
             classifier=lambda: application.classifier,
         )
 
-    return made
+    return build_service
 
 
-def found(retrieve: RetrievalService, application: Application, name: str, **more: Any) -> RetrievalResult:
+def retrieve_chain(retrieve: RetrievalService, application: Application, name: str, **more: Any) -> RetrievalResult:
     query = Query(text=CHAIN, scope=application.access.scope(name), memory="off", **more)
     return retrieve.find(retrieve.plan(query))
 
@@ -59,7 +59,7 @@ def found(retrieve: RetrievalService, application: Application, name: str, **mor
 class TestChain:
     """Curie's passage names Warsaw, that of Warsaw the Vistula; a passage is titled after each."""
 
-    def seen(self, application: Application, name: str, question: str) -> dict[str, float]:
+    def read_features(self, application: Application, name: str, question: str) -> dict[str, float]:
         query = Query(text=question, scope=application.access.scope(name), memory="off")
         told = application.retrieve.find(application.retrieve.plan(query)).ranking.sufficiency
         assert told is not None
@@ -77,16 +77,16 @@ class TestChain:
     def test_what_the_first_five_lead_on_to_is_not_left_open(
         self, application: Application, curie: str, question: str, left_open: float, compared: float
     ) -> None:
-        seen = self.seen(application, curie, question)
+        seen = self.read_features(application, curie, question)
         assert (seen["open"], seen["compared"], seen["rival"]) == (left_open, compared, 0.0)
 
 
-class TestLearned:
+class TestLearnedSufficiency:
     def test_hops_end_once_the_answer_is_likely_enough(
         self, application: Application, curie: str, believing: Believing
     ) -> None:
-        stopped = found(believing(0.9), application, curie, stop_rule="learned")
-        one = found(believing(0.9), application, curie, stop_rule="none", max_hops=1)
+        stopped = retrieve_chain(believing(0.9), application, curie, stop_rule="learned")
+        one = retrieve_chain(believing(0.9), application, curie, stop_rule="none", max_hops=1)
         assert stopped.walk.stop_reason == "sufficient"
         assert len(stopped.walk.hops) == 1
         assert stopped.shown == one.shown
@@ -94,8 +94,8 @@ class TestLearned:
         assert stopped.ranking.sufficiency.probability == pytest.approx(0.9)
 
     def test_hops_go_on_while_it_is_not(self, application: Application, curie: str, believing: Believing) -> None:
-        going = found(believing(0.7), application, curie, stop_rule="learned")
-        never = found(believing(0.7), application, curie, stop_rule="none")
+        going = retrieve_chain(believing(0.7), application, curie, stop_rule="learned")
+        never = retrieve_chain(believing(0.7), application, curie, stop_rule="none")
         assert len(going.walk.hops) == len(never.walk.hops) > 1
         assert going.walk.stop_reason == never.walk.stop_reason
         assert going.shown == never.shown
@@ -133,7 +133,7 @@ class Reader:
 def classifying(application: Application) -> Callable[..., RetrievalService]:
     """Retrieval that ends hops by a classifier of these weights."""
 
-    def made(*weights: float, by: Reader | None = None) -> RetrievalService:
+    def build_service(*weights: float, by: Reader | None = None) -> RetrievalService:
         fitted = StopWeights(Network(np.array(weights)), COSINE if by is None else by.name, ("some",))
         classifier = PoolClassifier(application.language, application.encoder, by, fitted)
         return RetrievalService(
@@ -145,13 +145,13 @@ def classifying(application: Application) -> Callable[..., RetrievalService]:
             classifier=lambda: classifier,
         )
 
-    return made
+    return build_service
 
 
 PAPER = {"arm": {"profile": "paper"}}
 
 
-class TestPublished:
+class TestPublishedClassifier:
     def test_it_is_for_reproduction_alone(self, http: TestClient, curie: str) -> None:
         refused = http.post("/query", json={"query": CHAIN, "collection": curie, "stop_rule": "published"})
         assert refused.status_code == 422
@@ -162,19 +162,21 @@ class TestPublished:
     ) -> None:
         profile = "paper"
         yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
-        stopped = found(yes, application, curie, stop_rule="published", profile=profile)
-        one = found(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
+        stopped = retrieve_chain(yes, application, curie, stop_rule="published", profile=profile)
+        one = retrieve_chain(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
         assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
         assert stopped.shown == one.shown
-        going = found(no, application, curie, stop_rule="published", profile=profile)
-        whole = found(no, application, curie, stop_rule="none", profile=profile)
+        going = retrieve_chain(no, application, curie, stop_rule="published", profile=profile)
+        whole = retrieve_chain(no, application, curie, stop_rule="none", profile=profile)
         assert len(going.walk.hops) == len(whole.walk.hops) > 1
         assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
 
     def test_it_goes_by_all_that_is_selected_so_far(
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
     ) -> None:
-        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper").walk
+        walk = retrieve_chain(
+            classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper"
+        ).walk
         assert walk.stop_reason == "max_hops"
         assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
         question, texts = application.embedder.embed([CHAIN])[0], []
@@ -190,7 +192,7 @@ class TestPublished:
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
     ) -> None:
         reader = Reader(application, 0.2, 0.9)
-        walk = found(
+        walk = retrieve_chain(
             classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published", profile="paper"
         ).walk
         assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
@@ -211,18 +213,18 @@ class TestPublished:
         counts = []
         for rule in ("published", "none"):
             body = {"query": CHAIN, "collection": curie, "stop_rule": rule} | PAPER
-            with watched() as sent:
+            with record_statements() as sent:
                 answer = http.post("/query", json=body | ({"max_hops": counts[0][0]} if counts else {})).json()
             counts.append((answer["hops"], len(sent.connections), sent.statements))
         assert counts[0] == counts[1]
 
 
-class TestWithheld:
+class TestWithheldPassages:
     def test_answer_below_min_sufficiency_shows_no_passages(
         self, application: Application, curie: str, believing: Believing
     ) -> None:
         for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
-            result = found(believing(0.7), application, curie, min_sufficiency=least)
+            result = retrieve_chain(believing(0.7), application, curie, min_sufficiency=least)
             assert result.explored.withheld == withheld
             assert bool(result.shown) != withheld
             assert result.ranking.best
@@ -249,7 +251,7 @@ class TestWithheld:
         receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
         assert receipt.event.status == "applied"
         assert [row["target"] for row in state.rows(application, curie, "memory_audit")] == [1, 1]
-        assert state.learned_weights(application, curie, model="sufficiency") is None
+        assert state.load_weights(application, curie, model="sufficiency") is None
 
     @pytest.mark.parametrize("least", [-0.1, 1.1, "high", True])
     def test_it_is_a_probability(self, http: TestClient, curie: str, least: object) -> None:
@@ -267,7 +269,7 @@ def test_sufficiency_options_need_a_profile_with_sufficiency(
         application.ask.query(query)
 
 
-def test_it_is_asked_of_no_experiment_with_an_arm_that_does_not_tell(
+def test_min_sufficiency_is_refused_with_an_arm_without_sufficiency(
     application: Application, http: TestClient, curie: str
 ) -> None:
     arms = [{"name": "ours", "percent": 0}, {"name": "theirs", "percent": 100, "profile": "paper"}]

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
@@ -17,7 +17,7 @@ from tests.support.undo import assert_verified
 
 QUESTION = "Where was Marie Curie born?"
 FOOTER = "\n\nRetrieved from https://mirror.example.org"
-CHANGED = {
+CHANGED_COPIES = {
     "curie": lambda text: text.replace(". ", ".\n\n"),
     "warsaw": str.upper,
     "tokyo": lambda text: text + FOOTER,
@@ -25,7 +25,7 @@ CHANGED = {
 
 
 def copy(passage: Mapping[str, Any]) -> dict[str, Any]:
-    change = CHANGED.get(passage["id"], str)
+    change = CHANGED_COPIES.get(passage["id"], str)
     return {**passage, "id": f"{passage['id']}-copy", "text": change(passage["text"]), "metadata": {"copy": True}}
 
 
@@ -49,7 +49,7 @@ def find(application: Application, name: str, **more: Any) -> RetrievalResult:
     return application.retrieve.find(application.retrieve.plan(query(application, name, **more)))
 
 
-def bare(passage: str) -> str:
+def strip_copy(passage: str) -> str:
     return passage.removesuffix("-copy")
 
 
@@ -67,10 +67,13 @@ def test_each_text_is_shown_once_and_names_its_copy(
     application: Application, doubled: str, arm: dict[str, Any]
 ) -> None:
     answer = ask(application, doubled, **arm)
-    assert sorted(bare(hit.passage_id) for hit in answer.passages) == sorted(p["id"] for p in CURIE)
+    assert sorted(strip_copy(hit.passage_id) for hit in answer.passages) == sorted(p["id"] for p in CURIE)
     for hit in answer.passages:
         [duplicate] = hit.duplicates
-        assert {hit.passage_id, duplicate.passage_id} == {bare(hit.passage_id), bare(hit.passage_id) + "-copy"}
+        assert {hit.passage_id, duplicate.passage_id} == {
+            strip_copy(hit.passage_id),
+            strip_copy(hit.passage_id) + "-copy",
+        }
         assert duplicate.title == hit.title
         assert duplicate.metadata == ({} if hit.metadata else {"copy": True})
     assert answer.collapse_duplicates
@@ -99,16 +102,16 @@ def test_the_ranking_is_that_of_a_corpus_without_copies(
     alone = f"single-{uuid4().hex}"
     ingest(*CURIE, into=alone)
     single, double = ask(application, alone), ask(application, doubled)
-    assert [hit.passage_id for hit in single.passages] == [bare(hit.passage_id) for hit in double.passages]
+    assert [hit.passage_id for hit in single.passages] == [strip_copy(hit.passage_id) for hit in double.passages]
 
 
 def test_copies_take_no_place_in_the_pool(application: Application, doubled: str) -> None:
     found = find(application, doubled)
     names = {one: name for name, one in state.passages(application, doubled).items()}
-    pooled = [bare(names[passage]) for passage in found.ranking.pooled]
+    pooled = [strip_copy(names[passage]) for passage in found.ranking.pooled]
     assert len(pooled) == len(set(pooled)) == 4
     assert len(found.ranking.candidates) == 5
-    assert {bare(names[one]) for one in found.ranking.standing} == {passage["id"] for passage in CURIE}
+    assert {strip_copy(names[one]) for one in found.ranking.standing} == {passage["id"] for passage in CURIE}
 
 
 def test_the_filter_comes_first(application: Application, doubled: str) -> None:
@@ -144,9 +147,9 @@ def test_texts_that_differ_in_a_fact_stay_apart(application: Application, ingest
 class TestVerdict:
     """A verdict that names the copy that is not shown."""
 
-    def answered(self, application: Application, doubled: str) -> tuple[Answer, str, str]:
+    def ask_doubled(self, application: Application, doubled: str) -> tuple[Answer, str, str]:
         answer = ask(application, doubled, include=frozenset({"sentences"}))
-        hit = next(hit for hit in answer.passages if bare(hit.passage_id) == "curie")
+        hit = next(hit for hit in answer.passages if strip_copy(hit.passage_id) == "curie")
         return answer, hit.passage_id, hit.duplicates[0].passage_id
 
     def sentences(self, application: Application, name: str, passage: str) -> list[int]:
@@ -154,14 +157,14 @@ class TestVerdict:
         held = state.passages(application, name)[passage]
         return [row["id"] for row in sorted(rows, key=lambda row: row["position"]) if row["passage_id"] == held]
 
-    def given(self, application: Application, name: str, answer: Answer, **said: Any) -> Any:
+    def apply_verdict(self, application: Application, name: str, answer: Answer, **said: Any) -> Any:
         verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(name), judge="tester", **said)
         receipt = application.feedback.accept(verdict, str(uuid4()), wait=True)
         assert receipt.event.status == "applied"
         return application.feedback.event(application.access.scope(name), receipt.event.id)
 
     def test_silence_about_a_copy_rejects_no_sentence(self, application: Application, doubled: str) -> None:
-        answer, _, hidden = self.answered(application, doubled)
+        answer, _, hidden = self.ask_doubled(application, doubled)
         [episode] = state.rows(application, doubled, "episode")
         assert episode["activated"]
         copies = {
@@ -175,13 +178,13 @@ class TestVerdict:
     def test_support_of_a_copy_supports_the_shown_passage(
         self, application: Application, doubled: str, by: str
     ) -> None:
-        answer, shown, hidden = self.answered(application, doubled)
+        answer, shown, hidden = self.ask_doubled(application, doubled)
         own, other = (self.sentences(application, doubled, passage) for passage in (shown, hidden))
         named = NamedSentence(other[0])
         if by == "text":
             named = NamedSentence(passage_id=hidden, text="Marie Curie was born in Warsaw in 1867.")
         said = {"missed": [named]} if by == "missed" else {"supporting": [named]}
-        detail = self.given(application, doubled, answer, **said)
+        detail = self.apply_verdict(application, doubled, answer, **said)
         assert detail.verdict.supports == (own[0],)
         assert detail.verdict.missed == ()
         task = {change.sentence_id: change.target for change in detail.changes if change.channel == "task"}
@@ -194,9 +197,9 @@ class TestVerdict:
         for hidden_named in (False, True):
             name = f"taught-{uuid4().hex}"
             ingest(*CURIE, *map(copy, CURIE), into=name)
-            answer, shown, hidden = self.answered(application, name)
+            answer, shown, hidden = self.ask_doubled(application, name)
             passage = hidden if hidden_named else shown
-            self.given(
+            self.apply_verdict(
                 application,
                 name,
                 answer,
@@ -211,39 +214,39 @@ class TestVerdict:
         self, application: Application, doubled: str
     ) -> None:
         answer = ask(application, doubled, include=frozenset({"sentences"}))
-        hit = next(hit for hit in answer.passages if bare(hit.passage_id) == "tokyo")
+        hit = next(hit for hit in answer.passages if strip_copy(hit.passage_id) == "tokyo")
         assert hit.passage_id == "tokyo"  # equal but for the footer of the other, which is not about the question
         own, other = (self.sentences(application, doubled, passage) for passage in ("tokyo", "tokyo-copy"))
         assert len(other) == len(own) + 1
-        detail = self.given(application, doubled, answer, supporting=[NamedSentence(other[-1])])
+        detail = self.apply_verdict(application, doubled, answer, supporting=[NamedSentence(other[-1])])
         assert detail.verdict.supports == (other[-1],)
         assert detail.verdict.spared == tuple(own)
         assert not {change.sentence_id for change in detail.changes} & set(own)
 
     def test_rejection_of_a_copy_rejects_the_shown_passage(self, application: Application, doubled: str) -> None:
-        answer, shown, hidden = self.answered(application, doubled)
+        answer, shown, hidden = self.ask_doubled(application, doubled)
         own, other = (self.sentences(application, doubled, passage) for passage in (shown, hidden))
-        detail = self.given(
+        detail = self.apply_verdict(
             application, doubled, answer, rejected=[NamedSentence(other[1], examined=0.5)], partial=True
         )
         assert detail.verdict.rejects == (own[1],)
         assert detail.verdict.examinations == {own[1]: 0.5}
 
     def test_verdict_on_a_hidden_copy_recalls_the_shown_one(self, application: Application, doubled: str) -> None:
-        answer, _, hidden = self.answered(application, doubled)
-        self.given(
+        answer, _, hidden = self.ask_doubled(application, doubled)
+        self.apply_verdict(
             application,
             doubled,
             answer,
             supporting=[NamedSentence(self.sentences(application, doubled, hidden)[0])],
         )
         again = ask(application, doubled, text="In which city was Marie Curie born?")
-        assert bare(again.passages[0].passage_id) == "curie"
+        assert strip_copy(again.passages[0].passage_id) == "curie"
         assert again.passages[0].duplicates
 
     def test_verification_of_collapsed_verdicts_is_clean(self, application: Application, doubled: str) -> None:
-        answer, _, hidden = self.answered(application, doubled)
-        self.given(
+        answer, _, hidden = self.ask_doubled(application, doubled)
+        self.apply_verdict(
             application,
             doubled,
             answer,

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.services.retrieval import hop_loop
-from engram.services.retrieval.graph_walk import ONWARD, Frontier, Walk, load_walk, merge_walks
+from engram.services.retrieval.graph_walk import MOST_RESUMED_ENTITIES, Frontier, Walk, load_walk, merge_walks
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
-from tests.support.state import given_episode, judge, sentences
+from tests.support.state import add_episode, judge, sentences
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
-FAR = "Tokyo lies on Tokyo Bay."
+FAR_SENTENCE = "Tokyo lies on Tokyo Bay."
 
 Planned = Callable[..., QueryPlan]
 
@@ -48,8 +48,8 @@ def reader(application: Application) -> Iterator[Reader]:
 def taught(application: Application, curie: str) -> str:
     """A verdict on the very question, in favour of what its first hop does not reach."""
     ids = sentences(application, curie, "tokyo") | sentences(application, curie, "vistula")
-    query_id = given_episode(application, curie, CHAIN, list(ids.values()))
-    judge(application, curie, query_id, [ids[FAR]], wait=True)
+    query_id = add_episode(application, curie, CHAIN, list(ids.values()))
+    judge(application, curie, query_id, [ids[FAR_SENTENCE]], wait=True)
     return curie
 
 
@@ -57,7 +57,7 @@ def through(application: Application, plan: QueryPlan) -> Walk:
     return application.retrieve.find(plan).walk
 
 
-def kept(walk: Walk) -> Walk:
+def store_and_load(walk: Walk) -> Walk:
     """The walk after a way through JSON."""
     return load_walk(json.loads(json.dumps(walk.to_json(), allow_nan=False)))
 
@@ -68,7 +68,7 @@ def test_a_stored_walk_is_loaded_as_it_was(application: Application, planned: Pl
     walk = through(application, planned(profile=profile))
     assert len(walk.hops) > 1
     assert bool(walk.recalled) == bool(walk.priors) == (profile == "default")
-    again = kept(walk)
+    again = store_and_load(walk)
     assert again.to_json() == walk.to_json()
     assert again.evidence == walk.evidence
     for one, other in zip(again.hops, walk.hops, strict=True):
@@ -86,7 +86,7 @@ def test_a_walk_stored_after_each_hop_and_resumed_is_one_that_ran_through(
     walk = through(application, planned(profile=profile, max_hops=1))
     assert (len(walk.hops), walk.stop_reason) == (1, "max_hops")
     for most in (2, 3):
-        walk = hop_loop.resume(reader, planned(profile=profile, max_hops=most), kept(walk))
+        walk = hop_loop.resume(reader, planned(profile=profile, max_hops=most), store_and_load(walk))
         assert len(walk.hops) == most
     assert walk.to_json() == whole.to_json()
 
@@ -106,22 +106,22 @@ def test_a_walk_goes_on_from_entities_that_it_is_given(
     other = replace(planned(max_hops=1).query, text="What is Tokyo the capital of?")
     entities = application.retrieve.find(application.retrieve.plan(other)).entities
     start = Frontier({entities[0].entity_id: 0.5}, {entities[0].entity_id: entities[0].name})
-    assert FAR not in through(application, planned(max_hops=2)).texts
+    assert FAR_SENTENCE not in through(application, planned(max_hops=2)).texts
     walk = hop_loop.resume(reader, planned(max_hops=2), first, start)
     assert walk.hops[1].start.activation[entities[0].entity_id] == 0.5
-    assert FAR in walk.texts
+    assert FAR_SENTENCE in walk.texts
     assert walk.hops[0] is first.hops[0]
 
 
 def test_a_walk_takes_in_sentences_that_nothing_leads_to(
     application: Application, planned: Planned, reader: Reader, curie: str
 ) -> None:
-    far = sentences(application, curie, "tokyo")[FAR]
+    far = sentences(application, curie, "tokyo")[FAR_SENTENCE]
     first = through(application, planned(max_hops=1))
     walk = hop_loop.resume(reader, planned(max_hops=2), first, sentences=[far])
     assert far in walk.hops[1].selected
     assert walk.hops[1].score(far) == 0.0
-    assert walk.evidence[far].text == FAR
+    assert walk.evidence[far].text == FAR_SENTENCE
 
 
 def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
@@ -131,7 +131,7 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
     assert ended.stop_reason == "no_entities"
     again = hop_loop.resume(reader, planned(max_hops=10), ended)
     assert (again.hops, again.stop_reason) == (ended.hops, "no_entities")
-    far = sentences(application, curie, "tokyo")[FAR]
+    far = sentences(application, curie, "tokyo")[FAR_SENTENCE]
     walk = hop_loop.resume(reader, planned(max_hops=10), ended, sentences=[far])
     assert walk.hops[len(ended.hops)].selected == [far]
 
@@ -140,7 +140,7 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
 def rested(application: Application, planned: Planned) -> Walk:
     """Where a walk of one hop would have gone on, as a session keeps it."""
     walk = through(application, planned(max_hops=1))
-    return kept(hop_loop.cut_walk(planned(max_hops=1), walk))
+    return store_and_load(hop_loop.cut_walk(planned(max_hops=1), walk))
 
 
 def test_stored_walk_holds_ids_only(rested: Walk) -> None:
@@ -182,4 +182,4 @@ def test_several_walks_are_resumed_as_one() -> None:
     both = merge_walks([one, other]).frontier
     assert both is not None
     assert list(both.activation.items())[:3] == [(2, 0.9), (1, 0.5), (10, 0.1)]
-    assert len(both.activation) == ONWARD
+    assert len(both.activation) == MOST_RESUMED_ENTITIES

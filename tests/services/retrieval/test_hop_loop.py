@@ -2,8 +2,8 @@
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.ranking.profiles import ProfileName
-from engram.runtime.container import Application
 from engram.services.retrieval.answer_trace import HopTrace
 from engram.services.retrieval.query import Query
 from tests.conftest import Ingest
@@ -25,13 +25,13 @@ def hops(application: Application, collection: str, text: str, profile: ProfileN
     return trace.hops
 
 
-def started(rounds: list[HopTrace]) -> list[set[str]]:
+def list_starts(rounds: list[HopTrace]) -> list[set[str]]:
     return [set(hop.entities) for hop in rounds]
 
 
 class TestVisitedEntities:
     def test_by_default_no_hop_starts_from_where_one_started(self, application: Application, curie: str) -> None:
-        first, *later = started(hops(application, curie, QUESTION, "default"))
+        first, *later = list_starts(hops(application, curie, QUESTION, "default"))
 
         assert first == {"Marie Curie"}
         assert later
@@ -42,7 +42,7 @@ class TestVisitedEntities:
             seen |= entities
 
     def test_as_published_they_lead_again(self, application: Application, curie: str) -> None:
-        first, second, *_ = started(hops(application, curie, QUESTION, "paper"))
+        first, second, *_ = list_starts(hops(application, curie, QUESTION, "paper"))
 
         assert first == {"Marie Curie"}
         assert second > first
@@ -60,7 +60,7 @@ class TestVisitedEntities:
 
 
 @pytest.mark.parametrize(("profile", "leading"), [("default", "Rarington"), ("paper", "Ontaria")])
-def test_of_the_names_of_one_sentence_the_rare_one_leads_by_default(
+def test_rare_name_of_a_sentence_leads_by_default(
     application: Application, ingest: Ingest, collection: str, profile: ProfileName, leading: str
 ) -> None:
     """The names of one sentence share its score; as published, ids decide, here that of the one seen first."""

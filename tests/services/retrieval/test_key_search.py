@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.evolution import expand_query
 from engram.core.ranking import bm25, fusion
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query, Strategy
@@ -25,7 +25,7 @@ from tests.support import state
 from tests.support.keys import evolve, statements
 
 QUESTION = "Where was Marie Curie born?"
-PLAIN: list[Strategy] = ["dense", "lexical", "hybrid"]
+PLAIN_STRATEGIES: list[Strategy] = ["dense", "lexical", "hybrid"]
 UNITS = [Expansion("hyde", "The capital of Japan lies on a bay."), Expansion("prf", "radioactive, polonium")]
 
 
@@ -33,12 +33,12 @@ def ask(application: Application, name: str, strategy: Strategy, text: str = QUE
     return application.ask.query(Query(text=text, scope=application.access.scope(name), strategy=strategy, **more))
 
 
-def ranked(answer: Answer) -> dict[str, float]:
+def map_scores(answer: Answer) -> dict[str, float]:
     """External id -> score, best first."""
     return {passage.passage_id: passage.score for passage in answer.passages}
 
 
-def by_cosine(application: Application, question: str = QUESTION, *units: str) -> dict[str, float]:
+def rank_by_cosine(application: Application, question: str = QUESTION, *units: str) -> dict[str, float]:
     """The passages of ``curie`` by cosine, computed here."""
     texts = [f"{passage['title']}. {passage['text']}" for passage in CURIE]
     vectors = application.embedder.embed([question, *units, *texts])
@@ -47,7 +47,7 @@ def by_cosine(application: Application, question: str = QUESTION, *units: str) -
     return dict(sorted(cosines.items(), key=lambda pair: -pair[1]))
 
 
-def by_words(application: Application, name: str, weights: dict[str, float]) -> dict[str, float]:
+def rank_by_words(application: Application, name: str, weights: dict[str, float]) -> dict[str, float]:
     """The collection's passages by BM25."""
     names = {identity: key for key, identity in state.passages(application, name).items()}
     with application.database.read() as reader:
@@ -62,14 +62,14 @@ def episode_row(application: Application, name: str, answer: Answer) -> dict[str
 class TestStrategies:
     def test_dense_ranks_by_cosine(self, application: Application, curie: str) -> None:
         answer = ask(application, curie, "dense")
-        expected = by_cosine(application)
-        assert list(ranked(answer)) == list(expected)
-        assert ranked(answer) == pytest.approx(expected, abs=1e-4)
+        expected = rank_by_cosine(application)
+        assert list(map_scores(answer)) == list(expected)
+        assert map_scores(answer) == pytest.approx(expected, abs=1e-4)
 
     def test_lexical_ranks_by_bm25(self, application: Application, curie: str) -> None:
         answer = ask(application, curie, "lexical", "Warsaw, the capital of Poland")
-        expected = by_words(application, curie, {"warsaw": 1.0, "capit": 1.0, "poland": 1.0})
-        assert list(ranked(answer)) == list(expected)
+        expected = rank_by_words(application, curie, {"warsaw": 1.0, "capit": 1.0, "poland": 1.0})
+        assert list(map_scores(answer)) == list(expected)
         assert {"warsaw", "tokyo", "polonium", "curie"} == expected.keys()
 
     def test_a_question_that_shares_no_word_finds_nothing_lexically(
@@ -82,11 +82,11 @@ class TestStrategies:
     def test_hybrid_fuses_ranks(self, application: Application, curie: str) -> None:
         text = "the Baltic Sea at the capital"
         near, matching = (
-            {key: rank for rank, key in enumerate(ranked(ask(application, curie, one, text, top_k=5)), start=1)}
+            {key: rank for rank, key in enumerate(map_scores(ask(application, curie, one, text, top_k=5)), start=1)}
             for one in ("dense", "lexical")
         )
         assert set(matching) < set(near)
-        answer = ranked(ask(application, curie, "hybrid", text))
+        answer = map_scores(ask(application, curie, "hybrid", text))
         assert answer == pytest.approx(
             {key: 1 / (60 + near[key]) + (1 / (60 + matching[key]) if key in matching else 0) for key in near}
         )
@@ -96,12 +96,12 @@ class TestStrategies:
         """What both rankings have second is before what only one of them has first."""
         words = {"born": (0.0, 9.0), "mari": (0.0, 9.0), "curi": (0.0, 9.0)}
         evolve(application, curie, {"tokyo": application.embedder.embed([QUESTION])[0]}, {"vistula": words})
-        assert list(ranked(ask(application, curie, "dense")))[:2] == ["tokyo", "curie"]
-        assert list(ranked(ask(application, curie, "lexical")))[:2] == ["vistula", "curie"]
+        assert list(map_scores(ask(application, curie, "dense")))[:2] == ["tokyo", "curie"]
+        assert list(map_scores(ask(application, curie, "lexical")))[:2] == ["vistula", "curie"]
 
-        assert ranked(ask(application, curie, "hybrid", top_k=1)) == pytest.approx({"curie": 1 / 62 + 1 / 62})
+        assert map_scores(ask(application, curie, "hybrid", top_k=1)) == pytest.approx({"curie": 1 / 62 + 1 / 62})
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_no_hop_is_made_and_nothing_recalled(
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:
@@ -121,7 +121,7 @@ class TestStrategies:
         for table in ("question", "sentence", "entity", "sentence_memory", "ranking_belief"):
             assert not [statement for statement in sent if f" {table} " in statement], table
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_a_filter_top_k_and_sentences_are_respected(
         self, application: Application, ingest: Ingest, collection: str, strategy: Strategy
     ) -> None:
@@ -148,16 +148,16 @@ class TestStrategies:
             assert all(sentence.score is None and sentence.hops == [] for sentence in passage.sentences)
 
     @pytest.mark.parametrize("profile", ["paper", "default"])
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_the_profile_makes_no_difference(
         self, application: Application, curie: str, strategy: Strategy, profile: Any
     ) -> None:
         answer = ask(application, curie, strategy, profile=profile)
-        assert ranked(answer) == ranked(ask(application, curie, strategy))
+        assert map_scores(answer) == map_scores(ask(application, curie, strategy))
         assert episode_row(application, curie, answer)["profile"] == profile
 
     @pytest.mark.parametrize("bound", [{"max_hops": 1}, {"stop_rule": "none"}, {"stop_rule": "llm"}])
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_hops_that_are_not_made_cannot_be_bounded(
         self, application: Application, curie: str, strategy: Strategy, bound: dict[str, Any]
     ) -> None:
@@ -165,7 +165,7 @@ class TestStrategies:
             ask(application, curie, strategy, **bound)
         assert state.rows(application, curie, "episode") == []
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_verdicts_teach_what_they_name(self, application: Application, curie: str, strategy: Strategy) -> None:
         answer = ask(application, curie, strategy, time_constraint="in 1867")
         row = episode_row(application, curie, answer)
@@ -195,26 +195,27 @@ class TestEvolvedKeys:
         evolve(application, curie, {"tokyo": question}, {"tokyo": words})
         return curie
 
-    @pytest.mark.parametrize("strategy", PLAIN)
+    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_they_serve_where_memory_is_read(
         self, application: Application, evolved: str, strategy: Strategy
     ) -> None:
-        read, off = (ranked(ask(application, evolved, strategy, memory=memory)) for memory in ("read", "off"))
+        read, off = (map_scores(ask(application, evolved, strategy, memory=memory)) for memory in ("read", "off"))
         assert list(read)[:2] == ["tokyo", "curie"]
         with application.database.write() as writer:
             writer.execute("UPDATE collection SET key_generation = 0 WHERE name = %(n)s", {"n": evolved})
         assert next(iter(off)) == "curie"
-        assert off == ranked(ask(application, evolved, strategy))
+        assert off == map_scores(ask(application, evolved, strategy))
 
     @pytest.mark.parametrize("profile", ["paper", "default"])
     def test_they_serve_a_walk_as_well(self, application: Application, evolved: str, profile: Any) -> None:
         read, off = (
-            ranked(ask(application, evolved, "graph", profile=profile, memory=memory)) for memory in ("read", "off")
+            map_scores(ask(application, evolved, "graph", profile=profile, memory=memory))
+            for memory in ("read", "off")
         )
         assert read["tokyo"] > off["tokyo"]
 
     def test_features_have_the_evolved_keys(self, application: Application, evolved: str) -> None:
-        for memory, expected in (("read", 1.0), ("off", by_cosine(application)["tokyo"])):
+        for memory, expected in (("read", 1.0), ("off", rank_by_cosine(application)["tokyo"])):
             query = Query(text=QUESTION, scope=application.access.scope(evolved), memory=memory)  # type: ignore[arg-type]
             names, features = application.retrieve.features(query)
             similarity, words = features[names.index("tokyo")][:2]
@@ -222,7 +223,7 @@ class TestEvolvedKeys:
             assert (words > 0) == (memory == "read")
 
     def test_a_collection_without_any_is_asked_the_same(self, application: Application, curie: str) -> None:
-        for strategy in (*PLAIN, "graph"):
+        for strategy in (*PLAIN_STRATEGIES, "graph"):
             sent = {}
             for memory in ("off", "read"):
                 with statements() as sent[memory]:
@@ -240,10 +241,10 @@ class TestEvolvedKeys:
 class TestExpansions:
     def test_dense_search_uses_the_question_and_its_units(self, application: Application, curie: str) -> None:
         answer = ask(application, curie, "dense", expansions=UNITS)
-        expected = by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
-        assert list(ranked(answer)) == list(expected)
-        assert ranked(answer) == pytest.approx(expected, abs=1e-4)
-        assert list(expected) != list(by_cosine(application))
+        expected = rank_by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
+        assert list(map_scores(answer)) == list(expected)
+        assert map_scores(answer) == pytest.approx(expected, abs=1e-4)
+        assert list(expected) != list(rank_by_cosine(application))
         assert answer.expanded
 
     def test_lexical_search_has_the_units_terms(self, application: Application, curie: str) -> None:
@@ -253,15 +254,16 @@ class TestExpansions:
         weights |= dict.fromkeys(terms("capital Japan lies bay"), 1.5 / 4) | dict.fromkeys(
             terms("radioactive polonium"), 1.5 / 2
         )
-        assert ranked(answer) == pytest.approx(by_words(application, curie, weights), rel=1e-6)
-        assert {"tokyo", "polonium"} <= ranked(answer).keys()
+        assert map_scores(answer) == pytest.approx(rank_by_words(application, curie, weights), rel=1e-6)
+        assert {"tokyo", "polonium"} <= map_scores(answer).keys()
 
     def test_hybrid_search_expands_both(self, application: Application, curie: str) -> None:
         parts = [
-            list(ranked(ask(application, curie, one, expansions=UNITS, top_k=100))) for one in ("dense", "lexical")
+            list(map_scores(ask(application, curie, one, expansions=UNITS, top_k=100)))
+            for one in ("dense", "lexical")
         ]
         expected = fusion.reciprocal_rank_fusion(parts)
-        assert ranked(ask(application, curie, "hybrid", expansions=UNITS)) == pytest.approx(expected)
+        assert map_scores(ask(application, curie, "hybrid", expansions=UNITS)) == pytest.approx(expected)
 
     def test_a_walk_ranks_by_expanded_keys_and_reaches_by_the_question(
         self, application: Application, curie: str
@@ -275,10 +277,13 @@ class TestExpansions:
         assert widened.trace is not None
         # What passages are ranked by is the widened question's.
         assert replace(widened.trace, passages=plain.trace.passages) == plain.trace
-        near, asked = by_cosine(application, QUESTION, *(unit.text for unit in UNITS)), by_cosine(application)
-        for passage, score in ranked(widened).items():
+        near, asked = (
+            rank_by_cosine(application, QUESTION, *(unit.text for unit in UNITS)),
+            rank_by_cosine(application),
+        )
+        for passage, score in map_scores(widened).items():
             difference = 0.01 * (near[passage] - asked[passage])  # α sim(p, Q) of Eq. 8
-            assert score - ranked(plain)[passage] == pytest.approx(difference, abs=1e-5)
+            assert score - map_scores(plain)[passage] == pytest.approx(difference, abs=1e-5)
 
     def test_features_are_those_of_expanded_keys_and_teach_no_weights(
         self, application: Application, curie: str
@@ -289,10 +294,10 @@ class TestExpansions:
         names, features = application.retrieve.features(
             Query(text=QUESTION, scope=application.access.scope(curie), expansions=UNITS)
         )
-        expected = by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
+        expected = rank_by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
         assert dict(zip(names, features[:, 0], strict=True)) == pytest.approx(expected, abs=1e-4)
 
-    @pytest.mark.parametrize("strategy", [*PLAIN, "graph"])
+    @pytest.mark.parametrize("strategy", [*PLAIN_STRATEGIES, "graph"])
     def test_the_episode_keeps_them_and_the_questions_own_vector(
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:

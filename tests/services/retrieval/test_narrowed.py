@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.text.conditions import Combination, Comparison, Negation
-from engram.runtime.container import Application
 from engram.services.retrieval.query import GapQuery, Query
 from tests.conftest import CURIE, Ingest
 from tests.support import state
@@ -32,7 +32,7 @@ def kinds(ingest: Ingest, collection: str) -> str:
     return collection
 
 
-def shown(application: Application, query: Query) -> list[str]:
+def list_passages(application: Application, query: Query) -> list[str]:
     return [passage.passage_id for passage in application.ask.query(query).passages]
 
 
@@ -43,12 +43,12 @@ def test_conditions_hold_in_every_arm(
 ) -> None:
     query = Query(text=question, scope=application.access.scope(kinds), top_k=5, **arm)
     of_kind = Comparison("kind", "equal", "a")
-    first = set(shown(application, replace(query, conditions=of_kind)))
+    first = set(list_passages(application, replace(query, conditions=of_kind)))
     assert first <= {"curie", "warsaw", "vistula"}
-    assert set(shown(application, replace(query, conditions=Negation(of_kind)))) <= {"polonium", "tokyo"}
+    assert set(list_passages(application, replace(query, conditions=Negation(of_kind)))) <= {"polonium", "tokyo"}
     late = Combination("all", (of_kind, Comparison("n", "more", 0)))
-    assert set(shown(application, replace(query, conditions=late))) <= {"warsaw", "vistula"}
-    assert set(shown(application, replace(query, conditions=late, metadata={"n": 2}))) <= {"vistula"}
+    assert set(list_passages(application, replace(query, conditions=late))) <= {"warsaw", "vistula"}
+    assert set(list_passages(application, replace(query, conditions=late, metadata={"n": 2}))) <= {"vistula"}
     if arm.get("strategy") != "lexical":
         assert first == {"curie", "warsaw", "vistula"}
 
@@ -57,10 +57,10 @@ def test_conditions_hold_in_every_arm(
 def test_only_some_passages_are_ranked(application: Application, kinds: str, arm: dict[str, Any]) -> None:
     ids = state.passages(application, kinds)
     query = Query(text=QUESTIONS[1], scope=application.access.scope(kinds), top_k=5, **arm)
-    some = shown(application, replace(query, among=sorted((ids["tokyo"], ids["warsaw"]))))
+    some = list_passages(application, replace(query, among=sorted((ids["tokyo"], ids["warsaw"]))))
     assert set(some) <= {"tokyo", "warsaw"}
     assert some[0] == "warsaw"
-    assert shown(application, replace(query, among=())) == []
+    assert list_passages(application, replace(query, among=())) == []
 
 
 def test_recalled_sentences_respect_the_filter(application: Application, kinds: str) -> None:
@@ -70,11 +70,11 @@ def test_recalled_sentences_respect_the_filter(application: Application, kinds: 
     answer = application.ask.query(query)
     helped = list(state.sentences(application, kinds, "curie").values())
     state.judge(application, kinds, answer.query_id, helped, wait=True)
-    assert shown(application, query)[0] == "curie"
+    assert list_passages(application, query)[0] == "curie"
     others = Negation(Comparison("n", "equal", 0))
-    assert "curie" not in shown(application, replace(query, conditions=others))
+    assert "curie" not in list_passages(application, replace(query, conditions=others))
     ids = state.passages(application, kinds)
-    assert shown(application, replace(query, among=[ids["tokyo"]])) == ["tokyo"]
+    assert list_passages(application, replace(query, among=[ids["tokyo"]])) == ["tokyo"]
 
 
 def test_the_cosines_of_an_answer(application: Application, kinds: str) -> None:

@@ -5,8 +5,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.providers.language import normalise_entity
-from engram.runtime.container import Application
 from engram.sample import corpus, questions
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_key_cache
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Query
@@ -35,7 +35,7 @@ READ = "string_agg(vector_send"
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of any collection are kept once they are asked for."""
     monkeypatch.setattr(passage_key_cache, "LEAST_PASSAGES", 1)
-    monkeypatch.setattr(passage_key_cache, "ASKED", 1)
+    monkeypatch.setattr(passage_key_cache, "QUESTIONS_BEFORE_READ", 1)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def alone(own: Servers, settings: Settings, application: Application, second: Em
 @pytest.fixture
 def taught(alone: Application, collection: str) -> str:
     """A collection with evolved keys, and verdicts that wait to be applied."""
-    state.staged(alone, collection, *CURIE, key="first")
+    state.stage_passages(alone, collection, *CURIE, key="first")
     alone.runner.run_ready()
     undo.apply(alone, collection, undo.stream(alone, collection, 12, seed=5))
     alone.evolve.evolve(alone.access.scope(collection))
@@ -61,7 +61,7 @@ def focus(application: Application, reader: Reader, name: str, question: str, **
     return Focus(found, application.encoder.embed(found, [question])[0], limits=application.limits, **more)
 
 
-def known(kept: PassageKeyCache, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
+def find_cached(kept: PassageKeyCache, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
     """What is kept of this moment."""
     return kept.prepare_search(reader, asked, current_vectors.find_current(reader, asked.collection.id))(count)
 
@@ -73,7 +73,7 @@ def assert_true(application: Application, kept: PassageKeyCache, name: str) -> N
             with application.database.snapshot() as reader:
                 asked = focus(application, reader, name, question, use_memory=use_memory)
                 nearest = passages_by_key.find_nearest_passages(reader, asked, 3)
-                assert known(kept, reader, asked, 3) == list(nearest)
+                assert find_cached(kept, reader, asked, 3) == list(nearest)
 
 
 def versions(application: Application, name: str) -> Current:
@@ -91,7 +91,7 @@ def keys_of(application: Application, name: str, *, evolved: bool) -> Mapping[in
 
 
 def ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
-    state.staged(application, name, *passages, key=f"again {len(passages)} {passages[0]['text']}")
+    state.stage_passages(application, name, *passages, key=f"again {len(passages)} {passages[0]['text']}")
     application.runner.run_ready()
 
 
@@ -129,7 +129,7 @@ def roll_back(application: Application, name: str) -> None:
 
 
 def revoke(application: Application, name: str) -> None:
-    for event in state.applied_order(application, name):
+    for event in state.list_applied_order(application, name):
         application.revoke.revoke(application.access.scope(name), event)
 
 
@@ -171,10 +171,12 @@ def test_each_snapshot_finds_what_it_has(alone: Application, taught: str) -> Non
     kept = PassageKeyCache(ROOM)
     with alone.database.snapshot() as old:
         asked = focus(alone, old, taught, QUESTIONS[0])
-        before = known(kept, old, asked, 2)
+        before = find_cached(kept, old, asked, 2)
         delete(alone, taught)
         assert_true(alone, kept, taught)
-        assert known(kept, old, asked, 2) == before == list(passages_by_key.find_nearest_passages(old, asked, 2))
+        assert (
+            find_cached(kept, old, asked, 2) == before == list(passages_by_key.find_nearest_passages(old, asked, 2))
+        )
     assert_true(alone, kept, taught)
 
 
@@ -217,7 +219,7 @@ class TestRoom:
         found = []
         for name in names:
             with application.database.snapshot() as reader:
-                known(kept, reader, focus(application, reader, name, QUESTIONS[0]), 2)
+                find_cached(kept, reader, focus(application, reader, name, QUESTIONS[0]), 2)
             found.append(kept.bytes)
         return found
 
@@ -226,7 +228,7 @@ class TestRoom:
         """Collections of five passages each."""
         names = [f"{collection}-{number}" for number in range(3)]
         for name in names:
-            state.staged(alone, name, *CURIE, key="first")
+            state.stage_passages(alone, name, *CURIE, key="first")
         alone.runner.run_ready()
         return names
 
@@ -247,7 +249,7 @@ class TestRoom:
     def test_cache_fills_only_after_enough_questions(
         self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(passage_key_cache, "ASKED", 3)
+        monkeypatch.setattr(passage_key_cache, "QUESTIONS_BEFORE_READ", 3)
         kept = PassageKeyCache(ROOM)
         assert [size > 0 for size in self.sizes(alone, [three[0]] * 4, kept)] == [False, False, True, True]
         add(alone, three[0])
@@ -260,14 +262,16 @@ class TestRoom:
 
         def finds(change: Callable[[Focus], Focus]) -> bool:
             with alone.database.snapshot() as reader:
-                return known(kept, reader, change(focus(alone, reader, three[0], QUESTIONS[0])), 2) is not None
+                return (
+                    find_cached(kept, reader, change(focus(alone, reader, three[0], QUESTIONS[0])), 2) is not None
+                )
 
-        def of(**changed: Any) -> Callable[[Focus], Focus]:
+        def change_collection(**changed: Any) -> Callable[[Focus], Focus]:
             return lambda asked: replace(asked, collection=replace(asked.collection, **changed))
 
         assert finds(lambda asked: asked)
         assert not finds(lambda asked: replace(asked, metadata={"year": 1867}))
-        assert not finds(of(indexed=("passage",)))
+        assert not finds(change_collection(indexed=("passage",)))
         monkeypatch.setattr(passage_key_cache, "LEAST_PASSAGES", len(CURIE) + 1)
         assert not finds(lambda asked: asked)
 
@@ -314,8 +318,10 @@ def test_expansions_are_looked_for_as_postgres_does(alone: Application, taught: 
         asked = focus(alone, reader, taught, QUESTIONS[0])
         other = alone.encoder.embed(asked.collection, [QUESTIONS[1]])[0]
         expanded = replace(asked, key_vector=other)
-        assert known(kept, reader, expanded, 2) == list(passages_by_key.find_nearest_passages(reader, expanded, 2))
-        assert known(kept, reader, expanded, 2) != known(kept, reader, asked, 2)
+        assert find_cached(kept, reader, expanded, 2) == list(
+            passages_by_key.find_nearest_passages(reader, expanded, 2)
+        )
+        assert find_cached(kept, reader, expanded, 2) != find_cached(kept, reader, asked, 2)
 
 
 def test_keys_are_read_as_they_are(alone: Application, taught: str) -> None:

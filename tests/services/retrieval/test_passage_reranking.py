@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.ranking.reranking import TRUST
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_reranking
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
@@ -20,14 +20,14 @@ QUESTION = "Which river does Towna lie on?"
 Start = Callable[..., AbstractContextManager[Application]]
 
 
-def favouring(name: str) -> Callable[[str, Sequence[str]], list[float]]:
+def build_favouring(name: str) -> Callable[[str, Sequence[str]], list[float]]:
     """A reranker that is sure of one town's passage and denies the others."""
     return lambda _, texts: [0.99 if text.startswith(f"{name}\n") else 0.01 for text in texts]
 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with ModelServer(scores=favouring("Towng")) as running:
+    with ModelServer(scores=build_favouring("Towng")) as running:
         yield running
 
 
@@ -55,7 +55,7 @@ def towns(start: Start, collection: str) -> str:
             {"id": town, "title": town, "text": f"{town} lies on the {town} River. {town} is old."}
             for town in TOWNS
         ]
-        state.staged(services, collection, *passages)
+        state.stage_passages(services, collection, *passages)
         services.runner.run_ready()
     return collection
 
@@ -90,7 +90,7 @@ def judge(services: Application, name: str, town: str, count: int) -> list[int]:
     return events
 
 
-def test_it_is_off_unless_it_is_set(start: Start, server: ModelServer, towns: str) -> None:
+def test_reranking_is_off_by_default(start: Start, server: ModelServer, towns: str) -> None:
     with start(reranker_url=None) as services:
         answer = ask(services, towns)
     assert order(answer)[0] == "Towna"
@@ -100,7 +100,7 @@ def test_it_is_off_unless_it_is_set(start: Start, server: ModelServer, towns: st
     assert server.requests == []
 
 
-def test_its_log_odds_are_one_more_feature_and_visible(start: Start, server: ModelServer, towns: str) -> None:
+def test_reranker_log_odds_are_a_visible_feature(start: Start, server: ModelServer, towns: str) -> None:
     with start(reranker_url=None) as services:
         plain = scores(ask(services, towns, top_k=12))
     with start() as services:
@@ -154,20 +154,20 @@ def test_after_three_failures_it_is_left_alone_for_a_while(
         for _ in range(5):
             assert [one.type for one in services.serving.query(query).warnings] == ["not-reranked"]
         assert len(server.requests) == 3
-        server.scores = favouring("Towng")
+        server.scores = build_favouring("Towng")
         monkeypatch.setattr(passage_reranking, "PAUSE_SECONDS", 0.0)
         assert services.retrieve._reranker is not None
         services.retrieve._reranker._until = 0.0
         assert services.serving.query(query).warnings == ()
 
 
-def denying(name: str) -> Callable[[str, Sequence[str]], list[float]]:
+def build_denying(name: str) -> Callable[[str, Sequence[str]], list[float]]:
     """A reranker that is sure of every passage but one town's."""
     return lambda _, texts: [0.01 if text.startswith(f"{name}\n") else 0.99 for text in texts]
 
 
 @pytest.mark.parametrize(
-    ("says", "sign"), [(favouring("Towng"), 1), (denying("Towng"), -1)], ids=["right", "wrong"]
+    ("says", "sign"), [(build_favouring("Towng"), 1), (build_denying("Towng"), -1)], ids=["right", "wrong"]
 )
 def test_verdicts_teach_how_far_to_trust_it(
     start: Start, server: ModelServer, towns: str, says: Callable[[str, Sequence[str]], list[float]], sign: int
@@ -198,7 +198,7 @@ def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: s
         undo.assert_verified(services, towns)
 
 
-def test_what_was_learned_without_it_stays_as_it_is_with_it_and_after_it(start: Start, towns: str) -> None:
+def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: str) -> None:
     with start(reranker_url=None) as services:
         for event in judge(services, towns, "Townc", 4):
             services.learn.apply(services.access.scope(towns).collection.id, [event])
@@ -236,7 +236,7 @@ def test_no_transaction_is_open_while_it_reads(
     open_transactions: list[str] = []
     database = ""
 
-    def watched(question: str, texts: Sequence[str]) -> list[float]:
+    def rerank_and_record(question: str, texts: Sequence[str]) -> list[float]:
         with application.database.read() as reader:
             rows = reader.rows(
                 "SELECT query FROM pg_stat_activity "
@@ -244,9 +244,9 @@ def test_no_transaction_is_open_while_it_reads(
                 {"name": database},
             )
         open_transactions.extend(row.query for row in rows)
-        return favouring("Towng")(question, texts)
+        return build_favouring("Towng")(question, texts)
 
-    server.scores = watched
+    server.scores = rerank_and_record
     with start() as services:
         with services.database.read() as reader:
             database = reader.scalar("SELECT current_database()")

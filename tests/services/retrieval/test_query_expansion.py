@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import expansion
 from engram.core.passage_keys.expansion import Method
 from engram.providers.language import terms
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram.services.retrieval.query_expansion import KEY_TERMS, ExpansionService
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval.query_focus import GraphLimits
@@ -34,7 +34,7 @@ def plain(application: Application) -> ExpansionService:
     return ExpansionService(application.database, application.encoder, LIMITS, None)
 
 
-class Widening:
+class ExpansionServices:
     """Makes services whose LLM is a handler; ``held`` counts connections held during each call."""
 
     def __init__(self, application: Application) -> None:
@@ -46,12 +46,12 @@ class Widening:
     def __call__(self, handler: Handler) -> ExpansionService:
         database = self._application.database
 
-        def watched(request: dict[str, Any]) -> str | Reply:
+        def answer_and_record(request: dict[str, Any]) -> str | Reply:
             engines = (database._readers, database._writers)
             self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
             return handler(request)
 
-        self.server = self._open.enter_context(OpenAiServer(watched))
+        self.server = self._open.enter_context(OpenAiServer(answer_and_record))
         llm = self._open.enter_context(
             Llm(base_url=self.server.base_url, api_key=None, model="small", max_attempts=1)
         )
@@ -62,8 +62,8 @@ class Widening:
 
 
 @pytest.fixture
-def widening(application: Application) -> Iterator[Widening]:
-    made = Widening(application)
+def widening(application: Application) -> Iterator[ExpansionServices]:
+    made = ExpansionServices(application)
     yield made
     made.close()
 
@@ -78,7 +78,7 @@ REPLIES: dict[str, Any] = {
 }
 
 
-def by_form(request: dict[str, Any]) -> str:
+def answer_by_form(request: dict[str, Any]) -> str:
     """Every field that the system message names; a question is the one asked, made longer."""
     system, user = (message["content"] for message in request["messages"][:2])
     asked = re.search(r"<draft>\n(.*)\n</draft>", user) or re.search(r"<question>\n(.*)\n</question>", user)
@@ -157,8 +157,10 @@ class TestPseudoRelevanceFeedback:
         assert key_terms(plain.expand(scoped(curie), "Who was it?!", ["prf"]))
 
 
-class TestWithAModel:
-    def test_every_method_in_the_order_asked_for(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+class TestModelExpansion:
+    def test_every_method_in_the_order_asked_for(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         methods: list[Method] = [
             "rewriting",
             "contrastive",
@@ -171,7 +173,7 @@ class TestWithAModel:
             "step-back",
             "diver",
         ]
-        units = widening(by_form).expand(scoped(curie), QUESTION, methods)
+        units = widening(answer_by_form).expand(scoped(curie), QUESTION, methods)
         assert list(dict.fromkeys(unit.method for unit in units)) == methods
         texts = {method: [unit.text for unit in units if unit.method == method] for method in methods}
         assert texts["hyde"] == [REPLIES["passage"]]
@@ -184,7 +186,9 @@ class TestWithAModel:
         assert len(texts["prf"]) == 1
         assert set(widening.held) == {0}  # no connection is held while the model thinks
 
-    def test_diver_retrieves_with_what_it_refined(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+    def test_diver_retrieves_with_what_it_refined(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         """The first round sees what the question finds, the second what the first round's question finds."""
         drafts = iter(["What is the capital of Japan?", "On which bay lies Tokyo?"])
         service = widening(lambda _: json.dumps({"question": next(drafts)}))
@@ -199,35 +203,39 @@ class TestWithAModel:
         assert "<draft>\nWhat is the capital of Japan?\n" in second
 
     def test_diver_shows_as_many_passages_as_asked_for(
-        self, widening: Widening, curie: str, scoped: Scoped
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
     ) -> None:
-        widening(by_form).expand(scoped(curie), CHAIN, ["diver"], 3)
+        widening(answer_by_form).expand(scoped(curie), CHAIN, ["diver"], 3)
         for request in widening.server.requests:
             shown = re.findall(r"^\[\d+\]", request.json["messages"][1]["content"], re.MULTILINE)
             assert shown == ["[1]", "[2]", "[3]"]
 
-    def test_diver_stops_where_nothing_improves(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+    def test_diver_stops_where_nothing_improves(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         service = widening(lambda _: json.dumps({"question": QUESTION}))
         assert service.expand(scoped(curie), QUESTION, ["diver"]) == []
         assert len(widening.server.requests) == 1
 
     def test_diver_has_nothing_to_go_by_in_an_empty_collection(
-        self, widening: Widening, application: Application, collection: str, scoped: Scoped
+        self, widening: ExpansionServices, application: Application, collection: str, scoped: Scoped
     ) -> None:
         application.ingest.receive(application.access.prepare_opening(collection)).finish()
-        assert widening(by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
+        assert widening(answer_by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
         assert widening.server.requests == []
-        (unit,) = widening(by_form).expand(scoped(collection), QUESTION, ["hyde"])  # needs no passage
+        (unit,) = widening(answer_by_form).expand(scoped(collection), QUESTION, ["hyde"])  # needs no passage
         assert unit.text == REPLIES["passage"]
 
     @pytest.mark.parametrize("said", [QUESTION, f"  {QUESTION.upper()}\n"])
     def test_rewriting_equal_to_the_question_is_no_unit(
-        self, said: str, widening: Widening, curie: str, scoped: Scoped
+        self, said: str, widening: ExpansionServices, curie: str, scoped: Scoped
     ) -> None:
         service = widening(lambda _: json.dumps({"question": said}))
         assert service.expand(scoped(curie), QUESTION, ["rewriting"]) == []
 
-    def test_a_failing_model_fails_the_request(self, widening: Widening, curie: str, scoped: Scoped) -> None:
+    def test_a_failing_model_fails_the_request(
+        self, widening: ExpansionServices, curie: str, scoped: Scoped
+    ) -> None:
         service = widening(lambda _: Reply("overloaded", status=500))
         with pytest.raises(LlmError, match="overloaded"):
             service.expand(scoped(curie), QUESTION, ["prf", "facets"])
@@ -259,7 +267,7 @@ def test_all_methods_that_need_an_endpoint_are_named(plain: ExpansionService, cu
         plain.expand(scoped(curie), QUESTION, ["hyde", "prf", "diver"])
 
 
-def test_it_is_wired_and_leaves_no_episode(
+def test_expansion_service_is_composed_and_leaves_no_episode(
     http: TestClient, application: Application, curie: str, counts: Callable[[], int]
 ) -> None:
     before = counts()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engram import sample
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.core.ranking.sufficiency import FIRST
-from engram.runtime.container import Application
+from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
 from engram.sample.tour import question
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.answer import Answer
@@ -43,12 +43,12 @@ def gold(application: Application, name: str) -> list[int]:
 
 
 @pytest.mark.parametrize("partial", [True, False])
-def test_it_rises_on_the_tour(application: Application, corpus: str, partial: bool) -> None:
+def test_sufficiency_rises_on_the_tour(application: Application, corpus: str, partial: bool) -> None:
     text = question().text
     before = ask(application, corpus, text)
     state.judge(application, corpus, before.query_id, gold(application, corpus), partial=partial, wait=True)
     after = ask(application, corpus, text)
-    assert {passage for passage, _ in question().supporting} <= first(after)
+    assert {passage for passage, _ in question().supporting} <= list_first(after)
     assert before.sufficiency is not None
     assert after.sufficiency is not None
     assert after.sufficiency > before.sufficiency
@@ -64,9 +64,9 @@ def test_sufficiency_never_falls_after_a_supporting_verdict(
     evidence = [state.sentences(application, corpus, passage)[text] for passage, text in chosen.supporting]
     before, held = ask(application, corpus, chosen.text), 0
     for _ in range(VERDICTS):
-        supported = judged(application, corpus, before, evidence, draw)
+        supported = give_verdict(application, corpus, before, evidence, draw)
         after = ask(application, corpus, chosen.text)
-        if supported and supported <= first(after):
+        if supported and supported <= list_first(after):
             held += 1
             assert after.sufficiency is not None
             assert before.sufficiency is not None
@@ -76,11 +76,11 @@ def test_sufficiency_never_falls_after_a_supporting_verdict(
     undo.assert_verified(application, corpus)
 
 
-def first(answer: Answer) -> set[str]:
-    return {passage.passage_id for passage in answer.passages[:FIRST]}
+def list_first(answer: Answer) -> set[str]:
+    return {passage.passage_id for passage in answer.passages[:EVIDENCE_PASSAGES]}
 
 
-def judged(
+def give_verdict(
     application: Application, name: str, answer: Answer, evidence: list[int], draw: random.Random
 ) -> set[str]:
     """Give a random verdict; the passages that it supports."""

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import (
     ConflictError,
     IdempotencyConflictError,
@@ -15,7 +16,6 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application, Servers
 from engram.services.jobs.work import Work
 from engram.services.retrieval.query import Query
 from engram.storage.corpus.collections import Collection
@@ -24,31 +24,24 @@ from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.databases import application_on
 from tests.support.jobs import run_again
-from tests.support.past import corpus, learned, meant, nothing_left, now, replayed, rows_of_collection
-
-BERLIN = {
-    "id": "berlin",
-    "title": "Berlin",
-    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
-}
-
-
-@pytest.fixture
-def taught(application: Application, curie: str) -> str:
-    """A collection that learned at every scope, with evidence taken in and waiting."""
-    events = undo.stream(application, curie, 16, seed=41)
-    undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
-    undo.apply(application, curie, events[10:], 3)
-    return curie
+from tests.support.past import (
+    BERLIN,
+    assert_nothing_left,
+    corpus,
+    list_learned,
+    list_meant,
+    now,
+    rebuild_past,
+    rows_of_collection,
+)
 
 
-class TestServing:
+class TestServedCopies:
     @pytest.mark.parametrize("exact", [True, False], ids=["exact", "HNSW"])
     def test_it_answers_as_the_live_collection(
         self, application: Application, addresses: Servers, taught: str, exact: bool
     ) -> None:
-        past = replayed(application, taught, now(application))
+        past = rebuild_past(application, taught, now(application))
         with application_on(addresses, application.settings, application) as services:
             services.models.limits = replace(application.limits, exact=exact)
             self.compare(services, taught, past.collection)
@@ -66,7 +59,7 @@ class TestServing:
         self, application: Application, taught: str
     ) -> None:
         until = now(application)
-        past = replayed(application, taught, until)
+        past = rebuild_past(application, taught, until)
         assert past.collection == f"{taught}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
         row = rows_of_collection(application, past.collection)[0]
         assert (row["serving"], row["experiment"], row["exploration"]) == ("shadow", None, None)
@@ -79,61 +72,63 @@ class TestServing:
     def test_it_learns_on_and_can_be_deleted_beside_the_live_one(
         self, application: Application, taught: str, ingest: Ingest
     ) -> None:
-        before, graph = learned(application, taught), corpus(application, taught)
-        past = replayed(application, taught, now(application))
+        before, graph = list_learned(application, taught), corpus(application, taught)
+        past = rebuild_past(application, taught, now(application))
         undo.apply(application, past.collection, undo.stream(application, past.collection, 8, seed=6), 3)
         application.evolve.evolve(application.access.scope(past.collection))
         application.revoke.revoke(
-            application.access.scope(past.collection), state.applied_order(application, past.collection)[0]
+            application.access.scope(past.collection), state.list_applied_order(application, past.collection)[0]
         )
         ingest(BERLIN, CURIE[0] | {"text": "Marie Curie died in 1934."}, into=past.collection)
         undo.assert_verified(application, past.collection)
         assert state.counts(application, past.collection) == state.true_counts(application, past.collection)
-        undo.assert_same(learned(application, taught), before)
+        undo.assert_same(list_learned(application, taught), before)
         application.ingest.delete_collection(application.access.scope(past.collection))
-        undo.assert_same(learned(application, taught), before)
+        undo.assert_same(list_learned(application, taught), before)
         undo.assert_same(corpus(application, taught), graph)
-        nothing_left(application)
+        assert_nothing_left(application)
 
     def test_a_copy_can_be_copied(self, application: Application, taught: str) -> None:
         until = now(application)
-        past = replayed(application, taught, until)
-        again = replayed(application, past.collection, until, into=f"{taught}-again")
+        past = rebuild_past(application, taught, until)
+        again = rebuild_past(application, past.collection, until, into=f"{taught}-again")
         undo.assert_verified(application, again.collection)
-        undo.assert_same(learned(application, again.collection), learned(application, taught))
+        undo.assert_same(list_learned(application, again.collection), list_learned(application, taught))
         undo.assert_same(corpus(application, again.collection), corpus(application, taught))
 
 
-class TestMaking:
+class TestCopying:
     def test_others_learn_revoke_ask_and_ingest_meanwhile(
         self, application: Application, taught: str, ingest: Ingest
     ) -> None:
         events = undo.stream(application, taught, 40, seed=12)
-        then, until = learned(application, taught), now(application)
+        then, until = list_learned(application, taught), now(application)
         stages: list[str] = []
 
-        def meanwhile(stage: str, _done: int, _of: int) -> None:
+        def change_meanwhile(stage: str, _done: int, _of: int) -> None:
             if stage in stages:
                 return
             stages.append(stage)
             some, events[:] = events[:4], events[4:]
             undo.apply(application, taught, some, 2)
             application.revoke.revoke(application.access.scope(taught), some[0])
-            application.revoke.revoke(application.access.scope(taught), state.applied_order(application, taught)[0])
+            application.revoke.revoke(
+                application.access.scope(taught), state.list_applied_order(application, taught)[0]
+            )
             application.evolve.evolve(application.access.scope(taught))
             application.ask.query(Query(text="Who was born in Warsaw?", scope=application.access.scope(taught)))
             ingest(BERLIN | {"id": f"new-{stage}"})
             assert name not in state.names(application)
 
         name = f"{taught}-past"
-        past = application.past.make(application.access.scope(taught).collection, until, name, meanwhile)
+        past = application.past.make(application.access.scope(taught).collection, until, name, change_meanwhile)
         assert stages == [
             "passages", "entities", "terms", "verdicts", "statistics", "memories", "questions", "keys",
             "statistics of states",
         ]  # fmt: skip
         undo.assert_verified(application, name)
         undo.assert_verified(application, taught)
-        undo.assert_same(learned(application, name), then)
+        undo.assert_same(list_learned(application, name), then)
         assert past.passages == len(CURIE)
 
     @pytest.mark.parametrize("stage", ["passages", "terms", "verdicts", "questions", "keys"])
@@ -146,8 +141,8 @@ class TestMaking:
         with pytest.raises(RuntimeError, match="the machine is gone"):
             application.past.make(application.access.scope(taught).collection, now(application), name, fail)
         assert name not in state.names(application)
-        nothing_left(application)
-        assert replayed(application, taught, now(application), into=name).events == 16
+        assert_nothing_left(application)
+        assert rebuild_past(application, taught, now(application), into=name).events == 16
 
     def test_past_state_job_stops_on_request(self, application: Application, taught: str) -> None:
         stages: list[str] = []
@@ -161,18 +156,18 @@ class TestMaking:
             )
         assert "memories" not in stages
         assert f"{taught}-past" not in state.names(application)
-        nothing_left(application)
+        assert_nothing_left(application)
 
     def test_units_revoked_meanwhile_are_embedded_before_the_copy(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        until, then = now(application), meant(application, taught)
-        for event in state.applied_order(application, taught):
+        until, then = now(application), list_meant(application, taught)
+        for event in state.list_applied_order(application, taught):
             application.revoke.revoke(application.access.scope(taught), event)
         embedded: list[int] = []
         plain = application.attribution.embed_units
 
-        def noted(collection: Collection, expansions: Mapping[bytes, Expansion]) -> Any:
+        def embed_and_record(collection: Collection, expansions: Mapping[bytes, Expansion]) -> Any:
             with application.database.read() as reader:
                 embedded.append(
                     reader.scalar(
@@ -184,10 +179,10 @@ class TestMaking:
                 )
             return plain(collection, expansions)
 
-        monkeypatch.setattr(application.attribution, "embed_units", noted)
-        past = replayed(application, taught, until)
+        monkeypatch.setattr(application.attribution, "embed_units", embed_and_record)
+        past = rebuild_past(application, taught, until)
         assert embedded == [0]
-        undo.assert_same(meant(application, past.collection), then)
+        undo.assert_same(list_meant(application, past.collection), then)
 
     def test_invalid_past_state_requests_are_refused(self, application: Application, taught: str) -> None:
         moment, scope = now(application), application.access.scope(taught)
@@ -208,7 +203,7 @@ class TestMaking:
 
 
 class TestJobs:
-    def asked(self, application: Application, taught: str) -> UUID:
+    def request_past(self, application: Application, taught: str) -> UUID:
         return application.past.request(
             application.access.scope(taught), now(application), into=f"{taught}-past", key="once"
         )
@@ -223,12 +218,12 @@ class TestJobs:
     def test_one_that_was_made_before_its_worker_was_lost_is_not_made_again(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def lost(*_: Any, **__: Any) -> None:
+        def raise_interrupt(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
 
-        job_id = self.asked(application, taught)
+        job_id = self.request_past(application, taught)
         with monkeypatch.context() as patched:
-            patched.setattr(Work, "finish", lost)
+            patched.setattr(Work, "finish", raise_interrupt)
             with pytest.raises(KeyboardInterrupt):
                 application.runner.run_ready()
         made = application.access.scope(f"{taught}-past")
@@ -240,7 +235,7 @@ class TestJobs:
     def test_cancelled_past_state_leaves_nothing(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        job_id = self.asked(application, taught)
+        job_id = self.request_past(application, taught)
         report = Work.report
 
         def cancel(work: Work, writer: Writer, **said: Any) -> None:
@@ -253,12 +248,12 @@ class TestJobs:
         job = application.jobs.job(application.access.scope(taught), job_id)
         assert (job.status, job.stage, job.result) == ("cancelled", "verdicts", None)
         assert f"{taught}-past" not in state.names(application)
-        nothing_left(application)
+        assert_nothing_left(application)
 
     def test_one_whose_name_was_taken_meanwhile_fails(
         self, application: Application, taught: str, ingest: Ingest
     ) -> None:
-        job_id = self.asked(application, taught)
+        job_id = self.request_past(application, taught)
         ingest(BERLIN, into=f"{taught}-past")
         application.runner.run_ready()  # to try again would change nothing
         job = application.jobs.job(application.access.scope(taught), job_id)

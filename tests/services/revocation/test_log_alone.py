@@ -2,10 +2,10 @@
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from tests.support import state, undo
-from tests.support.past import learned, meant, now, replayed
+from tests.support.past import list_learned, list_meant, now, rebuild_past
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def delete_episodes(application: Application, collection: str) -> None:
 
 def test_learned_state_verifies_without_episodes(application: Application, curie: str, events: list[int]) -> None:
     scope = application.access.scope(curie)
-    before, verified = undo.learned(application, curie), application.verify.verify(scope)
+    before, verified = undo.list_learned(application, curie), application.verify.verify(scope)
     delete_episodes(application, curie)
-    undo.assert_same(undo.learned(application, curie), before)
+    undo.assert_same(undo.list_learned(application, curie), before)
     assert application.verify.verify(scope) == verified
     assert verified.differences == []
     assert state.event_statuses(application, curie) == dict.fromkeys(events[:16], "applied") | dict.fromkeys(
@@ -41,16 +41,16 @@ def test_learned_state_verifies_without_episodes(application: Application, curie
 def test_a_past_moment_is_the_same_with_and_without_them(
     application: Application, curie: str, events: list[int]
 ) -> None:
-    then, until = meant(application, curie), now(application)
+    then, until = list_meant(application, curie), now(application)
     for event in events[2:16:5]:
         application.revoke.revoke(application.access.scope(curie), event)
     undo.apply(application, curie, events[16:])
-    with_them = replayed(application, curie, until, f"{curie}-with")
+    with_them = rebuild_past(application, curie, until, f"{curie}-with")
     delete_episodes(application, curie)
-    without = replayed(application, curie, until, f"{curie}-without")
+    without = rebuild_past(application, curie, until, f"{curie}-without")
     assert without.events_restored == len(events[2:16:5])
-    undo.assert_same(learned(application, without.collection), learned(application, with_them.collection))
-    undo.assert_same(meant(application, without.collection), then)
+    undo.assert_same(list_learned(application, without.collection), list_learned(application, with_them.collection))
+    undo.assert_same(list_meant(application, without.collection), then)
 
 
 def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
@@ -62,13 +62,13 @@ def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
     for event in taken:
         assert application.revoke.revoke(application.access.scope(curie), event).status == "revoked"
     undo.assert_verified(application, curie)
-    after = undo.learned(application, curie)
+    after = undo.list_learned(application, curie)
 
     undo.forgotten(application, curie)
     undo.apply(application, curie, [event for event in events[:10] if event not in taken])
     application.evolve.evolve(application.access.scope(curie))
     undo.apply(application, curie, [event for event in events[10:] if event not in taken])
-    undo.assert_same(undo.learned(application, curie), after)
+    undo.assert_same(undo.list_learned(application, curie), after)
 
 
 def test_verdict_on_a_deleted_episode_is_refused(application: Application, curie: str, events: list[int]) -> None:

@@ -5,29 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.learning import judges
 from engram.storage.learning.judges import JudgeSettings
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
-from tests.support.past import corpus, learned, meant, now, replayed
-from tests.support.statements import before_each
-
-BERLIN = {
-    "id": "berlin",
-    "title": "Berlin",
-    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
-}
-
-
-@pytest.fixture
-def taught(application: Application, curie: str) -> str:
-    """A collection that learned at every scope, with evidence taken in and waiting."""
-    events = undo.stream(application, curie, 16, seed=41)
-    undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
-    undo.apply(application, curie, events[10:], 3)
-    return curie
+from tests.support.past import BERLIN, corpus, list_learned, list_meant, now, rebuild_past
+from tests.support.statements import hook_statements
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "in pages"])
@@ -44,10 +28,10 @@ class TestStates:
     @pytest.mark.usefixtures("pages")
     def test_at_present_it_is_the_live_collection(self, application: Application, taught: str) -> None:
         until = now(application)
-        past = replayed(application, taught, until)
+        past = rebuild_past(application, taught, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, taught))
-        live = learned(application, taught)
-        undo.assert_same(learned(application, past.collection), live)
+        live = list_learned(application, taught)
+        undo.assert_same(list_learned(application, past.collection), live)
         assert all(live.values())
         assert {row["channel"] for row in live["sentence_memory"]} == {"task", "time"}
         assert past.events == 16
@@ -61,8 +45,8 @@ class TestStates:
     ) -> None:
         """They may lie on two nodes."""
         asked: list[str] = []
-        with before_each(lambda _, statement, __: asked.append(statement)):
-            replayed(application, taught, now(application))
+        with hook_statements(lambda _, statement, __: asked.append(statement)):
+            rebuild_past(application, taught, now(application))
         into = {name: {one for one in asked if f"= %({name})s" in one} for name in ("source", "target")}
         assert all(into.values())
         assert into["source"] & into["target"] == set()
@@ -71,9 +55,11 @@ class TestStates:
         until = now(application)
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=7), 4)
         application.evolve.evolve(application.access.scope(curie))
-        past = replayed(application, curie, until)
+        past = rebuild_past(application, curie, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, curie))
-        assert not any(rows for table, rows in learned(application, past.collection).items() if table != "serves")
+        assert not any(
+            rows for table, rows in list_learned(application, past.collection).items() if table != "serves"
+        )
         assert (past.events, past.key_generation, past.key_generation_certain) == (0, 0, True)
 
     @pytest.mark.parametrize("seed", [1, 2])
@@ -84,14 +70,14 @@ class TestStates:
         undo.apply(application, curie, events[:8], 8)
         application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, events[8:12], 2)
-        then, until = learned(application, curie), now(application)
+        then, until = list_learned(application, curie), now(application)
         undo.apply(application, curie, events[12:20], 5)
         application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, events[20:], 5)
-        after = learned(application, curie)
-        past = replayed(application, curie, until)
-        undo.assert_same(learned(application, past.collection), then)
-        undo.assert_same(learned(application, curie), after)
+        after = list_learned(application, curie)
+        past = rebuild_past(application, curie, until)
+        undo.assert_same(list_learned(application, past.collection), then)
+        undo.assert_same(list_learned(application, curie), after)
         assert (past.events, past.key_generation, past.key_generation_certain) == (12, 1, True)
 
     @pytest.mark.usefixtures("pages")
@@ -103,22 +89,22 @@ class TestStates:
         undo.apply(application, curie, events[:8], 8)
         application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, events[8:14], 2)
-        then, until = meant(application, curie), now(application)
+        then, until = list_meant(application, curie), now(application)
         for event in events[:14][revoked]:
             application.revoke.revoke(application.access.scope(curie), event)
         undo.apply(application, curie, events[14:], 5)  # questions and units that went come back under other ids
         application.evolve.evolve(application.access.scope(curie))
-        past = replayed(application, curie, until)
-        undo.assert_same(meant(application, past.collection), then)
+        past = rebuild_past(application, curie, until)
+        undo.assert_same(list_meant(application, past.collection), then)
         assert (past.events, past.events_restored) == (14, len(events[:14][revoked]))
 
     def test_verdict_revoked_earlier_is_absent_from_the_past_state(
         self, application: Application, taught: str
     ) -> None:
-        for event in state.applied_order(application, taught)[::3]:
+        for event in state.list_applied_order(application, taught)[::3]:
             application.revoke.revoke(application.access.scope(taught), event)
-        past = replayed(application, taught, now(application))
-        undo.assert_same(learned(application, past.collection), learned(application, taught))
+        past = rebuild_past(application, taught, now(application))
+        undo.assert_same(list_learned(application, past.collection), list_learned(application, taught))
         assert past.events == 16 - 6
 
     def test_caps_are_those_of_the_day(self, application: Application, curie: str) -> None:
@@ -129,15 +115,15 @@ class TestStates:
                 judges.put(writer, target, judge, settings)
         events = undo.stream(application, curie, 14, seed=9)
         undo.apply(application, curie, events, 4)
-        then, until = meant(application, curie), now(application)
+        then, until = list_meant(application, curie), now(application)
         assert {row["counted"] for row in then["ranking_audit"]} == {True, False}
         with application.database.write() as writer:
             for judge in undo.JUDGES:
                 judges.put(writer, target, judge, JudgeSettings(positive=3.0, comparisons=0))
         for event in events[:7]:
             application.revoke.revoke(application.access.scope(curie), event)
-        past = replayed(application, curie, until)
-        undo.assert_same(meant(application, past.collection), then)
+        past = rebuild_past(application, curie, until)
+        undo.assert_same(list_meant(application, past.collection), then)
 
     def test_verdicts_that_waited_are_not_in_it(self, application: Application, curie: str) -> None:
         events = undo.stream(application, curie, 6, seed=5)
@@ -145,7 +131,7 @@ class TestStates:
         until = now(application)
         application.revoke.revoke(application.access.scope(curie), events[4])  # never applied
         undo.apply(application, curie, events[5:])
-        past = replayed(application, curie, until)
+        past = rebuild_past(application, curie, until)
         assert sorted(state.event_statuses(application, past.collection).items()) == [
             (event, "applied") for event in events[:3]
         ]
@@ -156,7 +142,7 @@ class TestKeys:
         target = {"c": state.collection_id(application, taught)}
         with application.database.write() as writer:
             writer.execute("UPDATE key_evolution SET due = 'pending' WHERE collection_id = %(c)s", target)
-        past = replayed(application, taught, now(application))
+        past = rebuild_past(application, taught, now(application))
         with application.database.write() as writer:
             writer.execute("UPDATE key_evolution SET due = NULL WHERE collection_id = %(c)s", target)
         assert application.evolve.load_standing(application.access.scope(past.collection)) == replace(
@@ -164,7 +150,10 @@ class TestKeys:
         )
         application.evolve.evolve(application.access.scope(past.collection))
         application.evolve.evolve(application.access.scope(taught))
-        assert learned(application, past.collection)["passage_key"] == learned(application, taught)["passage_key"]
+        assert (
+            list_learned(application, past.collection)["passage_key"]
+            == list_learned(application, taught)["passage_key"]
+        )
 
     def test_the_generation_that_served_is_told_by_what_came_after(
         self, application: Application, curie: str
@@ -174,7 +163,7 @@ class TestKeys:
 
         def note() -> None:
             moments.append(now(application))
-            states.append(learned(application, curie))
+            states.append(list_learned(application, curie))
 
         for start in (0, 10):
             undo.apply(application, curie, events[start : start + 10], 5)
@@ -185,18 +174,20 @@ class TestKeys:
         undo.apply(application, curie, events[20:], 5)
         application.evolve.evolve(application.access.scope(curie))
         note()
-        pasts = [replayed(application, curie, moment, into=f"{curie}-{at}") for at, moment in enumerate(moments)]
+        pasts = [
+            rebuild_past(application, curie, moment, into=f"{curie}-{at}") for at, moment in enumerate(moments)
+        ]
         # Between the second evolution and the third, which went on from the first, there was a rollback.
         assert [(past.key_generation, past.key_generation_certain) for past in pasts] == [
             (1, True), (1, False), (1, False), (3, True),
         ]  # fmt: skip
         for at in (0, 2, 3):
-            undo.assert_same(learned(application, pasts[at].collection), states[at])
+            undo.assert_same(list_learned(application, pasts[at].collection), states[at])
 
     def test_a_rollback_that_nothing_came_after_serves(self, application: Application, taught: str) -> None:
         application.evolve.roll_back(application.access.scope(taught), 0)
-        past = replayed(application, taught, now(application))
-        undo.assert_same(learned(application, past.collection), learned(application, taught))
+        past = rebuild_past(application, taught, now(application))
+        undo.assert_same(list_learned(application, past.collection), list_learned(application, taught))
         assert (past.key_generation, past.key_generation_certain) == (0, False)
 
 
@@ -204,14 +195,14 @@ class TestCorpus:
     def test_passages_that_came_since_are_not_in_it(
         self, application: Application, taught: str, ingest: Ingest
     ) -> None:
-        then, knew, until = corpus(application, taught), learned(application, taught), now(application)
+        then, knew, until = corpus(application, taught), list_learned(application, taught), now(application)
         assert ingest(BERLIN, {"id": "empty", "title": None, "text": "..."})["created"] == 2
         berlin = state.sentences(application, taught, "berlin")
-        asked = state.given_episode(application, taught, "Where is Berlin?", list(berlin.values()))
+        asked = state.add_episode(application, taught, "Where is Berlin?", list(berlin.values()))
         state.judge(application, taught, asked, list(berlin.values())[:1], wait=True)
-        past = replayed(application, taught, until)
+        past = rebuild_past(application, taught, until)
         undo.assert_same(corpus(application, past.collection), then)
-        undo.assert_same(learned(application, past.collection), knew)
+        undo.assert_same(list_learned(application, past.collection), knew)
         assert state.counts(application, past.collection) == state.true_counts(application, past.collection)
         assert (past.passages, past.passages_since, past.passages_updated) == (5, 2, 0)
 
@@ -222,17 +213,17 @@ class TestCorpus:
         changed = CURIE[0] | {"text": "Marie Curie was born in Warsaw in 1867. Marie Curie died in 1934."}
         assert ingest(changed)["updated"] == 1
         application.ingest.delete_passage(application.access.scope(taught), "tokyo")
-        past = replayed(application, taught, until)
+        past = rebuild_past(application, taught, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, taught))
         assert (past.passages, past.passages_since, past.passages_updated) == (4, 0, 1)
         assert past.sentences_gone == 3  # one that changed, two that were deleted
-        undo.assert_same(learned(application, past.collection), learned(application, taught))
+        undo.assert_same(list_learned(application, past.collection), list_learned(application, taught))
 
     def test_a_time_memory_is_of_the_expression_that_it_began_as(
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
-        asked = state.given_episode(application, curie, "Who was born in 1867?", [born], "1867")
+        asked = state.add_episode(application, curie, "Who was born in 1867?", [born], "1867")
         state.judge(application, curie, asked, [born], wait=True)
         with application.database.write() as writer:  # as a later analysis might read it
             writer.execute(
@@ -243,6 +234,6 @@ class TestCorpus:
                 """,
                 {"c": state.collection_id(application, curie), "s": born},
             )
-        past = replayed(application, curie, now(application))
-        undo.assert_same(learned(application, past.collection), learned(application, curie))
+        past = rebuild_past(application, curie, now(application))
+        undo.assert_same(list_learned(application, past.collection), list_learned(application, curie))
         undo.assert_same(corpus(application, past.collection), corpus(application, curie))

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.ratings import Rating
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from tests.support import state, undo
 
@@ -14,28 +14,26 @@ QUESTION = "Where was Marie Curie born?"
 
 
 @pytest.mark.parametrize(("seed", "batch"), [(1, 1), (2, 5)])
-def test_it_is_as_if_revoked_ratings_had_never_come(
-    application: Application, curie: str, seed: int, batch: int
-) -> None:
+def test_revoked_ratings_leave_no_trace(application: Application, curie: str, seed: int, batch: int) -> None:
     events = undo.stream(application, curie, 18, seed, ratings=True)
     undo.apply(application, curie, events, batch)
     taken = random.Random(seed).sample(events[::3], 3)
     for event in taken:
         application.revoke.revoke(application.access.scope(curie), event)
     undo.assert_verified(application, curie)
-    after = undo.learned(application, curie)
+    after = undo.list_learned(application, curie)
     assert {row["sufficiency"] > 0 for row in after["question_support"]} == {True, False}
 
     undo.forgotten(application, curie)
     undo.apply(application, curie, [event for event in events if event not in taken])
-    undo.assert_same(after, undo.learned(application, curie))
+    undo.assert_same(after, undo.list_learned(application, curie))
 
 
 def test_a_broken_call_is_made_good_by_its_repetition(application: Application, curie: str) -> None:
     """The new rating was stored, and the process ended before the one before it was revoked."""
-    query = answered(application, curie)
+    query = add_episode(application, curie)
     first = rate(application, curie, query, "up", "first")
-    verdict = rating(application, curie, query, "down")
+    verdict = build_rating(application, curie, query, "down")
     application.feedback.accept(verdict, "second", wait=True)
     assert state.event_statuses(application, curie)[first] == "applied"
     second = rate(application, curie, query, "down", "second")
@@ -44,9 +42,9 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
 
 
 def test_a_rating_that_waits_is_replaced_and_never_applied(application: Application, curie: str) -> None:
-    query = answered(application, curie)
+    query = add_episode(application, curie)
     scope = application.access.scope(curie)
-    first = application.ratings.rate(rating(application, curie, query, "up"), "first").event.id
+    first = application.ratings.rate(build_rating(application, curie, query, "up"), "first").event.id
     second = rate(application, curie, query, "withdrawn", "second")
     assert application.learn.apply(scope.collection.id, [first, second]) == 0
     assert state.event_statuses(application, curie) == {first: "revoked", second: "applied"}
@@ -54,20 +52,20 @@ def test_a_rating_that_waits_is_replaced_and_never_applied(application: Applicat
 
 
 def test_a_judge_rates_each_answer_by_itself(application: Application, curie: str) -> None:
-    one, other = answered(application, curie), answered(application, curie)
+    one, other = add_episode(application, curie), add_episode(application, curie)
     events = [rate(application, curie, query, "up", uuid4().hex) for query in (one, other)]
     assert state.event_statuses(application, curie) == dict.fromkeys(events, "applied")
 
 
-def answered(application: Application, name: str) -> object:
+def add_episode(application: Application, name: str) -> object:
     shown = list(state.passages(application, name).values())
-    return state.given_episode(application, name, QUESTION, [], shown=shown)
+    return state.add_episode(application, name, QUESTION, [], shown=shown)
 
 
-def rating(application: Application, name: str, query: object, value: Rating) -> Verdict:
+def build_rating(application: Application, name: str, query: object, value: Rating) -> Verdict:
     cited = [NamedSentence(passage_id="curie")] if value == "up" else []
     return Verdict(query_id=query, scope=application.access.scope(name), judge="ana", rating=value, cited=cited)
 
 
 def rate(application: Application, name: str, query: object, value: Rating, key: str) -> int:
-    return application.ratings.rate(rating(application, name, query, value), key, wait=True).event.id
+    return application.ratings.rate(build_rating(application, name, query, value), key, wait=True).event.id

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.runtime.container import Application
 from engram.services.jobs.job_runner import Runner
 from engram.services.revocation.revocation_service import RevocationService
 from engram.storage.feedback_log import feedback_events, logged_verdicts
@@ -28,7 +28,7 @@ def log_of(application: Application, collection: str) -> dict[int, dict[str, Any
     return {row["id"]: row for row in state.rows(application, collection, "feedback_event")}
 
 
-def waiting_locks(application: Application) -> int:
+def count_waiting_locks(application: Application) -> int:
     with application.database.read() as reader:
         found: int = reader.scalar(
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -49,14 +49,14 @@ class TestStates:
         draw = random.Random(seed)
         taken = draw.sample(first, 4) + draw.sample(second, 4)
         revoke(application, curie, taken)
-        after = undo.learned(application, curie)
+        after = undo.list_learned(application, curie)
         undo.assert_verified(application, curie)
 
         undo.forgotten(application, curie)
         undo.apply(application, curie, [event for event in first if event not in taken])
         application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, [event for event in second if event not in taken])
-        undo.assert_same(after, undo.learned(application, curie))
+        undo.assert_same(after, undo.list_learned(application, curie))
         assert after["passage_key"]
         assert after["question_support"]
         assert {row["channel"] for row in after["sentence_memory"]} == {"task", "time"}
@@ -68,10 +68,10 @@ class TestStates:
         assert events != order
         undo.apply(application, curie, events)
         revoke(application, curie, events[2:4])
-        after = undo.learned(application, curie)
+        after = undo.list_learned(application, curie)
         undo.forgotten(application, curie)
         undo.apply(application, curie, [*events[:2], *events[4:]])
-        undo.assert_same(after, undo.learned(application, curie))
+        undo.assert_same(after, undo.list_learned(application, curie))
 
     def test_revoking_all_verdicts_clears_learned_state(self, application: Application, curie: str) -> None:
         events = undo.stream(application, curie, 10, seed=4)
@@ -79,7 +79,7 @@ class TestStates:
         graph = state.snapshot(application, curie, (*state.GRAPH, *state.LEXICAL))
         application.evolve.evolve(application.access.scope(curie))
         revoke(application, curie, events)
-        left = undo.learned(application, curie)
+        left = undo.list_learned(application, curie)
         # An evolution that took in nothing that counts stays, empty, as part of the lineage.
         assert [row["events"] for row in left.pop("key_generation")] == [0]
         assert all(row["waiting"] == 0 for row in left.pop("key_evolution"))
@@ -95,11 +95,11 @@ class TestStates:
     def test_a_question_reads_as_the_first_event_that_is_left_put_it(
         self, application: Application, curie: str
     ) -> None:
-        sentence = state.all_sentences(application, curie)[0]
+        sentence = state.list_sentence_ids(application, curie)[0]
         texts = ("Who was born in Warsaw?", "WHO was born in   Warsaw?")
         events = [
             state.judge(
-                application, curie, state.given_episode(application, curie, text, []), [sentence], wait=True
+                application, curie, state.add_episode(application, curie, text, []), [sentence], wait=True
             ).event.id
             for text in texts
         ]
@@ -112,8 +112,8 @@ class TestStates:
         assert state.rows(application, curie, "question") == []
 
     def test_completeness_is_that_of_the_last_verdict_left(self, application: Application, curie: str) -> None:
-        sentence = state.all_sentences(application, curie)[0]
-        query_id = state.given_episode(application, curie, "Who was born in Warsaw?", [])
+        sentence = state.list_sentence_ids(application, curie)[0]
+        query_id = state.add_episode(application, curie, "Who was born in Warsaw?", [])
         events = [
             state.judge(application, curie, query_id, [sentence], partial=partial, wait=True).event.id
             for partial in (False, True)
@@ -135,7 +135,7 @@ class TestStates:
         undo.assert_verified(application, curie)
         revoke(application, curie, events[::2])
         undo.assert_verified(application, curie)
-        alive = set(state.all_sentences(application, curie))
+        alive = set(state.list_sentence_ids(application, curie))
         assert {row["sentence_id"] for row in state.rows(application, curie, "sentence_memory")} <= alive
 
     def test_a_time_memory_goes_back_to_the_expression_that_it_began_as(
@@ -161,20 +161,20 @@ class TestStates:
         undo.assert_verified(application, curie)
         revoke(application, curie, [*first[:3], *second[:3]])
         undo.assert_verified(application, curie)
-        before = undo.learned(application, curie)
+        before = undo.list_learned(application, curie)
         application.evolve.roll_back(application.access.scope(curie), 3)
         undo.assert_verified(application, curie)
         application.evolve.roll_back(application.access.scope(curie), 1)
-        undo.assert_same(before, undo.learned(application, curie))
+        undo.assert_same(before, undo.list_learned(application, curie))
 
 
 class TestEvents:
     def test_repeated_revocation_changes_nothing(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, events := undo.stream(application, curie, 4, seed=1))
         first = application.revoke.revoke(application.access.scope(curie), events[0])
-        before = undo.learned(application, curie), log_of(application, curie)
+        before = undo.list_learned(application, curie), log_of(application, curie)
         assert application.revoke.revoke(application.access.scope(curie), events[0]) == first
-        assert (undo.learned(application, curie), log_of(application, curie)) == before
+        assert (undo.list_learned(application, curie), log_of(application, curie)) == before
         assert first.revoked_at is not None
 
     @pytest.mark.parametrize("status", ["pending", "parked"])
@@ -188,11 +188,11 @@ class TestEvents:
         assert application.learn.apply(state.collection_id(application, curie), [event]) == 0
         application.learn.apply_overdue(0.0, 100)
         assert log_of(application, curie)[event]["status"] == "revoked"
-        assert not any(undo.learned(application, curie).values())
+        assert not any(undo.list_learned(application, curie).values())
 
     def test_the_same_verdict_sent_again_is_not_learned_again(self, application: Application, curie: str) -> None:
-        sentence = state.all_sentences(application, curie)[0]
-        query_id = state.given_episode(application, curie, "Who was born in Warsaw?", [])
+        sentence = state.list_sentence_ids(application, curie)[0]
+        query_id = state.add_episode(application, curie, "Who was born in Warsaw?", [])
         event = state.judge(application, curie, query_id, [sentence], key="once", wait=True).event
         application.revoke.revoke(application.access.scope(curie), event.id)
         again = state.judge(application, curie, query_id, [sentence], key="once", wait=True)
@@ -226,7 +226,7 @@ class TestBesideWorkers:
         with application.database.write() as writer:
             assert len(feedback_events.lock_pending(writer, target, [event])) == 1
             thread.start()
-            while not waiting_locks(application):
+            while not count_waiting_locks(application):
                 assert not done.is_set()
                 time.sleep(0.01)
             feedback_events.mark_applied(writer, target, {event: 1}, {event: application.noise})
@@ -261,11 +261,11 @@ class TestBesideWorkers:
         assert set(statuses.values()) == {"applied", "revoked"}
         undo.assert_verified(application, curie)
         tables = ("sentence_memory", "memory_audit", "question", "question_support", "ranking_belief", "key_credit")
-        after = undo.learned(application, curie)
-        order = state.applied_order(application, curie)
+        after = undo.list_learned(application, curie)
+        order = state.list_applied_order(application, curie)
         undo.forgotten(application, curie)
         undo.apply(application, curie, order)
-        again = undo.learned(application, curie)
+        again = undo.list_learned(application, curie)
         for table in tables:
             assert again[table] == after[table], table
 
@@ -303,7 +303,7 @@ class TestJobs:
         queued = application.jobs.job(application.access.scope(curie), job_id)
         assert (queued.status, queued.received, queued.updated) == ("queued", len(careless), len(waiting))
 
-        late = state.judge(application, curie, self.asked(application, curie), judge="careless").event.id
+        late = state.judge(application, curie, self.add_episode(application, curie), judge="careless").event.id
         assert application.runner.run_ready() == 1
         job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.received, job.updated, job.unchanged) == (
@@ -315,10 +315,10 @@ class TestJobs:
         log = log_of(application, curie)
         assert {event for event in log if log[event]["status"] == "revoked"} == set(careless)
         assert log[late]["status"] == "pending"
-        after = undo.learned(application, curie)
+        after = undo.list_learned(application, curie)
         undo.forgotten(application, curie)
         undo.apply(application, curie, [event for event in events[:16] if event not in careless])
-        undo.assert_same(after, undo.learned(application, curie))
+        undo.assert_same(after, undo.list_learned(application, curie))
 
     def test_a_killed_job_goes_on_where_it_was(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
@@ -382,7 +382,7 @@ class TestJobs:
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 4, seed=34), 4)
-        before = undo.learned(application, curie)
+        before = undo.list_learned(application, curie)
         job_id = application.revoke.request(application.access.scope(curie))
 
         def fail(*_: Any) -> list[int]:
@@ -394,7 +394,7 @@ class TestJobs:
                 run_again(application, application.runner)
         job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.error) == ("failed", "ValueError: broken")
-        undo.assert_same(before, undo.learned(application, curie))
+        undo.assert_same(before, undo.list_learned(application, curie))
 
     def test_a_span_of_time_is_half_open(self, application: Application, curie: str) -> None:
         events = undo.stream(application, curie, 4, seed=35)
@@ -421,5 +421,5 @@ class TestJobs:
             application.revoke.request(application.access.scope(curie), judge="careful", key="once")
 
     @staticmethod
-    def asked(application: Application, collection: str) -> Any:
-        return state.given_episode(application, collection, "Who was born in Warsaw?", [])
+    def add_episode(application: Application, collection: str) -> Any:
+        return state.add_episode(application, collection, "Who was born in Warsaw?", [])

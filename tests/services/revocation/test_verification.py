@@ -4,33 +4,29 @@ import threading
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.knowledge.triples import Triple
-from engram.runtime.container import Application, Servers
 from engram.services.facts.fact_service import StatedFact
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport
 from engram.storage.corpus import collections
 from tests.support import state, twins, undo
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on, open_migrated
 
 
 @pytest.fixture
-def taught(application: Application, curie: str) -> str:
-    """A collection that learned at every scope, with evidence taken in and waiting."""
-    events = undo.stream(application, curie, 16, seed=41)
-    undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
-    undo.apply(application, curie, events[10:], 3)
+def taught(application: Application, taught: str) -> str:
+    """The collection that learned at every scope, with a stated fact and a merged entity."""
     stated = StatedFact(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
-    scope = application.access.scope(curie)
+    scope = application.access.scope(taught)
     application.facts.state(scope, [stated], source="a page")
-    one, other = (row["id"] for row in state.rows(application, curie, "fact_entity"))
+    one, other = (row["id"] for row in state.rows(application, taught, "fact_entity"))
     application.join.merge(scope, one, [other], judge="careful", key="merged")
-    return curie
+    return taught
 
 
-def found(application: Application, collection: str) -> set[str]:
+def list_different_tables(application: Application, collection: str) -> set[str]:
     """Tables that differ."""
     report = application.verify.verify(application.access.scope(collection))
     assert report.clean == (not report.differences)
@@ -42,7 +38,7 @@ def tamper(application: Application, collection: str, statement: str) -> int:
         return writer.execute(statement, {"c": state.collection_id(application, collection)})
 
 
-def one(table: str, change: str, order: str) -> str:
+def build_change(table: str, change: str, order: str) -> str:
     """A statement that changes one row of the collection."""
     return f"""
         UPDATE {table} SET {change} WHERE ctid = (
@@ -55,41 +51,53 @@ TURNED = "vector * array_fill(-1, ARRAY[384])::vector"
 # Each changes as little as the column's type can tell.
 TAMPERED = {
     "the rules of keys": ("UPDATE key_generation SET rules = '{}' WHERE collection_id = %(c)s", "key_generation"),
-    "a perplexity": (one("sentence_memory", "perplexity = perplexity + 1e-15", "sentence_id"), "sentence_memory"),
-    "a count": (one("sentence_memory", "update_count = update_count + 1", "sentence_id"), "sentence_memory"),
-    "a time memory": (
-        one("sentence_memory", f"vector = {TURNED}", "channel DESC"),
+    "a perplexity": (
+        build_change("sentence_memory", "perplexity = perplexity + 1e-15", "sentence_id"),
         "sentence_memory",
     ),
-    "a support": (one("question_support", "support = support + 1e-12", "sentence_id"), "question_support"),
-    "completeness": (one("question_support", "complete = NOT complete", "sentence_id"), "question_support"),
-    "a question": (one("question", "text = text || '?'", "id"), "question"),
-    "a gain": (one("memory_audit", "gain = gain + 1e-15", "event_id, channel"), "memory_audit"),
-    "a target": (one("memory_audit", "target = 1 - target", "event_id, channel"), "memory_audit"),
-    "a noise": (one("memory_audit", "observation_noise = 9", "event_id, channel"), "memory_audit"),
+    "a count": (
+        build_change("sentence_memory", "update_count = update_count + 1", "sentence_id"),
+        "sentence_memory",
+    ),
+    "a time memory": (
+        build_change("sentence_memory", f"vector = {TURNED}", "channel DESC"),
+        "sentence_memory",
+    ),
+    "a support": (build_change("question_support", "support = support + 1e-12", "sentence_id"), "question_support"),
+    "completeness": (
+        build_change("question_support", "complete = NOT complete", "sentence_id"),
+        "question_support",
+    ),
+    "a question": (build_change("question", "text = text || '?'", "id"), "question"),
+    "a gain": (build_change("memory_audit", "gain = gain + 1e-15", "event_id, channel"), "memory_audit"),
+    "a target": (build_change("memory_audit", "target = 1 - target", "event_id, channel"), "memory_audit"),
+    "a noise": (build_change("memory_audit", "observation_noise = 9", "event_id, channel"), "memory_audit"),
     "the belief": (
-        one("ranking_belief", "information[1] = information[1] + 1e-12", "model DESC"),
+        build_change("ranking_belief", "information[1] = information[1] + 1e-12", "model DESC"),
         "ranking_belief",
     ),
     "the belief of what is enough": (
-        one("ranking_belief", "information[1] = information[1] + 1e-12", "model"),
+        build_change("ranking_belief", "information[1] = information[1] + 1e-12", "model"),
         "ranking_belief",
     ),
     "a term of what is enough": (
-        one("ranking_audit", "information[1] = information[1] + 0.1", "model, event_id"),
+        build_change("ranking_audit", "information[1] = information[1] + 0.1", "model, event_id"),
         "ranking_audit",
     ),
-    "a count of terms": (one("ranking_belief", "events = events + 1", "prior"), "ranking_belief"),
+    "a count of terms": (build_change("ranking_belief", "events = events + 1", "prior"), "ranking_belief"),
     "a term": (
-        one("ranking_audit", "information[1] = information[1] + 0.1", "model DESC, event_id"),
+        build_change("ranking_audit", "information[1] = information[1] + 0.1", "model DESC, event_id"),
         "ranking_audit",
     ),
-    "a credit": (one("key_credit", "gain = gain + 1e-6", "weight DESC, event_id"), "key_credit"),
-    "a weight": (one("key_credit", "weight = weight / 2", "weight DESC, event_id"), "key_credit"),
-    "a score": (one("expansion_memory", "score = score * (1 + 1e-12)", "passage_id"), "expansion_memory"),
-    "a key": (one("passage_key", f"vector = {TURNED}", "passage_id"), "passage_key"),
-    "a key's units": (one("passage_key", "units = units || units[1]", "passage_id"), "passage_key"),
-    "a posting": (one("evolved_posting", "frequency = frequency * 1.001", "passage_id, term"), "evolved_posting"),
+    "a credit": (build_change("key_credit", "gain = gain + 1e-6", "weight DESC, event_id"), "key_credit"),
+    "a weight": (build_change("key_credit", "weight = weight / 2", "weight DESC, event_id"), "key_credit"),
+    "a score": (build_change("expansion_memory", "score = score * (1 + 1e-12)", "passage_id"), "expansion_memory"),
+    "a key": (build_change("passage_key", f"vector = {TURNED}", "passage_id"), "passage_key"),
+    "a key's units": (build_change("passage_key", "units = units || units[1]", "passage_id"), "passage_key"),
+    "a posting": (
+        build_change("evolved_posting", "frequency = frequency * 1.001", "passage_id, term"),
+        "evolved_posting",
+    ),
 }
 REMOVED = (
     ("sentence_memory", "sentence_memory"),
@@ -103,7 +111,7 @@ REMOVED = (
 )
 
 
-class TestClean:
+class TestCleanReports:
     def test_learned_state_follows_from_the_log(self, application: Application, taught: str) -> None:
         report = application.verify.verify(application.access.scope(taught))
         assert report.clean
@@ -167,9 +175,9 @@ class TestClean:
         self, application: Application, addresses: Servers, settings: Settings
     ) -> None:
         # In a database of its own: the one of all tests has hundreds, each of which takes its time.
-        with migrated(addresses) as own, application_on(own, settings, application) as few:
+        with open_migrated(addresses) as own, application_on(own, settings, application) as few:
             for name in ("b", "a", "c"):
-                events = undo.stream(few, twins.born(few, name), 4, seed=43)
+                events = undo.stream(few, twins.create_twin(few, name), 4, seed=43)
                 undo.apply(few, name, events, 4)
             encoder = few.access.scope("a").collection.encoder
             with few.database.write() as writer:
@@ -185,7 +193,7 @@ class TestDifferences:
     def test_a_changed_row_is_found(self, application: Application, taught: str, what: str) -> None:
         statement, table = TAMPERED[what]
         assert tamper(application, taught, statement) == 1
-        assert table in found(application, taught)
+        assert table in list_different_tables(application, taught)
 
     @pytest.mark.parametrize(("table", "named"), REMOVED)
     def test_a_missing_row_is_found(self, application: Application, taught: str, table: str, named: str) -> None:
@@ -194,7 +202,7 @@ class TestDifferences:
             WHERE ctid = (SELECT ctid FROM {table} WHERE collection_id = %(c)s ORDER BY ctid LIMIT 1)
         """
         assert tamper(application, taught, statement) == 1
-        assert named in found(application, taught)
+        assert named in list_different_tables(application, taught)
 
     def test_a_row_too_many_is_found(self, application: Application, taught: str) -> None:
         statement = """
@@ -217,9 +225,13 @@ class TestDifferences:
             )
             """,
         )
-        assert {"sentence_memory", "question_support", "memory_audit", "ranking_belief", "ranking_audit"} <= found(
-            application, taught
-        )
+        assert {
+            "sentence_memory",
+            "question_support",
+            "memory_audit",
+            "ranking_belief",
+            "ranking_audit",
+        } <= list_different_tables(application, taught)
 
     def test_another_order_of_application_is_not_the_same(self, application: Application, taught: str) -> None:
         tamper(
@@ -227,7 +239,7 @@ class TestDifferences:
             taught,
             "UPDATE feedback_event SET applied_sequence = -applied_sequence WHERE collection_id = %(c)s",
         )
-        assert "sentence_memory" in found(application, taught)
+        assert "sentence_memory" in list_different_tables(application, taught)
 
     def test_verification_counts_differences_and_shows_a_few(self, application: Application, taught: str) -> None:
         changed = tamper(
@@ -244,7 +256,7 @@ class TestDifferences:
         for table in ("ranking_belief", "ranking_audit"):
             tamper(application, taught, f"UPDATE {table} SET prior = 'another' WHERE collection_id = %(c)s")
         tamper(application, taught, TAMPERED["a term"][0])
-        assert found(application, taught) == {"ranking_belief"}
+        assert list_different_tables(application, taught) == {"ranking_belief"}
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
         narrow = VerificationService(application.database, application.priors, application.evolve, capacity=1)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.triples import Triple
 from engram.core.planning.session import Budget
 from engram.providers.llm import agent_prompts
-from engram.runtime.container import Application
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import PassageGoneError, StatedFact
@@ -22,7 +22,7 @@ from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from tests.conftest import CURIE
 from tests.support import undo
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply
 
 QUESTION = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
@@ -63,7 +63,7 @@ Asking = Callable[..., SessionView]
 
 
 @pytest.fixture
-def asking(modelled: Modelled, curie: str) -> Asking:
+def asking(modelled: ModelApplications, curie: str) -> Asking:
     """Does a session by a model."""
 
     def run(handler: Handler, budget: Budget = BUDGET, **options: Any) -> SessionView:
@@ -153,10 +153,10 @@ def test_the_last_turn_of_a_budget_leaves_only_an_answer(asking: Asking) -> None
 
 
 PARIS = "Marie Curie was born in Paris."
-OTHER = {"id": "other", "title": "Marie Curie", "text": PARIS}
+OTHER_PASSAGE = {"id": "other", "title": "Marie Curie", "text": PARIS}
 
 
-def correcting(act: str) -> Agent:
+def build_correcting_agent(act: str) -> Agent:
     turns = [
         AgentTurn("insert", PARIS, "Born."),
         AgentTurn(act, "Marie Curie was born in Warsaw in 1867.", "Not in Paris."),
@@ -166,9 +166,9 @@ def correcting(act: str) -> Agent:
 
 @pytest.mark.parametrize("insert_only", [False, True])
 def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, insert_only: bool) -> None:
-    ingest(OTHER)
+    ingest(OTHER_PASSAGE)
     given = {"documents": ["other", "curie"], "insert_only": insert_only}
-    session = asking(correcting("insert" if insert_only else "update"), **given)
+    session = asking(build_correcting_agent("insert" if insert_only else "update"), **given)
 
     memory = AgentMemory.from_json(session.stored.plan_state)
     places = {fact.object: place for place, fact in enumerate(memory.facts) if fact.predicate == "place of birth"}
@@ -188,8 +188,8 @@ def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, inser
 def test_the_graph_can_be_kept_as_one_of_the_collection(
     asking: Asking, application: Application, ingest: Any, curie: str
 ) -> None:
-    ingest(OTHER)
-    session = asking(correcting("update"), documents=["other", "curie"], graph="births")
+    ingest(OTHER_PASSAGE)
+    session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
 
     scope = application.access.scope(curie)
     wanted = FactPattern(question="Where was Marie Curie born?", graph="births")
@@ -210,15 +210,15 @@ def test_the_graph_can_be_kept_as_one_of_the_collection(
 def test_a_deleted_passage_takes_along_what_was_published_from_it(
     asking: Asking, application: Application, ingest: Any, curie: str
 ) -> None:
-    ingest(OTHER)
-    session = asking(correcting("update"), documents=["other", "curie"], graph="births")
+    ingest(OTHER_PASSAGE)
+    session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
     scope = application.access.scope(curie)
     application.adopt.merge(scope, "births", judge="editor", key="k")
     publisher = application.session_runner._publisher
     before = application.sessions.state(scope, session.stored.id)
     born = FactPattern(subject="Marie Curie", predicate="place of birth", graph="births")
 
-    def left(wanted: FactPattern) -> dict[str, str]:
+    def find_facts(wanted: FactPattern) -> dict[str, str]:
         found = application.fact_search.search(scope, wanted)
         cited = zip(found.facts.values(), found.citations, strict=True)
         return {fact.object: source.text for fact, source in cited}
@@ -228,10 +228,10 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
         with application.database.read() as reader:
             return {row.text for row in reader.rows(kept, {"id": scope.collection.id})}
 
-    warsaw = left(born)["Warsaw"]
-    assert left(born)["Paris"] == PARIS
+    warsaw = find_facts(born)["Warsaw"]
+    assert find_facts(born)["Paris"] == PARIS
     application.ingest.delete_passage(scope, "curie")
-    assert left(born) == left(replace(born, graph=None)) == {"Paris": PARIS}
+    assert find_facts(born) == find_facts(replace(born, graph=None)) == {"Paris": PARIS}
     assert statements() == {PARIS}
     undo.assert_verified(application, curie)
     # A worker that read the session before the passage went finds nothing of it to state, nor one just after.
@@ -240,9 +240,9 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
     gone = next(one.passage_id for one in before.pool if one.text == warsaw)
     with pytest.raises(PassageGoneError):
         application.facts.state(scope, stated, source="curie", passage_id=gone, graph_name="births")
-    assert left(born) == {"Paris": PARIS}
+    assert find_facts(born) == {"Paris": PARIS}
     application.ingest.delete_passage(scope, "other")
-    assert left(born) == {}
+    assert find_facts(born) == {}
     assert statements() == set()
     undo.assert_verified(application, curie)
 
@@ -267,9 +267,9 @@ def test_fact_without_a_document_sentence_is_dropped(asking: Asking) -> None:
 
 
 def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: Any) -> None:
-    ingest(OTHER)
+    ingest(OTHER_PASSAGE)
 
-    class Reading(Agent):
+    class CorrectingAgent(Agent):
         def __call__(self, request: dict[str, Any]) -> str | Reply:
             system, user = (str(request["messages"][at]["content"]) for at in (0, 1))
             if '"entities"' in system:
@@ -283,8 +283,8 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
                 return json.dumps({"remove": [1], "add": []})
             return super().__call__(request)
 
-    turns = correcting("update").first
-    session = asking(Reading(*turns), documents=["other", "curie"], extraction="llm")
+    turns = build_correcting_agent("update").first
+    session = asking(CorrectingAgent(*turns), documents=["other", "curie"], extraction="llm")
     memory = AgentMemory.from_json(session.stored.plan_state)
     assert [memory.line(place) for place in range(2)] == [
         "Marie Curie | native of: Paris",

@@ -12,7 +12,7 @@ from engram.providers.llm.session_prompts import VERSION
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
-from tests.support.modelled import Modelled
+from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
@@ -46,16 +46,16 @@ def numbers(user: str, *words: str) -> list[int]:
     return [int(number) for number, text in found if any(word in text for word in words)]
 
 
-def kept(user: str) -> Any:
+def reply_kept(user: str) -> Any:
     return {"kept": numbers(user, "born in Warsaw", "lies on the Vistula", "flows into"), "contradictions": []}
 
 
-def noted(user: str) -> Any:
+def reply_notes(user: str) -> Any:
     texts = ("born in Warsaw", "lies on the Vistula", "flows into")
     return {"notes": [{"text": text, "cited": some} for text in texts if (some := numbers(user, text))]}
 
 
-def answered(user: str) -> Any:
+def reply_answer(user: str) -> Any:
     return {"answer": "the Baltic Sea", "cited": numbers(user, "flows into"), "sufficient": True}
 
 
@@ -66,20 +66,20 @@ STEPS = [
 ]
 SOCRATIC: dict[str, Any] = {
     "queries": lambda user: {"queries": [re.search(r"<question>\n(.*?)\n", user)[1]]},  # type: ignore[index]
-    "kept": kept,
-    "notes": noted,
-    "cited": answered,
+    "kept": reply_kept,
+    "notes": reply_notes,
+    "cited": reply_answer,
 }
 Asking = Callable[..., SessionView]
 
 
-def refusing(_request: dict[str, Any]) -> Reply:
+def refuse(_request: dict[str, Any]) -> Reply:
     """An endpoint that is there and answers nothing: what it refuses is no completion."""
     return Reply("no", status=400)
 
 
 @pytest.fixture
-def asking(modelled: Modelled, curie: str) -> Asking:
+def asking(modelled: ModelApplications, curie: str) -> Asking:
     """Does a session by a model."""
 
     def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> SessionView:
@@ -88,7 +88,7 @@ def asking(modelled: Modelled, curie: str) -> Asking:
         how = SessionRequest(**{"top_k": 2, "threshold": 1.0} | asked)
         new = NewSession(question=CHAIN, planner=planner, asked=how, budget=budget or Budget())
         shown = services.sessions.wait(scope, services.sessions.start(scope, new))
-        completed = [one for one in modelled.server.requests if handler is not refusing]
+        completed = [one for one in modelled.server.requests if handler is not refuse]
         assert shown.stored.cost["llm_calls"] == len(completed)
         return shown
 
@@ -133,7 +133,7 @@ def test_pool_goes_after_what_the_model_says_is_missing(asking: Asking) -> None:
         ]
         return {"settled": settled, "sufficient": len(settled) == 2, "query": "On which river does Warsaw lie?"}
 
-    model = Model(triples={"triples": triples}, kept=kept, settled=gaps)
+    model = Model(triples={"triples": triples}, kept=reply_kept, settled=gaps)
     session = asking(model, "pool")
     assert session.stored.stop_reason == "answered"
     assert session.rounds[-1].said["queries"] == ["On which river does Warsaw lie?"] or len(session.rounds) == 1
@@ -148,14 +148,14 @@ def test_a_value_that_no_cited_sentence_states_stays_open(asking: Asking) -> Non
     triples = [{"subject": "Marie Curie", "relation": "place of birth", "object": "?1", "question": "Where?"}]
     triples += [{"subject": "?1", "relation": "river", "object": "?", "question": "Which river?"}]
     gaps = {"settled": [{"mark": "?1", "value": "Paris", "cited": [1]}], "sufficient": True, "query": ""}
-    session = asking(Model(triples={"triples": triples}, kept=kept, settled=gaps), "pool")
+    session = asking(Model(triples={"triples": triples}, kept=reply_kept, settled=gaps), "pool")
     assert session.stored.plan_state["bindings"] == []
 
 
 @pytest.mark.parametrize("broken", ["not json", {"kept": [99]}, None])
 @pytest.mark.parametrize("planner", ["pool", "socratic"])
 def test_broken_model_reply_falls_back_to_rules_with_a_warning(asking: Asking, planner: str, broken: Any) -> None:
-    model = refusing if broken is None else Model(**dict.fromkeys(Model.USES, broken))
+    model = refuse if broken is None else Model(**dict.fromkeys(Model.USES, broken))
     session = asking(model, planner)
     assert (session.stored.status, session.stored.stop_reason) == ("stopped", "found")
     assert [one.said["queries"] for one in session.rounds] == [
@@ -178,14 +178,14 @@ def test_a_name_that_nothing_read_names_is_not_searched_for(asking: Asking) -> N
 
 
 def test_contradictions_are_named_and_stay(asking: Asking) -> None:
-    def sifted(user: str) -> Any:
+    def reply_sifted(user: str) -> Any:
         sides = numbers(user, "born in Warsaw", "flows into")
         found = [{"cited": sides, "about": "where it is", "borne_by": sides[:1]}] if len(sides) > 1 else []
         return {"kept": [], "contradictions": found}
 
     steps = [dict(step) for step in STEPS]
     session = asking(
-        Model(answerable=steps, **SOCRATIC | {"kept": sifted, "notes": {"notes": []}}), "socratic", top_k=5
+        Model(answerable=steps, **SOCRATIC | {"kept": reply_sifted, "notes": {"notes": []}}), "socratic", top_k=5
     )
     named = [note for note in session.notes if note.kind == "contradiction"]
     assert named
@@ -205,7 +205,9 @@ def test_budgets_of_the_model_hold(asking: Asking, budget: dict[str, int], reaso
 
 
 @pytest.mark.parametrize("planner", ["pool", "socratic", "tree", "agent"])
-def test_a_hanging_endpoint_leaves_time_for_what_rules_find(modelled: Modelled, curie: str, planner: str) -> None:
+def test_a_hanging_endpoint_leaves_time_for_what_rules_find(
+    modelled: ModelApplications, curie: str, planner: str
+) -> None:
     services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0), llm_max_attempts=3)
     scope = services.access.scope(curie)
     new = NewSession(
@@ -223,7 +225,7 @@ def test_a_hanging_endpoint_leaves_time_for_what_rules_find(modelled: Modelled, 
 
 
 def test_a_session_whose_time_is_spent_before_its_first_query_still_makes_it(
-    modelled: Modelled, curie: str
+    modelled: ModelApplications, curie: str
 ) -> None:
     services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0))
     scope = services.access.scope(curie)

@@ -6,35 +6,35 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.core.planning.round_sufficiency import FEATURES
 from engram.core.ranking import sufficiency
-from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest, SessionState
 from tests.conftest import CURIE, Ingest
-from tests.services.sessions.test_session_feedback import CHAIN, PART, ended, evidence, verdict
+from tests.services.sessions.test_session_feedback import CHAIN, PART, evidence, run_session, verdict
 from tests.support import state, undo
 
 
-def judged(application: Application, collection: str) -> tuple[SessionState, list[int]]:
+def judge_session(application: Application, collection: str) -> tuple[SessionState, list[int]]:
     """A session, and the verdicts that one on it became, applied."""
     scope = application.access.scope(collection)
-    session = application.sessions.state(scope, ended(application, scope))
+    session = application.sessions.state(scope, run_session(application, scope))
     said = verdict(scope, *evidence(application, collection))
     receipts = application.teacher.judge(session, said, "key", wait=True)
     assert {one.event.status for one in receipts} == {"applied"}
     return session, [one.event.id for one in receipts]
 
 
-def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
+def test_session_verdict_moves_ranking_and_sufficiency_weights(
     application: Application, ingest: Ingest, collection: str
 ) -> None:
     others = [{"id": f"town{n}", "text": f"Town {n} lies on river {n}, which flows into a sea."} for n in range(12)]
     ingest(*CURIE, *others)
     scope = application.access.scope(collection)
-    session = application.sessions.state(scope, ended(application, scope, top_k=5))
+    session = application.sessions.state(scope, run_session(application, scope, top_k=5))
     said = verdict(scope, *evidence(application, collection))
     own, *parts = [one.event.id for one in application.teacher.judge(session, said, "key", wait=True)]
     assert parts
@@ -50,9 +50,9 @@ def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
     undo.assert_verified(application, collection)
 
 
-def test_it_says_at_which_round_the_pool_was_complete(application: Application, curie: str) -> None:
+def test_session_verdict_says_at_which_round_the_pool_was_complete(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    session = application.sessions.state(scope, ended(application, scope))
+    session = application.sessions.state(scope, run_session(application, scope))
     born, lies, flows = evidence(application, curie)
     by_round = {number: [one.sentence_id for one in session.pool if one.round == number] for number in (1, 2)}
     teacher = application.teacher
@@ -63,7 +63,7 @@ def test_it_says_at_which_round_the_pool_was_complete(application: Application, 
     assert teacher.complete_at(session, verdict(scope, born, lies, flows, partial=True)) is None
 
 
-def test_its_parts_become_keys_and_go_with_it(application: Application, curie: str) -> None:
+def test_parts_of_a_session_verdict_become_keys_and_go_with_it(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     service = application.sessions
     begun = service.start(scope, NewSession(question=CHAIN, planner="caller", asked=SessionRequest(top_k=2)))
@@ -88,7 +88,7 @@ def test_its_parts_become_keys_and_go_with_it(application: Application, curie: s
 def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     begun = datetime.now(UTC)
-    _, events = judged(application, curie)
+    _, events = judge_session(application, curie)
     (born, *_) = evidence(application, curie)
     assert {one.event_id for one in application.explain.sentence(scope, born).events} & set(events)
     answer = application.ask.query(Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"})))
@@ -102,8 +102,8 @@ def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Applica
     for moment, name in ((begun, past), (datetime.now(UTC), now)):
         application.past.request(scope, moment, name)
         application.runner.run_ready()
-    assert state.learned(application, now)["sentence_memory"]
-    assert not state.learned(application, past)["sentence_memory"]
+    assert state.list_learned(application, now)["sentence_memory"]
+    assert not state.list_learned(application, past)["sentence_memory"]
     undo.assert_verified(application, now)
 
 
@@ -111,10 +111,12 @@ def suffices(session: SessionState) -> list[dict[str, Any]]:
     return [one.said["suffices"] for one in session.rounds]
 
 
-def test_it_teaches_after_which_round_the_pool_was_enough(application: Application, curie: str) -> None:
+def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
+    application: Application, curie: str
+) -> None:
     """The pool lacked the sea after the first round, and had it after the second."""
     scope = application.access.scope(curie)
-    session = application.sessions.state(scope, ended(application, scope))
+    session = application.sessions.state(scope, run_session(application, scope))
     first, second = ([one.sentence_id for one in session.pool if one.round == number] for number in (1, 2))
     own, *_ = application.teacher.judge(session, verdict(scope, first[0], second[-1]), "key", wait=True)
     before = suffices(session)
@@ -138,12 +140,12 @@ def test_it_teaches_after_which_round_the_pool_was_enough(application: Applicati
     undo.assert_verified(application, curie)
 
     # Another session of the question has its evidence recalled: it is told by what was taught, and teaches nothing.
-    again = suffices(application.sessions.state(scope, ended(application, scope)))
+    again = suffices(application.sessions.state(scope, run_session(application, scope)))
     assert {one["events"] for one in again} == {1}
     assert [[by["event_id"] for by in one["influences"]] for one in again] == [[own.event.id]] * len(again)
     assert not any(one["teaches"] for one in again)
     off = {"memory": "off", "profile": "default", "strategy": "graph"}
-    without = suffices(application.sessions.state(scope, ended(application, scope, arm=off)))
+    without = suffices(application.sessions.state(scope, run_session(application, scope, arm=off)))
     assert {one["events"] for one in without} == {0}
 
     application.revoke.revoke(scope, own.event.id)
@@ -168,12 +170,12 @@ def test_rounds_end_once_what_was_taught_says_so(application: Application, curie
     """Under the rule "sufficiency" a later round is told by the pool."""
     scope = application.access.scope(curie)
     steps = {"arm": {"memory": "off", "profile": "default", "strategy": "graph"}}
-    told = application.sessions.state(scope, ended(application, scope, stop="rounds", **steps))
+    told = application.sessions.state(scope, run_session(application, scope, stop="rounds", **steps))
     first, second, *_ = suffices(told)
     least = second["probability"] - 1e-6
     assert (told.rounds[0].sufficiency or 0.0) < least
     ends = application.sessions.state(
-        scope, ended(application, scope, stop="sufficiency", threshold=least, **steps)
+        scope, run_session(application, scope, stop="sufficiency", threshold=least, **steps)
     )
     assert (ends.stop_reason, len(ends.rounds)) == ("sufficiency", 2)
     assert suffices(ends) == [first, second]

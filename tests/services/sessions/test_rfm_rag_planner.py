@@ -3,7 +3,7 @@
 from typing import Any
 
 from engram.core.planning.session import Budget
-from tests.services.sessions.test_llm_planners import CHAIN, Asking, Model, asking, kept, numbers, refusing
+from tests.services.sessions.test_llm_planners import CHAIN, Asking, Model, asking, numbers, refuse, reply_kept
 
 __all__ = ["asking"]
 
@@ -14,15 +14,15 @@ TRIPLES = {
         {"subject": "?2", "relation": "flows into", "object": "?", "question": "Into which sea does ?2 flow?"},
     ]
 }
-KNOWN = (("?1", "Warsaw", "born in Warsaw"), ("?2", "Vistula", "lies on the Vistula"))
-NEVER = {"threshold": 1.0, "top_k": 1}
+KNOWN_VALUES = (("?1", "Warsaw", "born in Warsaw"), ("?2", "Vistula", "lies on the Vistula"))
+NEVER_ENOUGH = {"threshold": 1.0, "top_k": 1}
 
 
 def gaps(user: str) -> Any:
     """Settle what the pool states, and ask for the first thing that it does not."""
     settled = [
         {"mark": mark, "value": value, "cited": some}
-        for mark, value, text in KNOWN
+        for mark, value, text in KNOWN_VALUES
         if (some := numbers(user, text))
     ]
     query = ("Marie Curie born", "Warsaw lies on river", "Vistula flows into")[len(settled)]
@@ -30,8 +30,8 @@ def gaps(user: str) -> Any:
 
 
 def test_rounds_filter_and_go_after_the_gap_until_all_is_covered(asking: Asking) -> None:
-    model = Model(triples=TRIPLES, kept=kept, settled=gaps)
-    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER)
+    model = Model(triples=TRIPLES, kept=reply_kept, settled=gaps)
+    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER_ENOUGH)
     queries = [query for one in session.rounds for query in one.said["queries"]]
     assert queries == [CHAIN, "Warsaw lies on river", "Vistula flows into"]
     assert session.stored.stop_reason == "covered"
@@ -48,7 +48,7 @@ def test_rounds_filter_and_go_after_the_gap_until_all_is_covered(asking: Asking)
 
 
 def test_r_feedback_ends_it_before_the_gap_is_looked_for(asking: Asking) -> None:
-    model = Model(triples=TRIPLES, kept=kept, settled=gaps)
+    model = Model(triples=TRIPLES, kept=reply_kept, settled=gaps)
     session = asking(model, "rfm-rag", top_k=1, threshold=0.01)
     assert (session.stored.stop_reason, len(session.rounds)) == ("sufficient", 1)
     assert model.asked == ["triples", "kept"]
@@ -56,14 +56,14 @@ def test_r_feedback_ends_it_before_the_gap_is_looked_for(asking: Asking) -> None
 
 def test_a_query_that_was_asked_is_not_asked_again(asking: Asking) -> None:
     same = {"settled": [], "sufficient": False, "query": CHAIN}
-    model = Model(triples=TRIPLES, kept=kept, settled=same)
-    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER)
+    model = Model(triples=TRIPLES, kept=reply_kept, settled=same)
+    session = asking(model, "rfm-rag", Budget(rounds=6), **NEVER_ENOUGH)
     assert [one.said["queries"] for one in session.rounds] == [[CHAIN], ["Marie Curie place of birth"]]
     assert session.stored.stop_reason == "no_gap"
 
 
 def test_rules_do_what_the_model_fails_and_nothing_is_filtered(asking: Asking) -> None:
-    session = asking(refusing, "rfm-rag", Budget(rounds=2), threshold=1.0, top_k=1)
+    session = asking(refuse, "rfm-rag", Budget(rounds=2), threshold=1.0, top_k=1)
     assert {warning["type"] for warning in session.stored.warnings} == {"planned-by-rules", "sifted-by-rules"}
     first = [one.text for one in session.evidence if one.round == 1]
     assert first == ["Marie Curie was born in Warsaw in 1867.", "Marie Curie discovered polonium in 1898."]

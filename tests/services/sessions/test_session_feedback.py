@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import IdempotencyConflictError, NotFoundError
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
@@ -20,13 +20,13 @@ from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import Ingest
 from tests.services.corpus.test_erasure import places
 from tests.support import state, undo
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on, open_migrated
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 PART = "into which sea does the river that Warsaw lies on flow"
 
 
-def ended(application: Application, scope: Scope, question: str = CHAIN, **asked: Any) -> UUID:
+def run_session(application: Application, scope: Scope, question: str = CHAIN, **asked: Any) -> UUID:
     how = SessionRequest(**{"top_k": 2, "threshold": 1.0} | asked)
     session = application.sessions.start(scope, NewSession(question=question, planner="pool", asked=how))
     assert application.sessions.wait(scope, session).stored.status == "stopped"
@@ -48,9 +48,9 @@ def evidence(application: Application, collection: str) -> list[int]:
     return [born, lies, flows]
 
 
-def test_it_reaches_each_query_once(application: Application, curie: str) -> None:
+def test_session_verdict_reaches_each_query_once(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    session = application.sessions.state(scope, ended(application, scope))
+    session = application.sessions.state(scope, run_session(application, scope))
     named = evidence(application, curie)
     said = verdict(scope, *named, retrieval_success=True)
 
@@ -80,7 +80,7 @@ def test_it_reaches_each_query_once(application: Application, curie: str) -> Non
 
 def test_sub_questions_are_recalled_like_questions(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    session = application.sessions.state(scope, ended(application, scope))
+    session = application.sessions.state(scope, run_session(application, scope))
     application.teacher.judge(session, verdict(scope, *evidence(application, curie)), "key", wait=True)
     asked = Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"}))
     answer = application.ask.query(asked)
@@ -90,12 +90,12 @@ def test_sub_questions_are_recalled_like_questions(application: Application, cur
 
 def test_session_verdict_is_revoked_completely(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    session = application.sessions.state(scope, ended(application, scope))
-    before = state.learned(application, curie)
+    session = application.sessions.state(scope, run_session(application, scope))
+    before = state.list_learned(application, curie)
     said = verdict(scope, *evidence(application, curie))
     for receipt in application.teacher.judge(session, said, "key", wait=True):
         application.revoke.revoke(scope, receipt.event.id)
-    assert state.learned(application, curie) == before
+    assert state.list_learned(application, curie) == before
     undo.assert_verified(application, curie)
 
 
@@ -106,7 +106,7 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
     )
     scope = application.access.scope(collection)
     question = "Where was the author of The Salt Road born?"
-    session = application.sessions.state(scope, ended(application, scope, question, top_k=1, stop="rounds"))
+    session = application.sessions.state(scope, run_session(application, scope, question, top_k=1, stop="rounds"))
     queries = session.queries
     assert any("Ada Brandt" in query for query in queries)
     (sentence,) = state.sentences(application, collection, "work").values()
@@ -117,11 +117,11 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
     assert not any("Ada" in text for text in texts)
 
 
-def test_its_own_conclusion_counts_only_if_asked_for(application: Application, curie: str) -> None:
+def test_session_conclusion_counts_only_on_request(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    ended(application, scope)
+    run_session(application, scope)
     assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
-    session = ended(application, scope, learn=True)
+    session = run_session(application, scope, learn=True)
     events = [one.event for one in application.verdict_listing.page(scope, status=None, after=0, limit=10)]
     assert {event.judge for event in events} == {JUDGE}
     (born, *_) = evidence(application, curie)
@@ -149,9 +149,9 @@ def test_binding_without_a_stating_sentence_is_not_learned(
     assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
 
 
-def test_one_whose_queries_are_gone_cannot_be_judged(application: Application, curie: str) -> None:
+def test_session_without_stored_queries_cannot_be_judged(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    session = application.sessions.state(scope, ended(application, scope))
+    session = application.sessions.state(scope, run_session(application, scope))
     with application.database.write() as writer:
         writer.execute("DELETE FROM episode WHERE collection_id = %(c)s", {"c": scope.collection.id})
     with pytest.raises(NotFoundError, match="no query is kept"):
@@ -161,7 +161,7 @@ def test_one_whose_queries_are_gone_cannot_be_judged(application: Application, c
 @pytest.fixture
 def alone(addresses: Servers, settings: Settings, application: Application) -> Any:
     """An application on a database of its own: every row that there is gets looked through."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+    with open_migrated(addresses) as servers, application_on(servers, settings, application) as services:
         yield services
 
 
@@ -169,7 +169,7 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
     alone: Application, collection: str
 ) -> None:
     name, word = "Quellmoor Zanzifar", "blubberwurstig"
-    state.staged(
+    state.stage_passages(
         alone,
         collection,
         {"id": "work", "title": "The Salt Road", "text": f"The Salt Road was written by {name}. It is {word}."},
@@ -178,7 +178,7 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
     alone.runner.run_ready()
     scope = alone.access.scope(collection)
     question = "Where was the author of The Salt Road born?"
-    ids = [ended(alone, scope, question, top_k=top_k, stop="rounds", learn=True) for top_k in (1, 2)]
+    ids = [run_session(alone, scope, question, top_k=top_k, stop="rounds", learn=True) for top_k in (1, 2)]
     session = alone.sessions.state(scope, ids[0])
     assert any(name in query for query in session.queries)
     (born,) = state.sentences(alone, collection, "author").values()

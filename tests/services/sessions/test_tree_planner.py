@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
 from engram.core.planning import tree_search
 from engram.core.planning.session import Budget
 from engram.core.planning.tree_search import Rollout, SearchLimits, TreeStep, settle
-from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions import auto_planner
 from engram.services.sessions.session_service import NewSession
@@ -24,7 +24,7 @@ from engram.services.sessions.tree_options import read_options
 from engram_evaluation.harness import open_harness
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer, Messages
-from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
+from tests.support.decomposed import FILM, MAKER, MOTHER, write_decomposed
 
 WIDE = Budget(rounds=20, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=100)
 
@@ -49,7 +49,7 @@ class Endpoint:
 
 @pytest.fixture(scope="module")
 def endpoint() -> Endpoint:
-    return Endpoint(Oracle(decomposed()))
+    return Endpoint(Oracle(write_decomposed()))
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +65,17 @@ def reasoning(application: Application, addresses: Servers, endpoint: Endpoint) 
 
 @pytest.fixture(scope="module")
 def scope(reasoning: Application) -> Scope:
-    return open_harness(reasoning, decomposed("tree-tests"), lambda done, total: None).scope
+    return open_harness(reasoning, write_decomposed("tree-tests"), lambda done, total: None).scope
 
 
 @pytest.fixture
 def run(reasoning: Application, scope: Scope, endpoint: Endpoint) -> Iterator[Callable[..., SessionView]]:
-    def asked(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> SessionView:
+    def run_session(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> SessionView:
         how = SessionRequest(top_k=top_k, arm={"memory": "off"}, stop="rounds", answer=True, options=options)
         new = NewSession(question=MOTHER, planner="tree", asked=how, budget=budget)
         return reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
 
-    yield asked
+    yield run_session
     endpoint.fails = lambda number, system: False
 
 
@@ -83,7 +83,7 @@ def thoughts(shown: SessionView) -> list[dict[str, Any]]:
     return [node["state"] for node in shown.stored.plan_state["tree"]["nodes"]]
 
 
-def test_it_finds_what_one_question_misses_and_answers(run: Callable[..., SessionView]) -> None:
+def test_tree_finds_what_one_question_misses(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=6, together=2)
     assert shown.stored.status == "stopped"
     assert shown.stored.stop_reason == "answered"
@@ -112,7 +112,7 @@ def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., SessionVi
     assert all(node.depth <= 5 for node in tree.nodes)
 
 
-def test_it_ends_once_no_vote_could_change_the_answer(run: Callable[..., SessionView]) -> None:
+def test_tree_ends_once_no_vote_can_change_the_answer(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=10, together=2)
     assert shown.stored.stop_reason == "answered"
     # Five votes of ten for one answer are enough, and two come at a time.
@@ -212,7 +212,7 @@ def test_a_session_that_stopped_can_be_asked_for_another_wave(
 def test_auto_goes_on_by_a_tree_where_one_query_is_not_enough_and_the_budget_has_room(
     reasoning: Application, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(auto_planner, "NEAR", 1.1)  # nothing is near enough
+    monkeypatch.setattr(auto_planner, "NEAR_PROBABILITY", 1.1)  # nothing is near enough
     how = SessionRequest(top_k=1, arm={"memory": "off"}, stop="rounds", answer=True, options={"rollouts": 3})
     new = NewSession(question=MOTHER, planner="auto", asked=how, budget=WIDE)
     shown = reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
@@ -242,7 +242,7 @@ def test_several_answers_can_be_settled_by_the_model(run: Callable[..., SessionV
     assert not any("candidate" in system for system in asked)
 
 
-def voted(*said: tuple[str, float]) -> tree_search.Tree[BranchState]:
+def build_tree(*said: tuple[str, float]) -> tree_search.Tree[BranchState]:
     """A tree with these conclusions and their ratings."""
     limits = SearchLimits(depth=2, width=5, rollouts=9)
     tree = tree_search.plant(BranchState(), tuple("abcde"[: len(said)]), limits)
@@ -271,7 +271,7 @@ def voted(*said: tuple[str, float]) -> tree_search.Tree[BranchState]:
     ],
 )
 def test_ways_to_write_one_name_are_one_answer(said: list[tuple[str, float]], winner: str) -> None:
-    chosen = vote(voted(*said))
+    chosen = vote(build_tree(*said))
     assert chosen is not None
     assert chosen.answer == winner
 

@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import exc
 
+from engram.composition.container import Application
 from engram.core.ranking.bm25 import inverse_document_frequency, saturation
 from engram.providers.language import terms
-from engram.runtime.container import Application
 from engram.sample import corpus as sample_corpus
 from engram.sample import questions as sample_questions
 from engram.storage.column_parameters import Numbers
 from engram.storage.corpus import collections, lexical_index, passages
 from tests.support import state
 from tests.support.keys import evolve, statements
-from tests.support.lexical import fresh, matched, put, reference, search, stored
+from tests.support.lexical import fresh, load_index, match_passages, put, reference, search
 
 words = st.sampled_from("ant bee cat dog eel fox gnu hen".split())
 texts = st.lists(words, max_size=9)
@@ -39,7 +39,7 @@ def new_name() -> str:
     return f"test-{uuid.uuid4().hex}"
 
 
-def counted(corpus: Mapping[str, Sequence[str]]) -> dict[str, Counter[str]]:
+def count_terms(corpus: Mapping[str, Sequence[str]]) -> dict[str, Counter[str]]:
     return {passage: Counter(tokens) for passage, tokens in corpus.items()}
 
 
@@ -72,7 +72,7 @@ class TestRanking:
         self, application: Application, corpus: dict[str, list[str]], question: list[str], limit: int
     ) -> None:
         name = new_name()
-        put(application, name, counted(corpus))
+        put(application, name, count_terms(corpus))
 
         expected = reference(corpus, question) if any(corpus.values()) else {}
         assert_same_ranking(search(application, name, Counter(question), limit), expected, limit)
@@ -80,7 +80,7 @@ class TestRanking:
     def test_it_is_that_of_bm25s_on_the_sample_corpus(self, application: Application, collection: str) -> None:
         bodies = [json.loads(line) for line in sample_corpus().splitlines()]
         corpus = {body["_id"]: terms(f"{body['title']}. {body['text']}") for body in bodies}
-        put(application, collection, counted(corpus))
+        put(application, collection, count_terms(corpus))
 
         for question in sample_questions():
             for text in (question.text, question.paraphrase):
@@ -99,26 +99,28 @@ class TestRanking:
         assert found == pytest.approx({"b": 2.0 * idf[1] * saturation(4, 4, mean), "a": a}, rel=1e-6)
 
     def test_equal_scores_come_in_id_order(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({key: ["ant", "bee"] for key in ("z", "m", "a")}))
+        put(application, collection, count_terms({key: ["ant", "bee"] for key in ("z", "m", "a")}))
 
         assert len(set(search(application, collection, {"bee": 1.0, "ant": 1.0}).values())) == 1
         assert list(search(application, collection, {"ant": 1.0}, 2)) == ["z", "m"]
 
     def test_question_without_shared_terms_has_no_results(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"a": ["ant"], "b": []}))
+        put(application, collection, count_terms({"a": ["ant"], "b": []}))
 
         assert search(application, collection, {}) == {}
         assert search(application, collection, {"cat": 1.0}) == {}
         assert list(search(application, collection, {"ant": 1.0})) == ["a"]
 
     def test_collection_without_terms_has_no_results(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"a": [], "b": []}))
+        put(application, collection, count_terms({"a": [], "b": []}))
 
         assert search(application, collection, {"ant": 1.0}) == {}
 
     def test_metadata_choose_passages_and_leave_the_scores(self, application: Application, collection: str) -> None:
         put(
-            application, collection, counted({"a": ["ant"], "bb": ["ant"] * 3, "cc": ["ant", "bee"], "dd": ["bee"]})
+            application,
+            collection,
+            count_terms({"a": ["ant"], "bb": ["ant"] * 3, "cc": ["ant", "bee"], "dd": ["bee"]}),
         )
         everything = search(application, collection, {"ant": 1.0})
 
@@ -136,7 +138,9 @@ class TestRanking:
         put(
             application,
             collection,
-            counted({"a": ["ant", "bee", "cat"], "b": ["bee", "cat"], "c": ["bee", "cat", "dog"], "d": ["cat"]}),
+            count_terms(
+                {"a": ["ant", "bee", "cat"], "b": ["bee", "cat"], "c": ["bee", "cat", "dog"], "d": ["cat"]}
+            ),
         )
         question = {"cat": 1.0, "bee": 1.0, "ant": 1.0}
         everything = search(application, collection, question)
@@ -150,12 +154,12 @@ class TestRanking:
         assert search(application, collection, {"cat": 1.0}).keys() == {"a", "b", "c", "d"}
 
     def test_scores_are_of_the_given_passages_only(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"a": ["ant"], "b": ["ant", "ant"], "c": ["cat"]}))
+        put(application, collection, count_terms({"a": ["ant"], "b": ["ant", "ant"], "c": ["cat"]}))
         with application.database.read() as reader:
             found = collections.find(reader, collection)
             ids = {key: held[0] for key, held in passages.versions(reader, found.id, "abc").items()}
-            both = matched(reader, found, {"ant": 1.0}, [ids["a"], ids["c"]])
-            none = matched(reader, found, {"ant": 1.0}, [])
+            both = match_passages(reader, found, {"ant": 1.0}, [ids["a"], ids["c"]])
+            none = match_passages(reader, found, {"ant": 1.0}, [])
             assert both.ids.tolist() == [ids["a"], ids["c"]]
             assert both.words.said.tolist() == [[True], [False]]
             assert both.word_scores[0] > 0
@@ -166,14 +170,14 @@ class TestRanking:
     def test_a_match_names_each_of_the_questions_terms_once(
         self, application: Application, collection: str, evolved: bool
     ) -> None:
-        put(application, collection, counted({"a": ["ant", "ant", "bee"], "b": ["bee", "cat"], "c": ["dog"]}))
+        put(application, collection, count_terms({"a": ["ant", "ant", "bee"], "b": ["bee", "cat"], "c": ["dog"]}))
         if evolved:
             evolve(application, collection, terms={"b": {"bee": (1.0, 2.0), "new": (0.0, 0.5)}})
         question = {"ant": 1.0, "bee": 2.0, "new": 3.0, "nowhere": 1.0}
         with application.database.read() as reader:
             found = collections.find(reader, collection)
             ids = {held[0]: key for key, held in passages.versions(reader, found.id, "abc").items()}
-            matches = matched(reader, found, question, list(ids), evolved=evolved)
+            matches = match_passages(reader, found, question, list(ids), evolved=evolved)
         idf = inverse_document_frequency(3, [0, 1, 2])
         terms = {
             ids[passage]: sorted(matches.words.weight[said].tolist())
@@ -197,45 +201,45 @@ class TestHistory:
         left: dict[str, list[str]] = {}
         for analyser, change in enumerate(history):
             written = {key: tokens for key, tokens in change.items() if tokens is not None}
-            put(application, name, counted(written), analyser)
+            put(application, name, count_terms(written), analyser)
             take_out(application, name, [key for key in change if key not in written])
             left = {key: tokens for key, tokens in {**left, **change}.items() if tokens is not None}
 
-        assert stored(application, name) == fresh(counted(left))
+        assert load_index(application, name) == fresh(count_terms(left))
         assert application.access.scope(name).collection.passage_count == len(left)
         if any(left.values()):
             question = ["ant", "bee", "fox"]
             assert_same_ranking(search(application, name, Counter(question)), reference(left, question))
 
     def test_collections_do_not_mix(self, application: Application, collection: str) -> None:
-        corpus = counted({"a": ["ant", "bee"], "b": ["ant"]})
+        corpus = count_terms({"a": ["ant", "bee"], "b": ["ant"]})
         put(application, collection, corpus)
         alone = search(application, collection, {"ant": 1.0, "bee": 1.0})
         other = f"{collection}-other"
-        put(application, other, counted({"a": ["bee", "cat"], "c": ["bee"] * 5}))
+        put(application, other, count_terms({"a": ["bee", "cat"], "c": ["bee"] * 5}))
 
         assert search(application, collection, {"ant": 1.0, "bee": 1.0}) == alone
         assert search(application, other, {"ant": 1.0}) == {}
 
         take_out(application, other, ["a"])
-        assert stored(application, collection) == fresh(corpus)
+        assert load_index(application, collection) == fresh(corpus)
         application.ingest.delete_collection(application.access.scope(other))
-        assert stored(application, collection) == fresh(corpus)
+        assert load_index(application, collection) == fresh(corpus)
 
     def test_which_analysis_gave_the_terms_is_recorded(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"a": ["ant"], "b": ["bee"]}), analyser=1)
-        put(application, collection, counted({"b": ["beetle"]}), analyser=2)
+        put(application, collection, count_terms({"a": ["ant"], "b": ["bee"]}), analyser=1)
+        put(application, collection, count_terms({"b": ["beetle"]}), analyser=2)
 
         assert {row["analyser"] for row in state.rows(application, collection, "lexical_passage")} == {1, 2}
 
     def test_a_passage_cannot_leave_while_it_is_counted(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"a": ["ant"]}))
+        put(application, collection, count_terms({"a": ["ant"]}))
         target = state.collection_id(application, collection)
 
         with pytest.raises(exc.IntegrityError), application.database._writers.begin() as connection:
             connection.exec_driver_sql("DELETE FROM passage WHERE collection_id = %(c)s", {"c": target})
 
-        assert stored(application, collection) == fresh(counted({"a": ["ant"]}))
+        assert load_index(application, collection) == fresh(count_terms({"a": ["ant"]}))
 
 
 increments = st.dictionaries(
@@ -245,7 +249,7 @@ increments = st.dictionaries(
 )
 
 
-def composed(
+def score_composed(
     corpus: Mapping[str, Mapping[str, float]],
     added: Mapping[str, Mapping[str, float]],
     weights: Mapping[str, float],
@@ -266,7 +270,7 @@ def composed(
     return scores
 
 
-def written(
+def build_rows(
     corpus: Mapping[str, Mapping[str, float]], added: Mapping[str, Mapping[str, float]]
 ) -> dict[str, dict[str, tuple[float, float]]]:
     """The rows that ``added`` stands for."""
@@ -289,22 +293,22 @@ class TestEvolvedKeys:
         added: dict[str, dict[str, float]],
         question: list[str],
     ) -> None:
-        name, frequencies = new_name(), counted(corpus)
+        name, frequencies = new_name(), count_terms(corpus)
         put(application, name, frequencies)
         # A passage without terms has no length that a share could be added of.
         added = {passage: terms for passage, terms in added.items() if frequencies.get(passage)}
-        evolve(application, name, terms=written(frequencies, added))
+        evolve(application, name, terms=build_rows(frequencies, added))
         weights = Counter(question)
 
-        expected = composed(frequencies, added, weights) if any(corpus.values()) else {}
+        expected = score_composed(frequencies, added, weights) if any(corpus.values()) else {}
         assert_same_ranking(search(application, name, weights, evolved=True), expected)
-        before = composed(frequencies, {}, weights) if any(corpus.values()) else {}
+        before = score_composed(frequencies, {}, weights) if any(corpus.values()) else {}
         assert_same_ranking(search(application, name, weights), before)
 
     def test_a_term_that_no_passage_had_is_found_in_evolved_keys_only(
         self, application: Application, collection: str
     ) -> None:
-        put(application, collection, counted({"a": ["ant", "bee"], "bb": ["bee"], "cc": ["cat"]}))
+        put(application, collection, count_terms({"a": ["ant", "bee"], "bb": ["bee"], "cc": ["cat"]}))
         evolve(application, collection, terms={"bb": {"new": (0.0, 0.5)}})
 
         assert search(application, collection, {"new": 1.0}) == {}
@@ -314,7 +318,7 @@ class TestEvolvedKeys:
         assert search(application, collection, {"new": 1.0}, evolved=True) == pytest.approx(expected, rel=1e-6)
 
     def test_other_passages_keep_their_scores(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"a": ["ant", "bee"], "bb": ["ant"] * 3, "cc": ["bee"]}))
+        put(application, collection, count_terms({"a": ["ant", "bee"], "bb": ["ant"] * 3, "cc": ["bee"]}))
         before = search(application, collection, {"ant": 1.0, "bee": 2.0})
         evolve(application, collection, terms={"cc": {"ant": (0.0, 2.0), "bee": (1.0, 1.5)}})
 
@@ -324,7 +328,7 @@ class TestEvolvedKeys:
         assert after["cc"] > before["cc"]
 
     def test_metadata_choose_among_evolved_keys_too(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"a": ["ant"], "bb": ["bee"], "cc": ["cat"]}))
+        put(application, collection, count_terms({"a": ["ant"], "bb": ["bee"], "cc": ["cat"]}))
         evolve(application, collection, terms={"a": {"new": (0, 1)}, "bb": {"new": (0, 1)}, "cc": {"ant": (0, 1)}})
 
         for term, found in (("new", {"bb"}), ("ant", {"cc"}), ("cat", {"cc"})):
@@ -332,7 +336,7 @@ class TestEvolvedKeys:
             assert chosen.keys() == found
 
     def test_another_collections_keys_have_no_say(self, application: Application, collection: str) -> None:
-        corpus = counted({"a": ["ant"], "b": ["bee"]})
+        corpus = count_terms({"a": ["ant"], "b": ["bee"]})
         put(application, collection, corpus)
         other = f"{collection}-other"
         put(application, other, corpus)
@@ -341,7 +345,7 @@ class TestEvolvedKeys:
         assert search(application, collection, {"ant": 1.0}, evolved=True).keys() == {"a"}
 
     def test_equal_scores_come_in_id_order(self, application: Application, collection: str) -> None:
-        put(application, collection, counted({"z": ["ant", "bee"], "a": ["bee", "cat"]}))
+        put(application, collection, count_terms({"z": ["ant", "bee"], "a": ["bee", "cat"]}))
         evolve(application, collection, terms={"a": {"ant": (0.0, 1.0)}, "z": {"cat": (0.0, 1.0)}})
 
         found = search(application, collection, {"bee": 1.0, "ant": 1.0, "cat": 1.0}, evolved=True)
@@ -351,7 +355,7 @@ class TestEvolvedKeys:
     def test_base_keys_are_read_without_looking_at_evolved_ones(
         self, application: Application, collection: str
     ) -> None:
-        put(application, collection, counted({"a": ["ant"]}))
+        put(application, collection, count_terms({"a": ["ant"]}))
         with statements() as sent:
             search(application, collection, {"ant": 1.0})
         assert not [statement for statement in sent if "evolved_posting" in statement]

@@ -1,6 +1,6 @@
 """Passages by their text."""
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import passages
 from tests.conftest import Ingest
 from tests.support import state

@@ -4,18 +4,18 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import collections, staged_lines
 from engram.storage.database import Writer
 from engram.storage.jobs import jobs
-from tests.support.encoder import SOME
+from tests.support.encoder import SOME_ENCODER
 
 JOB = UUID(int=1)
 
 
-def staged(writer: Writer, name: str, *lengths: int) -> int:
+def stage_lines(writer: Writer, name: str, *lengths: int) -> int:
     """Lines of a job, numbered from 1, each so many characters of JSON: ``{"id": "xx"}`` has 10 and the id's."""
-    collection = collections.open_for_writing(writer, name, SOME).collection.id
+    collection = collections.open_for_writing(writer, name, SOME_ENCODER).collection.id
     assert jobs.add(writer, collection, JOB, kind="any", lane=name, payload={})
     lines = [(line, {"id": "x" * (length - 10)}) for line, length in enumerate(lengths, start=1)]
     staged_lines.add(writer, collection, JOB, lines, [])
@@ -38,7 +38,7 @@ def test_lines_come_until_they_are_too_much(
     application: Application, collection: str, after: int, limit: int, characters: int, lines: list[int]
 ) -> None:
     with application.database.write() as writer:
-        target = staged(writer, collection, 40, 100, 30, 20)
+        target = stage_lines(writer, collection, 40, 100, 30, 20)
         found = staged_lines.list_next(writer, target, JOB, after, limit, characters)
 
     assert [line for line, _ in found] == lines
@@ -46,7 +46,7 @@ def test_lines_come_until_they_are_too_much(
 
 def test_lines_come_page_by_page(application: Application, collection: str) -> None:
     with application.database.write() as writer:
-        target = staged(writer, collection, *[20] * (2 * staged_lines.PAGE + 3))
+        target = stage_lines(writer, collection, *[20] * (2 * staged_lines.PAGE + 3))
         some = staged_lines.list_next(writer, target, JOB, 0, staged_lines.PAGE + 2, 10_000)
         all_of_them = staged_lines.list_next(writer, target, JOB, 0, 1_000, 10_000)
 
@@ -56,7 +56,7 @@ def test_lines_come_page_by_page(application: Application, collection: str) -> N
 
 def test_a_sample_is_evenly_spaced_and_its_texts_are_cut(application: Application, collection: str) -> None:
     with application.database.write() as writer:
-        target = collections.open_for_writing(writer, collection, SOME).collection.id
+        target = collections.open_for_writing(writer, collection, SOME_ENCODER).collection.id
         assert jobs.add(writer, target, JOB, kind="any", lane=collection, payload={})
         lines = [(line, {"id": str(line), "title": f"Title {line}", "text": "long text"}) for line in range(5, 15)]
         staged_lines.add(writer, target, JOB, lines, [])
@@ -69,5 +69,5 @@ def test_a_sample_is_evenly_spaced_and_its_texts_are_cut(application: Applicatio
 
 def test_a_sample_of_no_lines_is_empty(application: Application, collection: str) -> None:
     with application.database.write() as writer:
-        target = collections.open_for_writing(writer, collection, SOME).collection.id
+        target = collections.open_for_writing(writer, collection, SOME_ENCODER).collection.id
         assert staged_lines.sample(writer, target, JOB, 4, 4) == []

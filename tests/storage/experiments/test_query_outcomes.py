@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.experiments import query_outcomes
 from tests.conftest import Ingest
 from tests.support import state
@@ -24,12 +24,12 @@ def page(application: Application, name: str, **bounds: Any) -> Any:
         )
 
 
-def asked(application: Application, name: str, *shown: str) -> UUID:
+def add_episode(application: Application, name: str, *shown: str) -> UUID:
     ids = state.passages(application, name)
-    return state.given_episode(application, name, "Where?", [], shown=[ids[passage] for passage in shown])
+    return state.add_episode(application, name, "Where?", [], shown=[ids[passage] for passage in shown])
 
 
-def first(application: Application, name: str, passage: str) -> int:
+def find_first_sentence(application: Application, name: str, passage: str) -> int:
     return next(iter(state.sentences(application, name, passage).values()))
 
 
@@ -41,7 +41,7 @@ def test_pages_follow_each_other_in_the_order_of_the_answers(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query_outcomes, "PAGE", 2)
-    queries = [asked(application, curie) for _ in range(5)]
+    queries = [add_episode(application, curie) for _ in range(5)]
     found, after = [], query_outcomes.BEGINNING
     while rows := page(application, curie, after=after):
         assert len(rows) <= 2
@@ -51,7 +51,7 @@ def test_pages_follow_each_other_in_the_order_of_the_answers(
 
 
 def test_bounds_take_in_the_first_moment_and_leave_out_the_last(application: Application, curie: str) -> None:
-    queries = [asked(application, curie) for _ in range(3)]
+    queries = [add_episode(application, curie) for _ in range(3)]
     times = [row.created_at for row in page(application, curie)]
     assert [row.id for row in page(application, curie, since=times[1])] == queries[1:]
     assert [row.id for row in page(application, curie, before=times[1])] == queries[:1]
@@ -61,15 +61,15 @@ def test_bounds_take_in_the_first_moment_and_leave_out_the_last(application: App
 def test_queries_of_other_collections_are_not_there(application: Application, curie: str, ingest: Ingest) -> None:
     other = f"{curie}-other"
     ingest({"id": "curie", "text": "Marie Curie was born in Warsaw."}, into=other)
-    theirs, ours = asked(application, other, "curie"), asked(application, curie, "curie")
-    state.judge(application, other, theirs, [first(application, other, "curie")], wait=True)
+    theirs, ours = add_episode(application, other, "curie"), add_episode(application, curie, "curie")
+    state.judge(application, other, theirs, [find_first_sentence(application, other, "curie")], wait=True)
     (row,) = page(application, curie)
     assert (row.id, row.ever_judged, row.judged, row.success) == (ours, False, False, None)
 
 
 def test_figures_are_of_the_passages_that_the_verdict_names(application: Application, curie: str) -> None:
-    query = asked(application, curie, "tokyo", "warsaw", "curie")
-    named = [first(application, curie, passage) for passage in ("warsaw", "vistula")]
+    query = add_episode(application, curie, "tokyo", "warsaw", "curie")
+    named = [find_first_sentence(application, curie, passage) for passage in ("warsaw", "vistula")]
     state.judge(application, curie, query, named, wait=True, generation_score=0.5)
     (row,) = page(application, curie)
     assert (row.judged, row.success, row.generated) == (True, 1.0, 1.0)
@@ -80,8 +80,8 @@ def test_figures_are_of_the_passages_that_the_verdict_names(application: Applica
 
 
 def test_last_applied_verdict_decides_the_outcome(application: Application, curie: str) -> None:
-    query = asked(application, curie, "curie")
-    sentence = first(application, curie, "curie")
+    query = add_episode(application, curie, "curie")
+    sentence = find_first_sentence(application, curie, "curie")
     state.judge(application, curie, query, [sentence], wait=True)
     state.judge(application, curie, query, retrieval_success=False)
     (waiting,) = page(application, curie)
@@ -92,8 +92,8 @@ def test_last_applied_verdict_decides_the_outcome(application: Application, curi
 
 
 def test_a_passage_that_is_gone_is_neither_found_nor_missed(application: Application, curie: str) -> None:
-    query = asked(application, curie, "tokyo", "curie")
-    named = [first(application, curie, passage) for passage in ("curie", "vistula")]
+    query = add_episode(application, curie, "tokyo", "curie")
+    named = [find_first_sentence(application, curie, passage) for passage in ("curie", "vistula")]
     state.judge(application, curie, query, named, wait=True)
     application.ingest.delete_passage(application.access.scope(curie), "vistula")
     (row,) = page(application, curie)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows
@@ -74,15 +74,15 @@ def test_touched_are_sentences_with_all_their_steps_and_those_of_the_events(
             expected.append(MovedSentence(sentence, len(events), sorted(set(events) & set(some))))
     with application.database.read() as reader:
         found = influence_rows.list_moved_sentences(
-            reader, taught.id, some, state.all_sentences(application, taught.name)
+            reader, taught.id, some, state.list_sentence_ids(application, taught.name)
         )
     assert expected
     assert found == expected
 
 
 def test_unapplied_verdict_has_no_influence_rows(application: Application, curie: str) -> None:
-    ids = state.all_sentences(application, curie)
-    query_id = state.given_episode(application, curie, "Who?", ids)
+    ids = state.list_sentence_ids(application, curie)
+    query_id = state.add_episode(application, curie, "Who?", ids)
     applied, revoked = (state.judge(application, curie, query_id, ids[:1], wait=True).event.id for _ in range(2))
     target = state.collection_id(application, curie)
     with application.database.write() as writer:
@@ -147,7 +147,7 @@ def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
 def test_the_latest_terms_come_in_the_order_of_application(
     application: Application, taught: TaughtCollection
 ) -> None:
-    order = state.applied_order(application, taught.name)
+    order = state.list_applied_order(application, taught.name)
     believed = state.prior_of(application, taught.name).of_ranking
     terms = state.rows(application, taught.name, "ranking_audit")
     stored = {row["event_id"]: row for row in terms if row["model"] == believed.model}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.explanations import sentence_history
 from tests.storage.conftest import TaughtCollection
 from tests.support import state
@@ -17,7 +17,7 @@ def judged(application: Application, taught: TaughtCollection) -> int:
     return max(set(ids), key=ids.count)
 
 
-def all_moves(application: Application, taught: TaughtCollection, sentence: int, limit: int) -> list[Any]:
+def list_all_moves(application: Application, taught: TaughtCollection, sentence: int, limit: int) -> list[Any]:
     """Page after page."""
     found: list[Any] = []
     with application.database.read() as reader:
@@ -42,10 +42,10 @@ def test_sentence_is_read_with_its_passage(application: Application, taught: Tau
 def test_pages_of_moves_are_the_audit_in_the_order_of_application(
     application: Application, taught: TaughtCollection, judged: int, limit: int
 ) -> None:
-    place = {event: n for n, event in enumerate(state.applied_order(application, taught.name))}
+    place = {event: n for n, event in enumerate(state.list_applied_order(application, taught.name))}
     audit = [row for row in state.rows(application, taught.name, "memory_audit") if row["sentence_id"] == judged]
     expected = sorted(audit, key=lambda row: (place[row["event_id"]], row["channel"]))
-    moves = all_moves(application, taught, judged, limit)
+    moves = list_all_moves(application, taught, judged, limit)
     columns = ("event_id", "channel", "target", "gain", "residual", "perplexity_before", "perplexity_after")
     assert [[getattr(move, name) for name in columns] for move in moves] == [
         [row[name] for name in columns] for row in expected

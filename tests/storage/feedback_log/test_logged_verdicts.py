@@ -5,8 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion, LikelySupport, LoggedVerdict
-from engram.runtime.container import Application
 from engram.storage.feedback_log import event_intake, logged_verdicts
 from engram.storage.feedback_log.event_intake import NewVerdictEvent
 from tests.support import state
@@ -36,10 +36,10 @@ VERDICTS = [
 
 @pytest.fixture
 def query_id(application: Application, curie: str) -> UUID:
-    return state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    return state.add_episode(application, curie, "Where was Marie Curie born?", [])
 
 
-def accepted(
+def accept_verdicts(
     application: Application, collection: str, query_id: UUID, said: dict[str, list[LoggedVerdict]]
 ) -> list[int | None]:
     """The verdicts by their keys, stored by one statement."""
@@ -59,7 +59,7 @@ def read(application: Application, collection: str, events: list[int]) -> dict[i
 
 
 def test_batched_verdicts_read_back_individually(application: Application, curie: str, query_id: UUID) -> None:
-    events = accepted(application, curie, query_id, {uuid4().hex: [verdict] for verdict in VERDICTS})
+    events = accept_verdicts(application, curie, query_id, {uuid4().hex: [verdict] for verdict in VERDICTS})
     assert read(application, curie, [event for event in events if event]) == dict(
         zip(events, VERDICTS, strict=True)
     )
@@ -68,31 +68,27 @@ def test_batched_verdicts_read_back_individually(application: Application, curie
         assert read(application, curie, [event]) == {event: verdict}
 
 
-def test_of_several_verdicts_under_one_key_only_the_first_leaves_anything(
-    application: Application, curie: str, query_id: UUID
-) -> None:
-    event, *others = accepted(application, curie, query_id, {"once": [VERDICTS[3], FULL], "again": [FULL]})
+def test_only_the_first_verdict_under_a_key_is_stored(application: Application, curie: str, query_id: UUID) -> None:
+    event, *others = accept_verdicts(application, curie, query_id, {"once": [VERDICTS[3], FULL], "again": [FULL]})
     assert others[0] is None
     assert event is not None
     assert read(application, curie, [event]) == {event: VERDICTS[3]}
-    assert accepted(application, curie, query_id, {"once": [FULL]}) == [None]
+    assert accept_verdicts(application, curie, query_id, {"once": [FULL]}) == [None]
     assert read(application, curie, [event]) == {event: VERDICTS[3]}
     assert len(state.rows(application, curie, "verdict_expansion")) == len(FULL.expansions)
 
 
-def test_of_a_key_that_was_used_before_no_other_query_is_copied(
-    application: Application, curie: str, query_id: UUID
-) -> None:
-    accepted(application, curie, query_id, {"once": [FULL]})
-    other = state.given_episode(application, curie, "Who?", [])
-    assert accepted(application, curie, other, {"once": [FULL]}) == [None]
+def test_used_key_copies_no_other_query(application: Application, curie: str, query_id: UUID) -> None:
+    accept_verdicts(application, curie, query_id, {"once": [FULL]})
+    other = state.add_episode(application, curie, "Who?", [])
+    assert accept_verdicts(application, curie, other, {"once": [FULL]}) == [None]
     assert [row["id"] for row in state.rows(application, curie, "judged_query")] == [str(query_id)]
 
 
 def test_expansions_are_loaded_only_for_events_that_have_them(
     application: Application, curie: str, query_id: UUID
 ) -> None:
-    first, second = accepted(application, curie, query_id, {"first": [FULL], "second": [LoggedVerdict()]})
+    first, second = accept_verdicts(application, curie, query_id, {"first": [FULL], "second": [LoggedVerdict()]})
     assert first is not None
     assert second is not None
     with application.database.read() as reader:
@@ -104,7 +100,7 @@ def test_a_verdict_of_the_first_version_was_silent_about_nothing(
     application: Application, curie: str, query_id: UUID
 ) -> None:
     said = VERDICTS[4]
-    [event] = accepted(application, curie, query_id, {"old": [said]})
+    [event] = accept_verdicts(application, curie, query_id, {"old": [said]})
     assert event is not None
     with application.database.write() as writer:
         writer.execute("UPDATE feedback_event SET version = 1 WHERE id = %(id)s", {"id": event})
@@ -114,7 +110,7 @@ def test_a_verdict_of_the_first_version_was_silent_about_nothing(
 def test_a_version_that_is_not_known_is_not_guessed_at(
     application: Application, curie: str, query_id: UUID
 ) -> None:
-    known, unknown = accepted(application, curie, query_id, {"known": [FULL], "unknown": [FULL]})
+    known, unknown = accept_verdicts(application, curie, query_id, {"known": [FULL], "unknown": [FULL]})
     assert known is not None
     assert unknown is not None
     with application.database.write() as writer:

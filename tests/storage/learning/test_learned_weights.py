@@ -8,15 +8,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sqlalchemy.exc import IntegrityError
 
+from engram.composition.container import Application
 from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
-from engram.runtime.container import Application
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import WeightTerm
 from tests.support import state
 from tests.support.threads import ThreadPoolExecutor
 
 SIZE = 3
-ONE = PriorIdentity("ranking", "one")
+FIRST_PRIOR = PriorIdentity("ranking", "one")
 
 
 def term(event: int, seed: int) -> WeightTerm:
@@ -29,18 +29,18 @@ def term(event: int, seed: int) -> WeightTerm:
 @pytest.fixture
 def events(application: Application, curie: str) -> list[int]:
     """Events that wait, so that nothing was learned from them yet."""
-    query_id = state.given_episode(application, curie, "?", [])
+    query_id = state.add_episode(application, curie, "?", [])
     return [state.judge(application, curie, query_id).event.id for _ in range(4)]
 
 
-def add(application: Application, name: str, *terms: WeightTerm, believed: PriorIdentity = ONE) -> None:
+def add(application: Application, name: str, *terms: WeightTerm, believed: PriorIdentity = FIRST_PRIOR) -> None:
     target = state.collection_id(application, name)
     with application.database.write() as writer:
         learned_weights.add(writer, target, believed, terms)
 
 
 def test_learned_weights_are_absent_before_the_first_term(application: Application, curie: str) -> None:
-    assert state.learned_weights(application, curie, "one") is None
+    assert state.load_weights(application, curie, "one") is None
 
 
 def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, events: list[int]) -> None:
@@ -48,7 +48,7 @@ def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, 
     add(application, curie, *terms[:2])
     add(application, curie, *terms[2:])
 
-    learned = state.learned_weights(application, curie, "one")
+    learned = state.load_weights(application, curie, "one")
     assert learned is not None
     assert learned.events == 4
     total = WeightEvidence(np.zeros(SIZE), np.zeros((SIZE, SIZE)))
@@ -64,7 +64,7 @@ def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, 
         assert (row["prior"], row["observation_noise"], row["surprise"]) == ("one", 0.5, 0.25)
 
 
-def test_each_prior_has_sums_of_its_own(application: Application, curie: str, events: list[int]) -> None:
+def test_each_prior_has_its_own_term_sums(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
     add(application, curie, term(events[1], 1), believed=PriorIdentity("ranking", "other"))
     add(application, curie, term(events[0], 2), believed=PriorIdentity("sufficiency", "one"))
@@ -72,7 +72,7 @@ def test_each_prior_has_sums_of_its_own(application: Application, curie: str, ev
     beliefs: list[PriorIdentity] = []
     for model, name, seed in (("ranking", "one", 0), ("ranking", "other", 1), ("sufficiency", "one", 2)):
         beliefs.append(PriorIdentity(model, name))  # type: ignore[arg-type]
-        learned = state.learned_weights(application, curie, name, model)  # type: ignore[arg-type]
+        learned = state.load_weights(application, curie, name, model)  # type: ignore[arg-type]
         assert learned is not None
         assert learned.events == 1
         assert_array_equal(learned.evidence.information, term(0, seed).evidence.information)
@@ -101,7 +101,7 @@ def test_failed_transaction_stores_no_terms(application: Application, curie: str
 
     def add_and_fail() -> None:
         with application.database.write() as writer:
-            learned_weights.add(writer, target, ONE, [term(events[0], 0)])
+            learned_weights.add(writer, target, FIRST_PRIOR, [term(events[0], 0)])
             raise KeyError("dead")
 
     with pytest.raises(KeyError):
@@ -122,13 +122,13 @@ def test_a_second_writer_waits_for_the_first(
     )
     with ThreadPoolExecutor(1) as pool:
         with application.database.write() as writer:
-            learned_weights.add(writer, target, ONE, [term(events[0], 0)])
+            learned_weights.add(writer, target, FIRST_PRIOR, [term(events[0], 0)])
             second = pool.submit(add, application, curie, term(events[1], 1))
             while not bystander.execute(waiting).fetchone()[0]:  # type: ignore[index]
                 assert not second.done()
         second.result()
 
-    learned = state.learned_weights(application, curie, "one")
+    learned = state.load_weights(application, curie, "one")
     assert learned is not None
     seeds = (2, 0, 1) if known else (0, 1)
     assert_allclose(learned.evidence.information, sum(term(0, seed).evidence.information for seed in seeds))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import collections
 from engram.storage.maintenance import vector_indexes
 from engram.storage.maintenance.vector_indexes import TableRows

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.passage_keys import (
     evolved_keys,
     key_credits,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.carried_statements import CarriedStatement
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
@@ -19,7 +19,7 @@ from engram.storage.retrieval.query_focus import Focus
 from tests.support import state
 from tests.support.keys import evolve
 
-MOST = 1000
+MOST_LINKS = 1000
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def look(
     pool: Sequence[int],
     passages: Sequence[int],
     asked: Sequence[int] = (),
-    most: int = MOST,
+    most: int = MOST_LINKS,
 ) -> PoolLinks:
     return complementarity_links.look(reader, focus, pool, np.array(passages, dtype=np.int64), asked, most)
 
@@ -152,5 +152,5 @@ def test_carried_statement_reads_the_same_as_alone(application: Application, cur
     numbers = "SELECT 0.1::float8 + 0.2 AS sum, %(many)s::float8[] AS many"
     with application.database.read() as reader:
         aside = CarriedStatement(numbers, {"many": [1 / 3, 0.0, 1e-300]})
-        found = complementarity_links.look(reader, focus, passages[:1], np.array(passages), [], MOST, aside)
+        found = complementarity_links.look(reader, focus, passages[:1], np.array(passages), [], MOST_LINKS, aside)
     assert list(found.aside) == [{"sum": 0.1 + 0.2, "many": [1 / 3, 0.0, 1e-300]}]

@@ -8,11 +8,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
+from engram.composition.container import Application
 from engram.core.text.conditions import Combination, Comparison, Condition, Negation, Scalar, build_equal_to_any
-from engram.runtime.container import Application
 from engram.storage.retrieval.condition_path import condition_path
 
-ODD = 'a"b\\c $.d%(e)s é🙂\n[^x]*'
+ODD_TEXT = 'a"b\\c $.d%(e)s é🙂\n[^x]*'
 """A text that quoting in SQL, JSON, paths and regular expressions could each mistake."""
 
 
@@ -37,9 +37,9 @@ def holds(application: Application, condition: Condition, metadata: dict[str, An
         ("more", "2024-05", ["2024-05-01", "2025"], ["2024-05", "2023", 2025]),
         ("at-least", 5, [5, 6], [4, "6"]),
         ("contains", "a.c", ["xa.cx", ["", "a.c"]], ["abc", "A.C", 5]),
-        ("contains", ODD, [ODD, f"-{ODD}-"], [ODD[:-1]]),
-        ("starts", ODD, [ODD + "z"], ["z" + ODD]),
-        ("ends", ODD, ["z" + ODD], [ODD + "z"]),
+        ("contains", ODD_TEXT, [ODD_TEXT, f"-{ODD_TEXT}-"], [ODD_TEXT[:-1]]),
+        ("starts", ODD_TEXT, [ODD_TEXT + "z"], ["z" + ODD_TEXT]),
+        ("ends", ODD_TEXT, ["z" + ODD_TEXT], [ODD_TEXT + "z"]),
         ("ends", "c", ["abc", "b\nc"], ["c\nb", "cb"]),
         ("present", "", ["x", 0, False, [1], {"a": 1}], [None, "", []]),
     ],
@@ -57,8 +57,8 @@ def test_comparisons(application: Application, comparator: Any, value: Any, met:
 
 
 def test_a_field_of_any_name(application: Application) -> None:
-    assert holds(application, Comparison(ODD, "equal", ODD), {ODD: ODD}) is True
-    assert holds(application, Comparison(ODD, "equal", ODD), {"field": ODD}) is False
+    assert holds(application, Comparison(ODD_TEXT, "equal", ODD_TEXT), {ODD_TEXT: ODD_TEXT}) is True
+    assert holds(application, Comparison(ODD_TEXT, "equal", ODD_TEXT), {"field": ODD_TEXT}) is False
 
 
 def test_combinations(application: Application) -> None:

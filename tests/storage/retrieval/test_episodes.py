@@ -2,33 +2,33 @@
 
 import pytest
 
+from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.runtime.container import Application, Servers
 from engram.services.retrieval.query import Query
 from engram.storage.retrieval import episodes
 from tests.support import state
 from tests.support.databases import application_on
-from tests.support.statements import before_each
+from tests.support.statements import hook_statements
 
 COMMIT = "SELECT current_setting('synchronous_commit')"
 # Not what the tests' server has, which waits for no disk at all.
-OURS = "SELECT set_config('synchronous_commit', 'local', true)"
+OWN_STATEMENT = "SELECT set_config('synchronous_commit', 'local', true)"
 
 
 @pytest.mark.parametrize(("durable", "commit"), [(True, "local"), (False, "off")])
 def test_an_episode_says_whether_its_own_transaction_waits_for_the_disk(
     application: Application, curie: str, durable: bool, commit: str
 ) -> None:
-    state.given_episode(application, curie, "Who?", [])  # makes the week's partition
+    state.add_episode(application, curie, "Who?", [])  # makes the week's partition
     row = state.episode(application, "Where?", [])
     with application.database.write() as writer:
-        writer.scalar(OURS)
+        writer.scalar(OWN_STATEMENT)
         episodes.insert(writer, state.collection_id(application, curie), row, durable=durable)
         assert writer.scalar(COMMIT) == commit
 
 
 def test_episode_does_not_change_commit_durability_of_its_connection(application: Application, curie: str) -> None:
-    state.given_episode(application, curie, "Who?", [])
+    state.add_episode(application, curie, "Who?", [])
     row = state.episode(application, "Where?", [])
     with application.database.write_once() as writer:
         before = writer.scalar(COMMIT)
@@ -47,7 +47,7 @@ def test_a_query_waits_unless_the_settings_say_otherwise(
     own = settings.model_copy(update={"episodes_durable": durable})
     with application_on(addresses, own, application) as apart:
         scope = apart.access.scope(curie)
-        with before_each(lambda _connection, statement, _given: sent.append(statement)):
+        with hook_statements(lambda _connection, statement, _given: sent.append(statement)):
             apart.ask.query(Query(text="Where was Marie Curie born?", scope=scope))
     (written,) = [statement for statement in sent if "INSERT INTO episode" in statement]
     assert ("synchronous_commit" in written) is soon

@@ -1,6 +1,6 @@
 """What a ranking reads of its candidates, held against the searches that it is made of."""
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval import passage_candidates, passages_by_key
 from engram.storage.retrieval.query_focus import Focus, GraphLimits

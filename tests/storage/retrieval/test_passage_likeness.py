@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.providers.language import normalise_entity
-from engram.runtime.container import Application
 from engram.storage.corpus import collections
 from engram.storage.retrieval import passage_likeness
-from engram.storage.retrieval.passage_likeness import UNKNOWN
+from engram.storage.retrieval.passage_likeness import NO_COSINE
 from engram.storage.retrieval.query_focus import Focus
 from tests.support import state
 
@@ -47,7 +47,7 @@ def test_passage_without_title_or_sentence_has_no_likeness(
         measured = passage_likeness.measure(
             reader, focus, np.array([passage, passage, -1]), [None, "nobody's name", None]
         )
-    assert measured.titles.tolist() == [UNKNOWN] * 3
+    assert measured.titles.tolist() == [NO_COSINE] * 3
     assert measured.sentences[0] == measured.sentences[1] != 0.0 == measured.sentences[2]
 
 
@@ -60,4 +60,4 @@ def test_unembedded_title_has_no_likeness(application: Application, curie: str, 
     passage = state.passages(application, curie)["warsaw"]
     with application.database.read() as reader:
         measured = passage_likeness.measure(reader, focus, np.array([passage]), ["warsaw"])
-    assert measured.titles.tolist() == [UNKNOWN]
+    assert measured.titles.tolist() == [NO_COSINE]

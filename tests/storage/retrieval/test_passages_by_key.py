@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.retrieval import passages_by_key

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.composition.container import Application
 from engram.core.filter.states import RECALL, Audit
 from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
-from engram.runtime.container import Application
 from engram.services.retrieval.hop_loop import question_memory_priors
 from engram.storage.corpus import collections
 from engram.storage.explanations import influence_rows
@@ -95,7 +95,7 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
 
 
 def test_the_strongest_movers_are_those_that_moved_a_memory_furthest(application: Application, taught: str) -> None:
-    everything = state.all_sentences(application, taught)
+    everything = state.list_sentence_ids(application, taught)
     audit = [
         Audit(**row)
         for row in state.rows(application, taught, "memory_audit", ("collection_id",))

@@ -6,27 +6,27 @@ from uuid import uuid4
 
 import pytest
 
-from engram.runtime.container import Application
+from engram.composition.container import Application
 from engram.storage.revocation import collection_copies, copied_log
 from engram.storage.revocation.collection_copies import Copy, Corpus
 from tests.conftest import Ingest
 from tests.storage.conftest import TaughtCollection
 from tests.support import past, state
 
-LATER = {"id": "oslo", "title": "Oslo", "text": "Oslo is the capital of Norway."}
-CHANGED = {"id": "tokyo", "title": "Tokyo", "text": "Tokyo is the capital of Japan."}
+LATER_PASSAGE = {"id": "oslo", "title": "Oslo", "text": "Oslo is the capital of Norway."}
+CHANGED_PASSAGE = {"id": "tokyo", "title": "Tokyo", "text": "Tokyo is the capital of Japan."}
 
 
 def test_a_census_tells_what_was_there_from_what_came_and_changed_since(
     application: Application, curie: str, ingest: Ingest
 ) -> None:
     target = state.collection_id(application, curie)
-    ids = state.all_sentences(application, curie)
-    query_id = state.given_episode(application, curie, "Who?", ids)
+    ids = state.list_sentence_ids(application, curie)
+    query_id = state.add_episode(application, curie, "Who?", ids)
     state.judge(application, curie, query_id, ids[:1], wait=True)
     state.judge(application, curie, query_id, ids[:1])  # waits, and so counts in no past
     until = past.now(application)
-    ingest(LATER, CHANGED, into=curie)
+    ingest(LATER_PASSAGE, CHANGED_PASSAGE, into=curie)
     state.judge(application, curie, query_id, ids[:1], wait=True)
     entities, terms = (len(state.rows(application, curie, table)) for table in ("entity", "lexical_term"))
     with application.database.read() as reader:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.runtime.container import Application
 from engram.storage.revocation import learned_state, revocations
 from engram.storage.revocation.revocations import StartedRevocation, VerdictFilter
 from tests.storage.conftest import TaughtCollection
@@ -15,14 +15,14 @@ from tests.support import state
 DAYS = ("2026-05-01", "2026-05-02", "2026-05-03")
 
 
-def at(day: str) -> datetime:
+def build_moment(day: str) -> datetime:
     return datetime.fromisoformat(f"{day}T12:00:00").replace(tzinfo=UTC)
 
 
 @pytest.fixture
 def events(application: Application, curie: str) -> list[int]:
     """Two judges' verdicts at noon of three days, the first of each applied, the others waiting."""
-    query_id = state.given_episode(application, curie, "Who?", [])
+    query_id = state.add_episode(application, curie, "Who?", [])
     found = []
     for day in DAYS:
         for judge in ("one", "other"):
@@ -38,7 +38,9 @@ def begun(application: Application, name: str, criteria: VerdictFilter) -> Start
         return revocations.begin(writer, state.collection_id(application, name), criteria)
 
 
-def left(application: Application, name: str, criteria: VerdictFilter, last: int, limit: int = 2) -> list[int]:
+def list_remaining(
+    application: Application, name: str, criteria: VerdictFilter, last: int, limit: int = 2
+) -> list[int]:
     """What the job of such a request finds, page after page."""
     target, said = state.collection_id(application, name), criteria.as_json() | {"last": last}
     found: list[int] = []
@@ -49,7 +51,7 @@ def left(application: Application, name: str, criteria: VerdictFilter, last: int
     return found
 
 
-def with_status(application: Application, name: str, status: str) -> list[int]:
+def list_with_status(application: Application, name: str, status: str) -> list[int]:
     return [event for event, now in sorted(state.event_statuses(application, name).items()) if now == status]
 
 
@@ -59,9 +61,9 @@ def with_status(application: Application, name: str, status: str) -> list[int]:
         (VerdictFilter(), range(6)),
         (VerdictFilter(judge="one"), (0, 2, 4)),
         (VerdictFilter(judge="nobody"), ()),
-        (VerdictFilter(since=at(DAYS[1])), (2, 3, 4, 5)),
-        (VerdictFilter(before=at(DAYS[1])), (0, 1)),
-        (VerdictFilter("other", at(DAYS[0]), at(DAYS[2])), (1, 3)),
+        (VerdictFilter(since=build_moment(DAYS[1])), (2, 3, 4, 5)),
+        (VerdictFilter(before=build_moment(DAYS[1])), (0, 1)),
+        (VerdictFilter("other", build_moment(DAYS[0]), build_moment(DAYS[2])), (1, 3)),
     ],
 )
 def test_pending_verdicts_are_revoked_at_once_and_applied_ones_by_the_job(
@@ -71,23 +73,23 @@ def test_pending_verdicts_are_revoked_at_once_and_applied_ones_by_the_job(
     counting = [event for event in meant if event in events[:2]]
     found = begun(application, curie, criteria)
     assert found == StartedRevocation(events[-1], len(meant) - len(counting), len(counting))
-    assert with_status(application, curie, "revoked") == sorted(set(meant) - set(counting))
-    assert left(application, curie, criteria, found.last, 1) == counting
+    assert list_with_status(application, curie, "revoked") == sorted(set(meant) - set(counting))
+    assert list_remaining(application, curie, criteria, found.last, 1) == counting
 
 
 def test_revocation_excludes_later_verdicts(application: Application, curie: str, events: list[int]) -> None:
     last = begun(application, curie, VerdictFilter()).last
-    query_id = state.given_episode(application, curie, "Who?", [])
+    query_id = state.add_episode(application, curie, "Who?", [])
     later = state.judge(application, curie, query_id, wait=True).event.id
-    assert left(application, curie, VerdictFilter(), last) == events[:2]
-    assert left(application, curie, VerdictFilter(), later) == [*events[:2], later]
+    assert list_remaining(application, curie, VerdictFilter(), last) == events[:2]
+    assert list_remaining(application, curie, VerdictFilter(), later) == [*events[:2], later]
 
 
 def test_a_collection_without_verdicts_and_others_are_left_alone(
     application: Application, curie: str, taught: TaughtCollection
 ) -> None:
     assert begun(application, curie, VerdictFilter()) == StartedRevocation(0, 0, 0)
-    assert with_status(application, taught.name, "applied") == taught.events
+    assert list_with_status(application, taught.name, "applied") == taught.events
 
 
 def test_forgetting_counts_what_goes_and_takes_it_from_one_collection_only(

@@ -19,7 +19,7 @@ from engram.core.auth.access_keys import QUERY, READ
 router = APIRouter(tags=["chat"], route_class=Route, prefix="/v1")
 MODELS = 1_000
 MESSAGE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,200}", re.ASCII)
-STREAMED: dict[int | str, dict[str, Any]] = {
+STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The completion; with `stream` as server-sent events, `[DONE]` last.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -31,7 +31,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
     "/chat/completions",
     response_model=ChatOut,
     dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | STREAMED,
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | STREAM_RESPONSES,
     summary="Answer in a chat",
 )
 def post_chat(

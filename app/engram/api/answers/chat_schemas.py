@@ -15,9 +15,9 @@ from engram.services.retrieval.query import Query
 
 MAX_MESSAGES = 500
 MAX_CONTENT = 100_000
-SPOKEN = ("user", "assistant")
-NOTHING = "I find no answer to that in this collection."
-QUOTED = "The collection says:"
+SPEAKER_ROLES = ("user", "assistant")
+NO_ANSWER_TEXT = "I find no answer to that in this collection."
+QUOTATION_HEADING = "The collection says:"
 UNWORDED = "The language model gave no answer. What was found:"
 
 
@@ -91,11 +91,11 @@ class ChatIn(BaseModel):
 
     def list_earlier_turns(self) -> list[ChatTurn]:
         """Return the earlier turns of user and assistant, without instructions to a model."""
-        messages = [message for message in self.messages[:-1] if message.role in SPOKEN]
+        messages = [message for message in self.messages[:-1] if message.role in SPEAKER_ROLES]
         return [ChatTurn(message.role, words) for message in messages if (words := message.words())]
 
 
-class ChatSaid(BaseModel):
+class ChatReplyMessage(BaseModel):
     """The answer in words, its sources below it."""
 
     role: Literal["assistant"] = "assistant"
@@ -106,7 +106,7 @@ class ChatChoice(BaseModel):
     """There is one."""
 
     index: Literal[0] = 0
-    message: ChatSaid
+    message: ChatReplyMessage
     finish_reason: Literal["stop"] = "stop"
 
 
@@ -141,7 +141,7 @@ class ChatOut(BaseModel):
             id=f"chatcmpl-{retrieval.query_id}",
             created=created,
             model=collection,
-            choices=[ChatChoice(message=ChatSaid(content=_content(answer)))],
+            choices=[ChatChoice(message=ChatReplyMessage(content=_content(answer)))],
             engram=ChatGrounds(
                 query_id=str(retrieval.query_id),
                 trace_id=retrieval.trace_id,
@@ -190,7 +190,7 @@ def _content(answer: WordedAnswer) -> str:
     if answer.quoted:
         titles = {passage.passage_id: passage.title for passage in answer.retrieval.passages}
         quotes = [(_format_source(cited.passage_id, titles), cited.text) for cited in answer.citations]
-        return _format_quotes(quotes) if quotes else NOTHING
+        return _format_quotes(quotes) if quotes else NO_ANSWER_TEXT
     if answer.text:
         return _add_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
     if any(warning.type == "not-answered" for warning in answer.warnings):
@@ -199,8 +199,8 @@ def _content(answer: WordedAnswer) -> str:
             for passage in answer.retrieval.passages
             for sentence in passage.sentences
         ]
-        return _add_sources(UNWORDED, texts) if texts else NOTHING
-    return NOTHING
+        return _add_sources(UNWORDED, texts) if texts else NO_ANSWER_TEXT
+    return NO_ANSWER_TEXT
 
 
 def _format_source(passage_id: str, titles: Mapping[str, str | None]) -> str:
@@ -212,7 +212,7 @@ def _format_quotes(quotes: list[tuple[str, str]]) -> str:
     """Sentences, each with a number, and below them the source that each number stands for."""
     sentences = "\n".join(f'"{text}" [{number}]' for number, (_, text) in enumerate(quotes, 1))
     sources = "\n".join(f"[{number}] {source}" for number, (source, _) in enumerate(quotes, 1))
-    return f"{QUOTED}\n\n{sentences}\n\n{sources}"
+    return f"{QUOTATION_HEADING}\n\n{sentences}\n\n{sources}"
 
 
 def _add_sources(words: str, sources: list[tuple[str, str]]) -> str:

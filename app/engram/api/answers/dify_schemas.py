@@ -47,11 +47,11 @@ POSITIVE: dict[Operator, Comparator] = {
     "after": "more",
 }
 """Operator -> the comparison that it makes, or that its opposite makes."""
-NEGATED = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
+NEGATIVE_OPERATORS = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
 WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
 SEVERAL_VALUES = frozenset({"in", "not in"})
-OF_TEXTS = frozenset({"contains", "not contains", "start with", "end with"})
-OF_NUMBERS = frozenset({">", "<", "≥", "≤"})
+TEXT_OPERATORS = frozenset({"contains", "not contains", "start with", "end with"})
+NUMBER_OPERATORS = frozenset({">", "<", "≥", "≤"})
 
 
 class ConditionIn(BaseModel):
@@ -75,9 +75,9 @@ class ConditionIn(BaseModel):
             raise ValueError(f"{operator!r} needs a value")
         if len(values) > 1 and operator not in SEVERAL_VALUES:
             raise ValueError(f"{operator!r} takes one value")
-        if operator in OF_TEXTS and not all(isinstance(value, str) and value for value in values):
+        if operator in TEXT_OPERATORS and not all(isinstance(value, str) and value for value in values):
             raise ValueError(f"{operator!r} takes a text")
-        if operator in OF_NUMBERS and parse_number(values[0]) is None:
+        if operator in NUMBER_OPERATORS and parse_number(values[0]) is None:
             raise ValueError(f"{operator!r} takes a number")
         return self
 
@@ -89,7 +89,7 @@ class ConditionIn(BaseModel):
         positive = Combination(
             "any", tuple(Comparison(name, comparator, value) for name in names for value in values)
         )
-        return Negation(positive) if self.comparison_operator in NEGATED else positive
+        return Negation(positive) if self.comparison_operator in NEGATIVE_OPERATORS else positive
 
     def _values(self) -> list[Scalar]:
         if self.value is None:
@@ -98,7 +98,7 @@ class ConditionIn(BaseModel):
 
     def _list_compared_values(self) -> list[Scalar]:
         """The values, each also as a number where it is written as one: Dify sends most values as texts."""
-        if self.comparison_operator in OF_NUMBERS:
+        if self.comparison_operator in NUMBER_OPERATORS:
             return [number for value in self._values() if (number := parse_number(value)) is not None]
         if POSITIVE[self.comparison_operator] != "equal":
             return self._values()

@@ -9,8 +9,8 @@ from engram.api.answers.rerank_schemas import RerankIn, RerankOut
 from engram.api.body_reading import Route
 from engram.api.dependencies import Answering, App, PostedBody, json_body, limit_time, needs, read_body
 from engram.api.problems import responses
+from engram.composition.container import Application
 from engram.core.auth.access_keys import QUERY
-from engram.runtime.container import Application
 
 router = APIRouter(tags=["frontends"], route_class=Route)
 Posted = Annotated[PostedBody[RerankIn], Depends(read_body(RerankIn))]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, Tag
 
 from engram.api.schemas import CollectionName, Question, Storable, Whole
-from engram.services.answers.reranking import Reranking
+from engram.services.answers.reranking import RerankedTexts
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
 
@@ -109,7 +109,7 @@ class RerankOut(BaseModel):
     meta: RerankMetaOut
 
     @classmethod
-    def from_service(cls, reranking: Reranking, body: RerankIn, version: str) -> Self:
+    def from_service(cls, reranking: RerankedTexts, body: RerankIn, version: str) -> Self:
         texts = body.texts
         return cls(
             id=str(reranking.query_id),

@@ -28,7 +28,7 @@ MAX_FILTERS = 100
 
 AttributeValue = Annotated[Storable, Field(max_length=10_000)] | StrictBool | StrictInt | StrictFloat
 AttributeName = Annotated[Storable, Field(min_length=1, max_length=512)]
-ORDERED: dict[str, Comparator] = {"gt": "more", "gte": "at-least", "lt": "less", "lte": "at-most"}
+ORDER_COMPARATORS: dict[str, Comparator] = {"gt": "more", "gte": "at-least", "lt": "less", "lte": "at-most"}
 
 
 class ComparisonFilter(BaseModel):
@@ -49,8 +49,8 @@ class ComparisonFilter(BaseModel):
     def condition(self) -> Condition:
         """The filter as the query service takes it."""
         values: list[Scalar] = list(self.value) if isinstance(self.value, list) else [self.value]
-        if self.type in ORDERED:
-            return Comparison(self.key, ORDERED[self.type], values[0])
+        if self.type in ORDER_COMPARATORS:
+            return Comparison(self.key, ORDER_COMPARATORS[self.type], values[0])
         equal = build_equal_to_any(self.key, tuple(values))
         return equal if self.type in {"eq", "in"} else Negation(equal)
 

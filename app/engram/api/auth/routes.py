@@ -6,13 +6,13 @@ from fastapi import APIRouter, Depends, Query, status
 
 from engram.api.auth.schemas import (
     AccessKeyIn,
-    AccessKeyMade,
     AccessKeyOut,
     AccessKeysOut,
+    IssuedAccessKey,
     QuotaOut,
     QuotasOut,
     RotateIn,
-    TenantClosed,
+    TenantRemoval,
     WhoOut,
 )
 from engram.api.body_reading import Route
@@ -50,15 +50,15 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
 @router.post(
     "/access/keys",
     status_code=status.HTTP_201_CREATED,
-    response_model=AccessKeyMade,
+    response_model=IssuedAccessKey,
     dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
     responses=responses(400, 409, 413, 415, 422, 503),
     summary="Make an access key",
 )
-def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> AccessKeyMade:
+def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> IssuedAccessKey:
     """Make a key of the same tenant. It is shown in this answer and never again."""
     app.quotas.admit_key(asker)
-    return AccessKeyMade.from_new_key(app.access_keys.make(asker, body.to_request()))
+    return IssuedAccessKey.from_new_key(app.access_keys.make(asker, body.to_request()))
 
 
 @router.get(
@@ -82,15 +82,15 @@ def get_access_keys(
 @router.post(
     "/access/keys/{key_id}/rotate",
     status_code=status.HTTP_201_CREATED,
-    response_model=AccessKeyMade,
+    response_model=IssuedAccessKey,
     dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503),
     summary="Let another key follow one",
 )
-def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> AccessKeyMade:
+def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> IssuedAccessKey:
     """Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more."""
     app.quotas.admit_key(asker)
-    return AccessKeyMade.from_new_key(app.access_keys.rotate(asker, key_id, body.grace_seconds))
+    return IssuedAccessKey.from_new_key(app.access_keys.rotate(asker, key_id, body.grace_seconds))
 
 
 @router.delete(
@@ -108,15 +108,15 @@ def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
 @router.delete(
     "/access/tenant",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=TenantClosed,
+    response_model=TenantRemoval,
     dependencies=[needs(ADMIN, everywhere=True)],
     responses=responses(409, 422, 503),
     summary="Remove one's own tenant with all that it has",
 )
-def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantClosed:
+def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantRemoval:
     """Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
 
     From now on none of its keys counts; a worker removes the rest. There is no way back.
     """
     app.closing.close(asker.tenant, confirm)
-    return TenantClosed(tenant=asker.tenant)
+    return TenantRemoval(tenant=asker.tenant)

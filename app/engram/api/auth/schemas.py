@@ -75,13 +75,13 @@ class AccessKeyOut(ResponseModel):
     revoked_at: datetime | None
 
 
-class AccessKeyMade(AccessKeyOut):
+class IssuedAccessKey(AccessKeyOut):
     """A key that was made."""
 
     key: str = Field(description="The key itself, which is shown this once and stored nowhere.")
 
     @classmethod
-    def from_new_key(cls, new_key: NewAccessKey) -> "AccessKeyMade":
+    def from_new_key(cls, new_key: NewAccessKey) -> "IssuedAccessKey":
         """Convert a new key."""
         return cls(key=new_key.key, **AccessKeyOut.model_validate(new_key.stored).model_dump())
 
@@ -134,7 +134,7 @@ class QuotasOut(BaseModel):
     quotas: list[QuotaOut]
 
 
-class TenantClosed(BaseModel):
+class TenantRemoval(BaseModel):
     """A tenant that is being removed."""
 
     tenant: str

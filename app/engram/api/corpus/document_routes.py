@@ -7,22 +7,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response, status
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
-from engram.api.body_reading import Route
+from engram.api.body_reading import Route, receive_whole
 from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
 from engram.api.corpus.schemas import PassageIn
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
 from engram.api.jobs.routes import build_accepted
-from engram.api.jobs.schemas import JobAccepted
+from engram.api.jobs.schemas import AcceptedJob
 from engram.api.problems import responses
 from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, EncoderName, Storable
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import (
     InvalidRequestError,
-    MalformedRequestError,
-    PayloadTooLargeError,
     UnsupportedMediaTypeError,
 )
 from engram.core.auth.access_keys import INGEST
@@ -36,8 +33,8 @@ router = APIRouter(tags=["passages"], route_class=Route)
 BINARY_TYPE = "application/octet-stream"
 NAME_CHARACTERS = 400
 """Passage ids begin with the name and end at 512 characters."""
-AT_ONCE = 2
-CONVERTING = WorkThreads("engram-documents", AT_ONCE)
+MOST_CONVERSIONS = 2
+CONVERSION_THREADS = WorkThreads("engram-documents", MOST_CONVERSIONS)
 """Documents that a process converts at once; each takes a processor and up to ``Limits.memory_bytes``."""
 BODY: dict[str, Any] = {
     "requestBody": {
@@ -47,7 +44,7 @@ BODY: dict[str, Any] = {
 }
 
 
-class DocumentAccepted(JobAccepted):
+class AcceptedDocument(AcceptedJob):
     """A document that was converted, and the job that ingests its passages."""
 
     source: str = Field(description="The name that passages cite as `metadata.source`; their ids begin with it.")
@@ -59,7 +56,7 @@ class DocumentAccepted(JobAccepted):
     "/documents",
     dependencies=[needs(INGEST)],
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=DocumentAccepted,
+    response_model=AcceptedDocument,
     responses=responses(400, 404, 413, 415, 422, 501, 503, embeds=True),
     openapi_extra=BODY,
     summary="Ingest a document",
@@ -85,7 +82,7 @@ async def post_documents(
         int, Query(ge=0, le=19_999, description="Characters that a passage repeats of the one before it, at most.")
     ] = chunks.OVERLAP,
     encoder: EncoderName = None,
-) -> DocumentAccepted:
+) -> AcceptedDocument:
     """Convert one file into passages; a job ingests them and removes what an earlier version of the file had more.
 
     Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
@@ -103,37 +100,20 @@ async def post_documents(
         raise InvalidRequestError("query.overlap: must be smaller than size")
     opening = (await build_opener(app, asker, need))(collection)  # refused before the body is read
     app.documents.check()
-    data = await _body(request, app.documents.limits.file_bytes)
+    most = app.documents.limits.file_bytes
+    data = await receive_whole(request, most, f"Documents end at {most} bytes.")
     reception = app.ingest.receive(replace(opening, encoder=encoder), key, source=source)
     try:
-        conversion = await CONVERTING.do(
+        conversion = await CONVERSION_THREADS.do(
             holder(request.scope), _stage_passages, app, reception, source, data, size, overlap
         )
     except BaseException:
         await run_in_threadpool(reception.abort)
         raise
     job = build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
-    return DocumentAccepted(
+    return AcceptedDocument(
         **job.model_dump(), source=source, passages=len(conversion.passages), notes=list(conversion.notes)
     )
-
-
-async def _body(request: Request, most: int) -> bytes:
-    """The body.
-
-    Raises:
-        MalformedRequestError: it did not arrive whole.
-        PayloadTooLargeError: it is longer than ``most`` bytes.
-    """
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > most:
-                raise PayloadTooLargeError(f"Documents end at {most} bytes.")
-    except ClientDisconnect as error:
-        raise MalformedRequestError("The body did not arrive whole.") from error
-    return bytes(body)
 
 
 def _stage_passages(

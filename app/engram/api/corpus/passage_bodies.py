@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from engram.api.body_reading import BODIES
+from engram.api.body_reading import BODIES, receive_whole
 from engram.api.corpus.schemas import PassageIn, PassagesIn
 from engram.api.request_principal import holder
-from engram.context.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
+from engram.context.errors import InvalidRequestError, MalformedRequestError
 from engram.services.corpus.passage_intake import PassageReception
 
 MAX_JSON_BYTES = 16 * 1024 * 1024
@@ -24,7 +24,7 @@ LINES_PER_WRITE = 500
 BYTES_PER_WRITE = 4 * 1024 * 1024
 """From which on a batch is staged: one statement with more takes seconds."""
 MISTAKES_NAMED = 3
-UNKNOWN = "is no field here; what is your own belongs into metadata"
+UNKNOWN_FIELD_TEXT = "is no field here; what is your own belongs into metadata"
 NAME_CHARACTERS = 200
 BOM = b"\xef\xbb\xbf"
 
@@ -41,19 +41,12 @@ async def receive_document(
     Raises:
         InvalidRequestError: it is not what it should be, or they name two collections.
     """
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_JSON_BYTES:
-                raise PayloadTooLargeError(f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
-    except ClientDisconnect as error:
-        raise MalformedRequestError("The body did not arrive whole.") from error
-    named, lines = await BODIES.do(holder(request.scope), _read_document, bytes(body))
+    body = await receive_whole(request, MAX_JSON_BYTES, f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
+    named, lines = await BODIES.do(holder(request.scope), _read_document, body)
     if None not in (named, collection) and named != collection:
         raise InvalidRequestError(f"body.collection: the query says {collection!r}, the body {named!r}")
     reception = receive(collection or named)
-    await BODIES.do(holder(request.scope), reception.digest, bytes(body))
+    await BODIES.do(holder(request.scope), reception.digest, body)
     await run_in_threadpool(_stage_document, lines, reception)
     return reception
 
@@ -190,7 +183,7 @@ def reason(error: ValidationError, whole: str) -> str:
     mistakes = error.errors(include_url=False, include_context=False, include_input=False)[:MISTAKES_NAMED]
     parts = [
         f"{'.'.join(str(at)[:NAME_CHARACTERS] for at in mistake['loc']) or whole}: "
-        f"{UNKNOWN if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
+        f"{UNKNOWN_FIELD_TEXT if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
         for mistake in mistakes
     ]
     return "; ".join(parts).encode("utf-8", "replace").decode().replace("\x00", "\\0")

@@ -28,7 +28,7 @@ from engram.api.dependencies import (
     needs,
 )
 from engram.api.jobs.routes import build_accepted
-from engram.api.jobs.schemas import JobAccepted
+from engram.api.jobs.schemas import AcceptedJob
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.problems import responses
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, Storable
@@ -59,7 +59,7 @@ BODY: dict[str, Any] = {
     "/passages",
     dependencies=[needs(INGEST)],
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=JobAccepted,
+    response_model=AcceptedJob,
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     openapi_extra=BODY,
     summary="Ingest passages",
@@ -73,7 +73,7 @@ async def post_passages(
     key: OptionalKey,
     collection: NamedCollection = None,
     encoder: EncoderName = None,
-) -> JobAccepted:
+) -> AcceptedJob:
     """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
 
     A JSON document is taken whole or not at all. Of NDJSON, bad lines are reported on the job by number and
@@ -184,12 +184,12 @@ def get_passages(
 @router.post(
     "/collections/{name}/rekey",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=JobAccepted,
+    response_model=AcceptedJob,
     dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
     summary="Make a collection's keys anew",
 )
-def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
+def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Have a job make the keys by which passages are found anew, of another part of each passage.
 
     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent

@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, Field
 
 from engram.api.schemas import ResponseModel
-from engram.services.explanations.learning_overview import LearningSummary, Preview
+from engram.services.explanations.learning_overview import LearningSummary, RevocationPreview
 
 
 class MomentOut(ResponseModel):
@@ -87,7 +87,7 @@ class PreviewOut(BaseModel):
     )
 
     @classmethod
-    def from_service(cls, collection: str, preview: Preview) -> Self:
+    def from_service(cls, collection: str, preview: RevocationPreview) -> Self:
         """Convert a preview."""
         return cls.model_validate(
             {

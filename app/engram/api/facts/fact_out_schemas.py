@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from engram.api.schemas import ResponseModel
-from engram.core.knowledge.beliefs import HELD
+from engram.core.knowledge.beliefs import LEAST_BELIEF
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.services.facts.fact_search import FactSearchResult
 from engram.services.facts.fact_service import AppliedEvent
@@ -54,7 +54,7 @@ class FactOut(BaseModel):
             object_entity_id=row.object_id or None,
             belief=believed,
             perplexity=row.perplexity,
-            doubted=believed < HELD,
+            doubted=believed < LEAST_BELIEF,
             valid_from=_date(row.valid_from),
             valid_to=_date(row.valid_to),
             held_until=_date(row.held_until),

@@ -12,7 +12,7 @@ from engram.services.facts.fact_retraction import FactEventFilter, FactRetractio
 from engram.services.facts.graph_merge import GraphMergeResult
 
 Kind = Literal["confirm", "contradict", "supersede", "close", "merge"]
-SHOWN = 1_000
+MOST_SHOWN = 1_000
 
 
 class GraphMergeIn(Model):
@@ -152,9 +152,9 @@ class AlignOut(BaseModel):
 
     collection: str
     joined: int = Field(description="How many; of a preview, how many would be.")
-    joins: list[ProposedOut] = Field(description=f"The first {SHOWN}.")
+    joins: list[ProposedOut] = Field(description=f"The first {MOST_SHOWN}.")
 
     @classmethod
     def from_service(cls, collection: str, joins: list[ProposedJoin]) -> "AlignOut":
         """Build the response from the service's result."""
-        return cls(collection=collection, joined=len(joins), joins=joins[:SHOWN])
+        return cls(collection=collection, joined=len(joins), joins=joins[:MOST_SHOWN])

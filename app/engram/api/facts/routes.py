@@ -35,9 +35,9 @@ from engram.api.facts.fact_out_schemas import EventOut, FactDetail, FactSearchOu
 from engram.api.facts.schemas import FactSearchIn, FactsIn, ReviseIn
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID, CollectionName
+from engram.composition.container import Application
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 from engram.core.planning.session import Budget
-from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.facts.text_facts import BY_LLM
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response, status
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, JobAt, Limit, PathScope, needs
-from engram.api.jobs.schemas import JobAccepted, JobDetail, JobOut, JobsOut, LineError
+from engram.api.jobs.schemas import AcceptedJob, JobDetail, JobOut, JobsOut, LineError
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID
 from engram.core.auth.access_keys import ADMIN, READ
@@ -81,8 +81,8 @@ def get_jobs(
     )
 
 
-def build_accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+def build_accepted(job_id: UUID, collection: str, response: Response) -> AcceptedJob:
     """The answer to a request that a job will carry out."""
     status_url = f"/jobs/{job_id}?collection={collection}"
     response.headers["Location"] = status_url
-    return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)
+    return AcceptedJob(job_id=job_id, collection=collection, status_url=status_url)

@@ -10,7 +10,7 @@ from engram.core.passage_keys.key_text import KeyBuilding
 from engram.services.jobs.job_service import JobView
 
 
-class JobAccepted(BaseModel):
+class AcceptedJob(BaseModel):
     """Address of an accepted job."""
 
     job_id: UUID

@@ -16,7 +16,7 @@ JUDGE_EXAMPLES: list[JsonValue] = [
     {"daily_share": 1.0, "contested_share": 1.0},
 ]
 SHARE = "How much of the distance between a memory and its verdicts it may close in a day; 1: all of it."
-CONTESTED = "The same for verdicts that go against what other judges said of the sentence."
+CONTESTED_DESCRIPTION = "The same for verdicts that go against what other judges said of the sentence."
 COMPARISONS = "Verdicts a day that may teach the ranking weights."
 NAMES = {
     "positive": "observation_noise_positive",
@@ -42,7 +42,7 @@ class JudgeIn(Model):
         default=None, description="R_neg: unreliability of its rejections."
     )
     daily_share: Share | None = Field(default=None, description=SHARE)
-    contested_share: Share | None = Field(default=None, description=CONTESTED)
+    contested_share: Share | None = Field(default=None, description=CONTESTED_DESCRIPTION)
     daily_comparisons: Annotated[StrictInt, Field(ge=0, le=MAX_COMPARISONS), Whole] | None = Field(
         default=None, description=COMPARISONS
     )
@@ -63,7 +63,7 @@ class ConstantsOut(ResponseModel):
     observation_noise_positive: float = Field(validation_alias="positive")
     observation_noise_negative: float = Field(validation_alias="negative")
     daily_share: float = Field(validation_alias="share", description=SHARE)
-    contested_share: float = Field(validation_alias="contested", description=CONTESTED)
+    contested_share: float = Field(validation_alias="contested", description=CONTESTED_DESCRIPTION)
     daily_comparisons: int | None = Field(validation_alias="comparisons", description=COMPARISONS)
 
 

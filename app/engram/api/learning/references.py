@@ -41,7 +41,7 @@ class SentenceByText(Model):
     examined: Examined = 1.0
 
 
-def _way(reference: Any) -> str:
+def _discriminate(reference: Any) -> str:
     if isinstance(reference, dict):
         return "by_id" if "sentence_id" in reference else "by_text"
     return "id"
@@ -58,7 +58,7 @@ def to_named_sentence(reference: int | SentenceById | SentenceByText) -> NamedSe
 
 Reference = Annotated[
     Annotated[RowId, Tag("id")] | Annotated[SentenceById, Tag("by_id")] | Annotated[SentenceByText, Tag("by_text")],
-    Discriminator(_way),
+    Discriminator(_discriminate),
 ]
 
 
@@ -81,7 +81,7 @@ class QuotedSentence(Model):
     text: Text = Field(max_length=SENTENCE_CHARACTERS)
 
 
-def _citation_way(citation: Any) -> str:
+def _discriminate_citation(citation: Any) -> str:
     if isinstance(citation, str):
         return "passage"
     if isinstance(citation, dict):
@@ -110,7 +110,7 @@ Citation = Annotated[
     | Annotated[CitedSentence, Tag("by_id")]
     | Annotated[QuotedSentence, Tag("by_text")]
     | Annotated[CitedPassage, Tag("by_passage")],
-    Discriminator(_citation_way),
+    Discriminator(_discriminate_citation),
 ]
 CitationList = Annotated[list[Citation], Field(max_length=MAX_CITED)]
 SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]

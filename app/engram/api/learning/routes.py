@@ -23,7 +23,7 @@ from engram.api.dependencies import (
     read_frequent_body,
 )
 from engram.api.jobs.routes import build_accepted
-from engram.api.jobs.schemas import JobAccepted
+from engram.api.jobs.schemas import AcceptedJob
 from engram.api.learning.schemas import (
     ChangeOut,
     FeedbackDetail,
@@ -151,7 +151,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
 @router.post(
     "/feedback/revoke",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=JobAccepted,
+    response_model=AcceptedJob,
     dependencies=[needs(MODERATE, takes="jobs"), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Revoke many verdicts",
@@ -161,7 +161,7 @@ def post_revoke(
     response: Response,
     app: App,
     key: OptionalKey,
-) -> JobAccepted:
+) -> AcceptedJob:
     """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
 
     Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as

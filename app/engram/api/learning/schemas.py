@@ -27,7 +27,7 @@ from engram.services.learning.incoming_verdict import Verdict
 
 NO_QUERY = UUID(int=0)
 REASON_CHARACTERS = 1_000
-RATED = {"query_id", "collection", "rating", "cited", "reason", "judge", "confidence", "wait"}
+RATING_FIELDS = {"query_id", "collection", "rating", "cited", "reason", "judge", "confidence", "wait"}
 """Fields of a rating."""
 _QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
 _LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
@@ -202,7 +202,7 @@ class FeedbackIn(Model):
             if self.cited or self.reason is not None:
                 raise ValueError("cited and reason go with rating")
             return self
-        beside = sorted(self.model_fields_set - RATED)
+        beside = sorted(self.model_fields_set - RATING_FIELDS)
         if beside:
             raise ValueError(f"rating does not go with {beside[0]}")
         find_meaning(self.rating or "withdrawn", self.reason, has_citations=bool(self.cited))

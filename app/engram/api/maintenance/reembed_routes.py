@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, OptionalKey, PathScope, json_body, needs
 from engram.api.jobs.routes import build_accepted
-from engram.api.jobs.schemas import JobAccepted
+from engram.api.jobs.schemas import AcceptedJob
 from engram.api.problems import responses
 from engram.api.schemas import Model, Text
 from engram.core.auth.access_keys import ADMIN
@@ -30,12 +30,12 @@ class ReembedIn(Model):
 @router.post(
     "/collections/{name}/reembed",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=JobAccepted,
+    response_model=AcceptedJob,
     dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503),
     summary="Give a collection the vectors of another encoder",
 )
-def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
+def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
 
     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
@@ -47,11 +47,11 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
 @router.delete(
     "/collections/{name}/reembed",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=JobAccepted,
+    response_model=AcceptedJob,
     dependencies=[needs(ADMIN, takes="jobs")],
     responses=responses(400, 404, 409, 422, 503),
     summary="Give up vectors that do not serve",
 )
-def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
+def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then."""
     return build_accepted(app.reembed.request_drop(scope, key), scope.collection.name, response)

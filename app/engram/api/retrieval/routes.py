@@ -41,10 +41,10 @@ from engram.api.retrieval.schemas import (
 )
 from engram.api.schemas import TraceId
 from engram.api.work_threads import RequestThreads
+from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import EngramError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
-from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Principal
 
 router = APIRouter(tags=["queries"], route_class=Route)

@@ -25,10 +25,10 @@ from engram.api.dependencies import (
 )
 from engram.api.problems import responses
 from engram.api.sessions.schemas import (
+    AcceptedSession,
     ListedSessionOut,
     RoundIn,
     RoundOut,
-    SessionAccepted,
     SessionIn,
     SessionOut,
     SessionsOut,
@@ -65,7 +65,7 @@ EVENTS: dict[int | str, dict[str, Any]] = {
         "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
-_ENDED: dict[int | str, dict[str, Any]] = {
+_ENDED_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"model": SessionOut, "description": "It was waited for, and has ended."}
 }
 
@@ -73,9 +73,9 @@ _ENDED: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/sessions",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SessionAccepted | SessionOut,
+    response_model=AcceptedSession | SessionOut,
     dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED,
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED_RESPONSES,
     summary="Start a session",
 )
 def post_session(
@@ -83,7 +83,7 @@ def post_session(
     response: Response,
     app: App,
     key: OptionalKey,
-) -> SessionAccepted | SessionOut:
+) -> AcceptedSession | SessionOut:
     """Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
     spent.
 
@@ -154,14 +154,14 @@ def get_events(
 @router.post(
     "/sessions/{session_id}/rounds",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SessionAccepted | SessionOut,
+    response_model=AcceptedSession | SessionOut,
     dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED,
+    responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED_RESPONSES,
     summary="Run one more round",
 )
 def post_round(
     sent: Annotated[PostedToSession[RoundIn], Depends(read_session_body(RoundIn))], response: Response, app: App
-) -> SessionAccepted | SessionOut:
+) -> AcceptedSession | SessionOut:
     """Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
     would.
 
@@ -185,7 +185,7 @@ def delete_session(app: App, at: SessionAt) -> SessionOut:
 
 def _answer_session(
     app: App, scope: Scope, session: UUID, response: Response, *, wait: bool
-) -> SessionAccepted | SessionOut:
+) -> AcceptedSession | SessionOut:
     view = app.sessions.wait(scope, session) if wait else None
     if view is not None and view.stored.status != "running":
         response.status_code = status.HTTP_200_OK
@@ -193,7 +193,7 @@ def _answer_session(
     name = scope.collection.name
     url = f"/sessions/{session}?collection={name}"
     response.headers["Location"] = url
-    return SessionAccepted(
+    return AcceptedSession(
         session_id=session,
         collection=name,
         status_url=url,

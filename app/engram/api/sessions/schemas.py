@@ -383,7 +383,7 @@ class SessionsOut(BaseModel):
     next_before: UUID | None = Field(description="Pass as before for the next page; null at the end.")
 
 
-class SessionAccepted(BaseModel):
+class AcceptedSession(BaseModel):
     """The answer to a request whose rounds a worker does."""
 
     session_id: UUID

@@ -26,7 +26,7 @@ QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ADMIN = (
 )  # fmt: skip
 SCOPES = (QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ADMIN)
 """What a key may be allowed, by collection; ``admin`` is all of them."""
-ANYWHERE = "*"
+ANY_COLLECTION = "*"
 """Stands for every collection of the tenant, those that are yet to come included."""
 
 
@@ -69,7 +69,7 @@ def _base62(number: int, characters: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Allowed scopes by collection, or ``ANYWHERE``, in order."""
+    """Allowed scopes by collection, or ``ANY_COLLECTION``, in order."""
 
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
@@ -96,7 +96,7 @@ class Grants:
 
     def list_scopes(self, collection: str) -> frozenset[str]:
         """Return the scopes allowed on a collection, those allowed anywhere included."""
-        allowed = {s for name, scopes in self.scopes if name in (ANYWHERE, collection) for s in scopes}
+        allowed = {s for name, scopes in self.scopes if name in (ANY_COLLECTION, collection) for s in scopes}
         return frozenset(SCOPES if ADMIN in allowed else allowed)
 
     def list_all_scopes(self) -> frozenset[str]:
@@ -106,15 +106,15 @@ class Grants:
     def collections(self, scope: str) -> frozenset[str] | None:
         """The collections on which the scope is allowed; None: all."""
         named = frozenset(name for name, _ in self.scopes if scope in self.list_scopes(name))
-        return None if ANYWHERE in named else named
+        return None if ANY_COLLECTION in named else named
 
     def covers(self, required: "Grants") -> bool:
         """Whether all that ``required`` allow is allowed."""
         return all(
-            (self.list_scopes(ANYWHERE) if name == ANYWHERE else self.list_scopes(name))
+            (self.list_scopes(ANY_COLLECTION) if name == ANY_COLLECTION else self.list_scopes(name))
             >= set(required.list_scopes(name))
             for name, _ in required.scopes
         )
 
 
-EVERYTHING = Grants.from_mapping({ANYWHERE: SCOPES})
+ALL_GRANTS = Grants.from_mapping({ANY_COLLECTION: SCOPES})

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 Segment = tuple[float, float, int]
 """From, to (exclusive), and the position of the arm that owns it."""
 
-WHOLE = 100.0
+ALL_PERCENT = 100.0
 ROUNDING = 1e-9
 
 
@@ -39,7 +39,7 @@ def point(collection_id: int, names: Sequence[str], unit: str) -> float:
     """
     text = json.dumps([collection_id, list(names), unit], separators=(",", ":"))
     bits = int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big") >> 11
-    return bits / 2**53 * WHOLE
+    return bits / 2**53 * ALL_PERCENT
 
 
 def segments(percents: Sequence[float]) -> list[Segment]:
@@ -54,9 +54,9 @@ def segments(percents: Sequence[float]) -> list[Segment]:
     Raises:
         ValueError: a percentage is not in [0, 100], or they exceed 100 together.
     """
-    if any(not 0 <= percent <= WHOLE for percent in percents) or math.fsum(percents) > WHOLE + ROUNDING:
+    if any(not 0 <= percent <= ALL_PERCENT for percent in percents) or math.fsum(percents) > ALL_PERCENT + ROUNDING:
         raise ValueError("percentages must lie in [0, 100], and together not exceed 100")
-    homes = [number * WHOLE / len(percents) for number in range(len(percents))] + [WHOLE]
+    homes = [number * ALL_PERCENT / len(percents) for number in range(len(percents))] + [ALL_PERCENT]
     owned: list[Segment] = []
     free: list[tuple[float, float]] = []
     for arm, percent in enumerate(percents):

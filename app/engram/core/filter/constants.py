@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from engram.core.filter.judge_standing import FULL, NEWCOMERS, JudgeStanding
+from engram.core.filter.judge_standing import FULL_WEIGHT, NEWCOMERS, JudgeStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FilterConstants:
 
         New judges share their caps and teach the ranking nothing.
         """
-        if standing.weight == FULL:
+        if standing.weight == FULL_WEIGHT:
             return self
         return replace(self, standing=standing.weight, share=min(self.share, self.newcomers), comparisons=0)
 
@@ -54,4 +54,4 @@ class FilterConstants:
     @property
     def is_new(self) -> bool:
         """Whether the judge is."""
-        return self.standing < FULL
+        return self.standing < FULL_WEIGHT

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engram.core.filter.caps import Floats, compute_largest_gains
 
 Ids = NDArray[np.int64]
-NEVER = -1
+NO_DAY = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class GainBudgets:
         unique_slots, at = np.unique(slots, return_inverse=True)
         self._slot_states, self._slot_judges = np.divmod(unique_slots, max(len(judge_of), 1))
         self._left = np.ones(len(unique_slots))
-        self._slot_days = np.full(len(unique_slots), NEVER)
+        self._slot_days = np.full(len(unique_slots), NO_DAY)
         self._left[at[: len(stored_shares)]] = [left for _, _, left in stored_shares]
         self._slot_days[at[: len(stored_shares)]] = self._days[states]
         self._verdict_slots = at[len(stored_shares) :]

@@ -15,7 +15,7 @@ from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     FIRST_LOOK,
-    PLAIN,
+    PLAIN_FEATURES,
     HopReach,
     add_second_look,
     passage_features,
@@ -91,7 +91,7 @@ def compute_features(
     titled = [dict(zip(ids, features[:, _column("titled", hop)].tolist(), strict=True)) for hop in range(len(hops))]
     order = np.argsort(passages)
     similarities, lexical, timely, title_similarity, best_sentence = (
-        dict(zip(ids, features[:, at].tolist(), strict=True)) for at in range(len(PLAIN))
+        dict(zip(ids, features[:, at].tolist(), strict=True)) for at in range(len(PLAIN_FEATURES))
     )
     _, sorted_features = passage_features(
         similarities,

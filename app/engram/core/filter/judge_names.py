@@ -6,7 +6,7 @@ stand in a name at all; case and repeated spaces make no other judge.
 
 import re
 
-LONGEST = 200
+MOST_CHARACTERS = 200
 PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ._@+:/-]*$"
 """What a name is made of, as it comes in."""
 _NAME = re.compile(PATTERN.replace("$", r"\Z"))
@@ -21,6 +21,6 @@ def normalise_name(name: str) -> str:
     if not _NAME.match(name):
         raise ValueError("a name is made of a to z, digits, spaces and . _ @ + : / -, a letter or digit first")
     collapsed = " ".join(name.lower().split())
-    if len(collapsed) > LONGEST:
-        raise ValueError(f"a name has at most {LONGEST} characters")
+    if len(collapsed) > MOST_CHARACTERS:
+        raise ValueError(f"a name has at most {MOST_CHARACTERS} characters")
     return collapsed

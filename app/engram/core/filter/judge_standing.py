@@ -12,7 +12,7 @@ PRIOR_AGREED, PRIOR_DISAGREED = 1.0, 4.0
 """Of a judge of which nothing is known."""
 ESTABLISHED = 0.75
 """The mean from which on a judge is no longer new: after eleven agreements, if it never disagreed."""
-FULL = 1.0
+FULL_WEIGHT = 1.0
 NEWCOMERS = ""
 """All new judges together, as caps know them: no judge has this name."""
 
@@ -33,4 +33,4 @@ class JudgeStanding:
     @property
     def weight(self) -> float:
         """By which its verdicts count, in (0, 1]: they are the less reliable the lower it is."""
-        return FULL if self.mean >= ESTABLISHED else self.mean
+        return FULL_WEIGHT if self.mean >= ESTABLISHED else self.mean

@@ -8,16 +8,16 @@ probability 1 / r, as results are that people click on (docs/feedback.md).
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from engram.core.filter.logged_verdict import LIKELY
+from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
 
 Rating = Literal["up", "down", "withdrawn"]
 """``withdrawn``: the judge takes back its rating of the answer."""
 KnownReason = Literal["wrong_answer", "missing", "irrelevant", "outdated"]
 REASONS: tuple[KnownReason, ...] = get_args(KnownReason)
 """Reasons of a thumb down that have a meaning of their own. Any other text is logged and means nothing more."""
-FIRST = 5
+RATED_PASSAGES = 5
 """Passages that a rating without citations speaks of."""
-ALONE = LIKELY / 8.0
+FIRST_PASSAGE_PROBABILITY = NEAREST_SENTENCE_PROBABILITY / 8.0
 """Probability that a thumb up without citations speaks of the first passage.
 
 With a higher one, recall gives paraphrases the rated answer whole, and with it passages that are no evidence.
@@ -45,7 +45,7 @@ class RatingMeaning:
 
     def compute_examination(self, rank: int) -> float:
         """Probability that a rating without citations speaks of the passage of a rank, from 1, in [0, 1]."""
-        return self.first / rank if rank <= FIRST else 0.0
+        return self.first / rank if rank <= RATED_PASSAGES else 0.0
 
 
 def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> RatingMeaning:
@@ -61,15 +61,19 @@ def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> 
     if rating == "up":
         if reason in REASONS:
             raise ValueError(f"{reason!r} is a reason for a thumb down")
-        return RatingMeaning(target=1, cited=1.0) if has_citations else RatingMeaning(target=1, first=ALONE)
+        return (
+            RatingMeaning(target=1, cited=1.0)
+            if has_citations
+            else RatingMeaning(target=1, first=FIRST_PASSAGE_PROBABILITY)
+        )
     return _DOWN.get(reason or "", (_WEAK, _WEAK))[has_citations]
 
 
-_WEAK = RatingMeaning(target=0, cited=LIKELY, first=LIKELY)
-_WRONG = RatingMeaning(generation_success=False)
+_WEAK = RatingMeaning(target=0, cited=NEAREST_SENTENCE_PROBABILITY, first=NEAREST_SENTENCE_PROBABILITY)
+_WRONG_ANSWER = RatingMeaning(generation_success=False)
 _MISSING = RatingMeaning(retrieval_success=False)
 _DOWN = {
-    "wrong_answer": (_WRONG, _WRONG),
+    "wrong_answer": (_WRONG_ANSWER, _WRONG_ANSWER),
     "missing": (_MISSING, _MISSING),
     "irrelevant": (RatingMeaning(target=0, first=1.0, retrieval_success=False), RatingMeaning(target=0, cited=1.0)),
     "outdated": (_WEAK, RatingMeaning(target=0, cited=1.0)),

@@ -64,7 +64,7 @@ class SentenceJudgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed(Generic[State]):
+class ReplayedState(Generic[State]):
     """A state after the last event that touched it.
 
     Attributes:
@@ -83,7 +83,7 @@ Bases = Mapping[tuple[int, str], Vector]
 
 def memories(
     bases: Bases, steps: Iterable[ReplayStep], without: Container[int] = frozenset()
-) -> Iterator[Replayed[SentenceMemory]]:
+) -> Iterator[ReplayedState[SentenceMemory]]:
     """The memories that events touched, by sentence and channel: after all events, and without single ones.
 
     Of what has no base there is nothing to replay.
@@ -115,7 +115,7 @@ class _SentencePaths:
         memories: (way, channel) -> memory.
         statements: (way, question) -> statements on the sentence.
         ways: in the order in which they began.
-        corrected: channel -> see ``Replayed``.
+        corrected: channel -> see ``ReplayedState``.
     """
 
     memories: dict[tuple[Way, str], SentenceMemory]
@@ -142,11 +142,11 @@ class _SentencePaths:
             {(event, question): words for (way, question), words in self.statements.items() if way is None}
         )
 
-    def list_moved(self) -> Iterator[Replayed[SentenceMemory]]:
+    def list_moved(self) -> Iterator[ReplayedState[SentenceMemory]]:
         """The memories that any event moved."""
         for (way, channel), memory in self.memories.items():
             if memory.update_count:
-                yield Replayed(memory, way, self.corrected[channel] if way is None else [])
+                yield ReplayedState(memory, way, self.corrected[channel] if way is None else [])
 
 
 def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplayStep]) -> None:
@@ -194,7 +194,9 @@ def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> 
     return opposed
 
 
-def supports(steps: Iterable[ReplayStep], without: Container[int] = frozenset()) -> Iterator[Replayed[Support]]:
+def supports(
+    steps: Iterable[ReplayStep], without: Container[int] = frozenset()
+) -> Iterator[ReplayedState[Support]]:
     """The supports that events touched, by question and sentence: after all events, and without single ones.
 
     Args:
@@ -214,7 +216,7 @@ def supports(steps: Iterable[ReplayStep], without: Container[int] = frozenset())
         for key in [key for key in paths if key != unfinished]:
             own = corrected.pop(key, [])
             for way, support in paths.pop(key).items():
-                yield Replayed(support, way, own if way is None else [])
+                yield ReplayedState(support, way, own if way is None else [])
 
 
 def _move_supports(

@@ -14,7 +14,7 @@ from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 Ids = NDArray[np.int64]
 RemainingShares = Mapping[str, float]
 """Judge -> the share that it left of a state, see ``caps.GainBudget``."""
-_NOTHING: RemainingShares = {}
+_NO_SHARES: RemainingShares = {}
 _SUPPORT_ARRAYS = (
     "question_ids",
     "sentence_ids",
@@ -119,7 +119,7 @@ class SupportRows:
             update_counts=np.zeros(count, dtype=np.int64),
             complete=np.zeros(count, dtype=np.bool_),
             days=[UNTOUCHED.day] * count,
-            kept=[_NOTHING] * count,
+            kept=[_NO_SHARES] * count,
             said=[()] * count,
             answered=np.zeros(count),
             sufficiency=np.zeros(count),

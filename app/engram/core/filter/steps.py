@@ -15,7 +15,7 @@ from engram.core.filter.observations import Directions, Observations, add_judgem
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import AUDITED, CHANNELS, RECALL, TASK, AuditRows, Event, Vector
 
-NOWHERE = -1
+NO_PLACE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +185,14 @@ def _build_memory_observations(
     directions: list[Vector] = []
     rows_judged, states, channels, rows = list[Ids](), list[Ids](), list[Ids](), list[Ids]()
     for channel, there in zip(CHANNELS, places, strict=True):
-        row_of = np.full(len(statements), NOWHERE)
+        row_of = np.full(len(statements), NO_PLACE)
         for at, statement in enumerate(statements):
             if channel in statement.directions:
                 row_of[at] = len(directions)
                 directions.append(statement.directions[channel])
-        own = _ids(there.get(sentence, NOWHERE) for sentence in judged.sentence_ids.tolist())
+        own = _ids(there.get(sentence, NO_PLACE) for sentence in judged.sentence_ids.tolist())
         row = row_of[judged.event_places]
-        moving = np.flatnonzero((own != NOWHERE) & (row != NOWHERE))
+        moving = np.flatnonzero((own != NO_PLACE) & (row != NO_PLACE))
         rows_judged.append(moving)
         states.append(own[moving])
         channels.append(np.full(len(moving), AUDITED.index(channel)))

@@ -18,7 +18,7 @@ TAGS: dict[Act, str] = {
     "answer": "answer",
 }
 THOUGHT = "think"
-NOTHING = "none"
+NOTHING_TO_INSERT = "none"
 """Inserted, it lets a document go by."""
 FORMAT_WEIGHT = 0.1
 """Lambda of the reward."""
@@ -53,7 +53,7 @@ class AgentTurn:
     @property
     def skips(self) -> bool:
         """Whether it inserts nothing, and so lets the document go by."""
-        return self.act == "insert" and self.content.strip(" .").casefold() in {"", NOTHING}
+        return self.act == "insert" and self.content.strip(" .").casefold() in {"", NOTHING_TO_INSERT}
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def align(
     return AlignedMention(None, "new", similarity)
 
 
-ALSO = "also known as"
+ALIAS_PREDICATE = "also known as"
 """Of an entity and a name of it."""
 _PERSONS = frozenset(
     ("date of birth", "place of birth", "date of death", "place of death", "spouse", "child", "father", "mother",

@@ -28,7 +28,7 @@ from engram.core.knowledge.claims import ALWAYS, NEVER, Claim
 
 BEGINNING = 0.5
 """What is believed of a fact before anything is said: nothing either way, at perplexity 1."""
-HELD = 0.49
+LEAST_BELIEF = 0.49
 """A fact believed less is doubted: it ends no other. Where as much speaks for as against it, it is not."""
 SOURCE_NOISE = 2.0
 """R of a source, for and against. From 0.5 at perplexity 1, what n sources state and m go against is believed
@@ -124,7 +124,7 @@ class BeliefMove:
 
 
 @dataclass(slots=True)
-class _Standing:
+class _FactStanding:
     """A fact while its group is replayed, and what judges and sources said so far."""
 
     fact: Fact
@@ -149,7 +149,7 @@ def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[BeliefMove]]:
     facts: dict[int, Fact] = {}
     moves: list[BeliefMove] = []
     for group, periods in periods_by_group:
-        before: Mapping[int, _Standing] = {}
+        before: Mapping[int, _FactStanding] = {}
         for period, standings, steps in (next(ended) for _ in periods):
             if period.begins:
                 moves += _turns(before, standings, period.after)
@@ -188,7 +188,9 @@ def _periods(group: Group) -> list[_Period]:
     return periods
 
 
-def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], sequence: int) -> list[BeliefMove]:
+def _turns(
+    before: Mapping[int, "_FactStanding"], after: Mapping[int, "_FactStanding"], sequence: int
+) -> list[BeliefMove]:
     """Return a withdrawal's moves: the belief without it replaces the belief, like an observation without noise."""
     turns = []
     for fact_id, standing in after.items():
@@ -217,18 +219,18 @@ def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
             fact.closed_at, fact.closed_reason = moment, UNSAID
 
 
-def _observe(groups: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[BeliefMove]]]:
+def _observe(groups: Sequence[Group]) -> tuple[list[dict[int, "_FactStanding"]], list[list[BeliefMove]]]:
     """Return each group's facts after all its observations, and their moves, by group.
 
     All first words are applied together, then all second ones: no row of the arithmetic depends on another.
     """
     standings_by_group = [
-        {claim.fact_id: _Standing(Fact(claim.fact_id, held_until=claim.valid_to)) for claim in group.claims}
+        {claim.fact_id: _FactStanding(Fact(claim.fact_id, held_until=claim.valid_to)) for claim in group.claims}
         for group in groups
     ]
     moves: list[list[BeliefMove]] = [[] for _ in groups]
     for at in range(max((len(group.words) for group in groups), default=0)):
-        rounds: dict[float, list[tuple[int, _Standing, FactStatement, int]]] = {}
+        rounds: dict[float, list[tuple[int, _FactStanding, FactStatement, int]]] = {}
         for place, (group, facts) in enumerate(zip(groups, standings_by_group, strict=True)):
             if at < len(group.words):
                 word = group.words[at]
@@ -255,7 +257,7 @@ def _targets(group: Group, word: FactStatement) -> dict[int, int]:
     return targets
 
 
-def _step(rows: Sequence[tuple[_Standing, FactStatement, int]], process_noise: float) -> list[BeliefMove]:
+def _step(rows: Sequence[tuple[_FactStanding, FactStatement, int]], process_noise: float) -> list[BeliefMove]:
     """Move each fact by what is said of it (Eqs. 11-13 with the fact itself as the direction)."""
     if not rows:
         return []
@@ -288,7 +290,7 @@ def _step(rows: Sequence[tuple[_Standing, FactStatement, int]], process_noise: f
     return moves
 
 
-def _compute_largest_gain(standing: _Standing, word: FactStatement, target: int) -> float:
+def _compute_largest_gain(standing: _FactStanding, word: FactStatement, target: int) -> float:
     """The largest gain that is allowed: nothing for a source that repeats itself, a judge's caps for a judge."""
     if word.kind == SOURCE:
         return 0.0 if (word.who, target) in standing.sources else 1.0
@@ -335,7 +337,7 @@ def _end(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int,
     same
     began once more after that.
     """
-    ends = [claim for claim in claims if claim.valid_to != NEVER and facts[claim.fact_id].belief >= HELD]
+    ends = [claim for claim in claims if claim.valid_to != NEVER and facts[claim.fact_id].belief >= LEAST_BELIEF]
     for claim in claims:
         fact = facts[claim.fact_id]
         if fact.closed_at is not None or claim.valid_to != NEVER:
@@ -371,7 +373,7 @@ def _replace(
             if other.valid_from != ALWAYS
             and not other.agrees(claim)
             and order[other.fact_id] > order[claim.fact_id]
-            and facts[other.fact_id].belief >= HELD
+            and facts[other.fact_id].belief >= LEAST_BELIEF
         ]
         if later and not any(other.agrees(claim) and not other.timeless for other in claims):
             end = max(later, key=lambda other: (other.valid_from, other.fact_id))
@@ -391,7 +393,7 @@ def _supersede(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mappin
             for other in claims
             if other.valid_from > claim.valid_from
             and not other.agrees(claim)
-            and facts[other.fact_id].belief >= HELD
+            and facts[other.fact_id].belief >= LEAST_BELIEF
         ]
         if later:
             end = min(later, key=lambda other: (other.valid_from, other.fact_id))

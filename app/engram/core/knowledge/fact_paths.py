@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 STEP = 0.9
 """What one more edge leaves of a path's score."""
-CLOSED = 0.5
+CLOSED_FACTOR = 0.5
 """What an edge that is closed leaves of it: it is a bridge, and no answer."""
-ASIDE = 0.5
+UNASKED_FACTOR = 0.5
 """What an edge leaves of it that the question does not ask for."""
 CROWD = 8
 """Edges of an entity from which on a path through it says less: people of one country have little in common."""
-ANYTHING = 0.2
+LEAST_MATCH = 0.2
 """A path that holds none of the question's words still leads somewhere."""
 ARRIVAL = 1.0
 """What it is worth to lead to something else that was asked about, in words of the question."""
@@ -52,7 +52,7 @@ class Web:
     def add(self, link: Link) -> None:
         """Have an edge that is not there lead on, in both directions."""
         number, begin, end, belief, closed, asked = link
-        share = belief * (CLOSED if closed else 1.0) * (1.0 if asked else ASIDE)
+        share = belief * (CLOSED_FACTOR if closed else 1.0) * (1.0 if asked else UNASKED_FACTOR)
         ends = ((begin, end), (end, begin)) if end and end != begin else ((begin, end),)
         for here, there in ends:
             self._at.setdefault(here, {}).setdefault(asked, []).append((number, there, share, closed))
@@ -107,7 +107,7 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
         worth = path.worth * STEP * crowd
         for edge_terms, links in web.find_edges(path.end).items():
             answered = path.asked | edge_terms if edge_terms else path.asked
-            plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
+            plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + LEAST_MATCH for more in (0, 1))
             of_start += [
                 (
                     -(worth * share) * (arriving if end in starts else plain),

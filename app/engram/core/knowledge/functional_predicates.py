@@ -14,7 +14,7 @@ FUNCTIONAL_FROM = 0.85
 """A predicate is functional where the lower bound of its belief lies above this (``docs/fact-extraction.md``)."""
 SLACK_DAYS = 366
 """Days that two may share and follow each other all the same: "until 1995" and "from 1995" share a year."""
-ONCE = 0.25
+SINGLE_SENTENCE_WEIGHT = 0.25
 """What a subject counts of which one sentence told: another might have named another object."""
 FROM_THE_START = frozenset({"based in"})
 """Predicates that are functional until somebody declares otherwise: "moved to" replaces "is based in"."""
@@ -83,7 +83,7 @@ def observe_holdings(holdings: Sequence[ObjectPeriod]) -> OneAtATime:
     """Return the trial of one subject's objects of one predicate; none if there are no objects."""
     if not holdings:
         return OneAtATime()
-    weight = 1.0 if len({holding.source for holding in holdings}) > 1 else ONCE
+    weight = 1.0 if len({holding.source for holding in holdings}) > 1 else SINGLE_SENTENCE_WEIGHT
     return OneAtATime(several=weight) if group_competing(holdings) else OneAtATime(single=weight)
 
 

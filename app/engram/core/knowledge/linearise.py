@@ -28,7 +28,7 @@ class ReadableFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Linearised:
+class LinearisedFacts:
     """Facts as text.
 
     Attributes:
@@ -54,7 +54,7 @@ def linearise(
     budget: int | None = None,
     count: Callable[[str], int] = count_tokens,
     known: Sequence[Hashable] = (),
-) -> Linearised:
+) -> LinearisedFacts:
     """The statements as lines, as many of the first as fit ``budget`` tokens.
 
     A statement that was there before adds its citation only. Takes time linear in the statements.
@@ -86,7 +86,7 @@ def linearise(
         if number not in cited[-1:]:
             cited.append(number)
     text = "\n".join(_line(subject, predicates) for subject, predicates in lines.items())
-    return Linearised(text, tuple(numbers), line_count, count(text))
+    return LinearisedFacts(text, tuple(numbers), line_count, count(text))
 
 
 def _price(

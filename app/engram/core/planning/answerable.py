@@ -9,7 +9,7 @@ from engram.core.planning.binding import BindingSentence, is_about, list_relatio
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares, count_intermediate_unknowns
 from engram.core.ranking.coverage import content_words
 
-LEAST = 0.5
+LEAST_ANSWERABILITY = 0.5
 """Least mean of question share and the probability of enough from which on a corpus counts as having the answer."""
 MOST_WORDS = 3
 """Content words of a relation at most; a longer one is a question that was not taken apart."""
@@ -75,7 +75,8 @@ def has_answer(
     """Whether what was read may hold the answer.
 
     Not if a name of the question is missing, or its relation is stated nowhere about its subject. Else it may if
-    the share of the question that was read and the probability of enough have a mean of ``LEAST`` or more.
+    the share of the question that was read and the probability of enough have a mean of ``LEAST_ANSWERABILITY`` or
+    more.
 
     Args:
         names: in the question.
@@ -89,8 +90,8 @@ def has_answer(
     if not is_stated(question, triples, names, sentences):
         return False
     if sufficiency is None:
-        return _share(weights, [one.terms for one in read]) >= LEAST
-    return (question_share(question, triples, read, weights) + sufficiency) / 2 >= LEAST
+        return _share(weights, [one.terms for one in read]) >= LEAST_ANSWERABILITY
+    return (question_share(question, triples, read, weights) + sufficiency) / 2 >= LEAST_ANSWERABILITY
 
 
 def question_share(

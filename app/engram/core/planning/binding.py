@@ -58,7 +58,7 @@ _SAID: Mapping[str, str] = {
     "location": "in located",
 }
 """Words by which sentences say a relation."""
-OF_KIND = ("nationality", "country")
+KIND_RELATIONS = ("nationality", "country")
 """Relations of which what says a kind is a value: "a Canadian singer"."""
 _AFTER, _BEFORE = 12, 4
 """Words within which a value stands after the relation's word, or before it."""
@@ -99,7 +99,7 @@ def bind(
     for sentence in sentences:
         if not is_about(sentence, known):
             continue
-        nearest = _find_nearest_name(sentence, relation_words, barred, kinds=triple.relation in OF_KIND)
+        nearest = _find_nearest_name(sentence, relation_words, barred, kinds=triple.relation in KIND_RELATIONS)
         if nearest is not None and (best is None or nearest[1] > best.strength):
             best = Binding(triple.unknown, nearest[0], sentence.sentence_id, nearest[1])
     return best

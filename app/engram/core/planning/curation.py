@@ -1,9 +1,9 @@
 """Curating evidence: what says the same as what is there already does not enter a second time.
 
 Three ways to say the same: the same words in the same order (exact), nearly the same words (near: a Jaccard
-overlap of word pairs of at least ``NEAR``), and a part of what another says (contained: all words of the shorter
-in one run of the longer). The first to come is kept, also where the later one is longer: what cites it goes on
-standing.
+overlap of word pairs of at least ``REPETITION_OVERLAP``), and a part of what another says (contained: all words of
+the shorter in one run of the longer). The first to come is kept, also where the later one is longer: what cites it
+goes on standing.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 Repeats = Literal["exact", "near", "contained"]
-NEAR = 0.8
+REPETITION_OVERLAP = 0.8
 """Least overlap of word pairs from which two sentences say the same: one word of twenty may differ."""
 _WORD = re.compile(r"[^\W_]+")
 _KeyT = TypeVar("_KeyT")
@@ -78,7 +78,7 @@ def _repeats(candidate: _CuratedText, known_texts: Iterable[_CuratedText]) -> Re
     for other in known_texts:
         if candidate.run == other.run:
             return "exact"
-        if repeat is None and _overlap(candidate, other) >= NEAR:
+        if repeat is None and _overlap(candidate, other) >= REPETITION_OVERLAP:
             repeat = "near"
         if repeat is None and (candidate.run in other.run):
             repeat = "contained"

@@ -2,14 +2,14 @@
 
 A passage of a later query takes a place among the first five only if one of its sentences tells what that query
 asked for. Being alike, or having a higher score, is no reason: a session never gives evidence away for a guess. The
-first ``KEPT`` places always stay, and so does every passage by which an unknown of the question is bound.
+first ``OWN_PLACES`` places always stay, and so does every passage by which an unknown of the question is bound.
 """
 
 from collections.abc import Collection, Sequence
 
-FIRST = 5
+BEST_PLACES = 5
 """Places that count as the best."""
-KEPT = 3
+OWN_PLACES = 3
 """Of them, those that only the own question fills."""
 
 Scored = Sequence[tuple[int, float]]
@@ -31,7 +31,7 @@ def order(
         telling: passages that tell what the query which found them asked for: the first of a later query that does
             takes a place whatever its score, before those that are only alike.
     """
-    first = list(own[:FIRST])
+    first = list(own[:BEST_PLACES])
     first_passages = {passage for passage, _ in first}
     tops: dict[int, float] = {}
     for ranking in later:
@@ -40,10 +40,10 @@ def order(
                 tops[passage] = max(score, tops.get(passage, score))
     taken: list[int] = []
     for passage in sorted(tops, key=lambda one: (one not in telling, -tops[one], one)):
-        if len(first) + len(taken) < FIRST:
+        if len(first) + len(taken) < BEST_PLACES:
             taken.append(passage)
         else:
-            at = next((at for at in range(len(first) - 1, KEPT - 1, -1) if first[at][0] not in binding), None)
+            at = next((at for at in range(len(first) - 1, OWN_PLACES - 1, -1) if first[at][0] not in binding), None)
             if at is not None and passage in telling:
                 first.pop(at)
                 taken.append(passage)

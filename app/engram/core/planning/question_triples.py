@@ -17,7 +17,7 @@ ANSWER = "?"
 MOST_TRIPLES = 8
 _TERM = r"(?:⟦\d+⟧|⟨\d+⟩)"
 _REFERENCE = re.compile(_TERM)
-_OWN = str.maketrans("⟦⟧⟨⟩", "    ")
+_RESERVED_MARKS = str.maketrans("⟦⟧⟨⟩", "    ")
 """Marks of ours, which a question that holds them does not mean."""
 _UNKNOWN = re.compile(r"\?\d*")
 # What stands before a name to say what kind of thing it is.
@@ -188,8 +188,8 @@ def open_unknowns(text: str) -> list[str]:
 def _mask_names(question: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The question in lower case with ⟦n⟧ for its n-th name, and what stands for what."""
     spelled: dict[str, str] = {}
-    text = question.translate(_OWN)
-    for name in sorted(dict.fromkeys(name.translate(_OWN) for name in names), key=len, reverse=True):
+    text = question.translate(_RESERVED_MARKS)
+    for name in sorted(dict.fromkeys(name.translate(_RESERVED_MARKS) for name in names), key=len, reverse=True):
         at = text.find(name)
         if at >= 0:
             mark = f"⟦{len(spelled) + 1}⟧"

@@ -7,8 +7,8 @@ the two figures that a session has after each round:
 
 - bias: 1.
 - entities, relevance: see ``feedback_stop``.
-- own: log odds of the probability that the first five of the session's own question are enough, within ``MOST``;
-  0 where that is not told.
+- own: log odds of the probability that the first five of the session's own question are enough, within
+  ``MOST_LOG_ODDS``; 0 where that is not told.
 - covered: what the pool has of what the question names and asks for, in [0, 1].
 """
 
@@ -24,7 +24,7 @@ from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, W
 from engram.core.ranking.sufficiency import observe, verdict_outcome
 
 FEATURES = ("bias", "entities", "relevance", "own", "covered")
-MOST = 6.0
+MOST_LOG_ODDS = 6.0
 """Largest absolute log odds: a surer word than 399 to 1 says no more."""
 
 
@@ -41,8 +41,8 @@ def features(entities: float, relevance: float, own: float | None, covered: floa
 
 def _log_odds(probability: float) -> float:
     if not 0.0 < probability < 1.0:
-        return MOST if probability >= 1.0 else -MOST
-    return min(max(math.log(probability) - math.log1p(-probability), -MOST), MOST)
+        return MOST_LOG_ODDS if probability >= 1.0 else -MOST_LOG_ODDS
+    return min(max(math.log(probability) - math.log1p(-probability), -MOST_LOG_ODDS), MOST_LOG_ODDS)
 
 
 def observe_verdict(

@@ -40,15 +40,15 @@ _PLACES = frozenset(
 _NAME = "⟦⟧"
 _WORD = r"[a-z0-9][a-z0-9\-]*"
 _ABOUT = rf"(?:the )?(?:{_WORD} )?⟦⟧(?: {_WORD})?"
-_OF_KIND = rf"(?:{_WORD} ){{1,2}}"
+_KIND_NOUN = rf"(?:{_WORD} ){{1,2}}"
 _DESCRIPTIONS = tuple(
     re.compile(pattern)
     for pattern in (
         rf"(?P<article>(?:the|a|an) )?(?P<relation>(?:{_WORD} ){{1,5}})(?:of|for|on|in) {_ABOUT}",
         rf"⟦⟧['’]s?(?P<relation>(?: {_WORD}){{1,3}})",
-        rf"the {_OF_KIND}(?:where|in which) (?:the )?⟦⟧(?P<relation>(?: {_WORD}){{1,4}})",
-        rf"(?:the|a|an) {_OF_KIND}(?:who|that|which) (?P<relation>(?:{_WORD} ){{1,4}}?){_ABOUT}",
-        rf"(?:the|a|an) {_OF_KIND}(?P<relation>{_WORD}(?:ed|en|n|ing) )(?:by|in|at|on|for|with|from) (?:the )?⟦⟧",
+        rf"the {_KIND_NOUN}(?:where|in which) (?:the )?⟦⟧(?P<relation>(?: {_WORD}){{1,4}})",
+        rf"(?:the|a|an) {_KIND_NOUN}(?:who|that|which) (?P<relation>(?:{_WORD} ){{1,4}}?){_ABOUT}",
+        rf"(?:the|a|an) {_KIND_NOUN}(?P<relation>{_WORD}(?:ed|en|n|ing) )(?:by|in|at|on|for|with|from) (?:the )?⟦⟧",
     )
 )
 

@@ -15,7 +15,7 @@ from engram.core.planning.binding import BindingSentence, binds
 from engram.core.planning.curation import normalise_words
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns
 
-ANSWERED = 0.5
+LEAST_WORD_SHARE = 0.5
 """Share of a triple's words that one sentence has to have for the answer to count as covered."""
 
 
@@ -55,7 +55,7 @@ def triple_coverage(
         is_known = not open_unknowns(known_end)
         named = is_known and any(f" {normalise_words(known_end)} " in run for run in runs)
         if triple.unknown == ANSWER:
-            is_covered = answered or (is_known and binds(triple, known_end, pool) >= ANSWERED)
+            is_covered = answered or (is_known and binds(triple, known_end, pool) >= LEAST_WORD_SHARE)
             parts["answer", *triple.ends] = is_covered
         else:
             is_covered = triple.unknown in values

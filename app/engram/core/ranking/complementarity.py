@@ -41,7 +41,7 @@ LINKS = ("named", "names", "shared", "shared_new", "sided", "unsaid", "gap", "jo
 - gap: cosine of j's key and the gap, q - (q·s) s, s being i's sentence most like the question q.
 - joined: cosine of j's key and q + s.
 """
-LOOK = (*LINKS, "standing")
+SECOND_LOOK_COLUMNS = (*LINKS, "standing")
 """Columns of the second look: of each link the most that a member's probability times it comes to, and standing,
 the candidate's own probability."""
 
@@ -181,7 +181,7 @@ def _share(flags: Flags, weight: Floats) -> Floats:
 
 
 def look(pool: CandidatePool, standing: Floats) -> Floats:
-    """The features of the second look, (n, len(LOOK)).
+    """The features of the second look, (n, len(SECOND_LOOK_COLUMNS)).
 
     Args:
         standing: of the candidates, (n,).

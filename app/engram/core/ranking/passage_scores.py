@@ -19,12 +19,12 @@ Ids = NDArray[np.int64]
 FEATURE_HOPS = 3
 """Hops with features of their own; what later ones reach counts with the last of them."""
 HOP_FEATURES = ("evidence", "rank", "share", "titled", "titled_similarity")
-UNTITLED = ("similarity", "lexical", "evidence_1", "rank_1")
-PLAIN = ("similarity", "lexical", "timely", "title_similarity", "best_sentence")
+UNTITLED_FEATURES = ("similarity", "lexical", "evidence_1", "rank_1")
+PLAIN_FEATURES = ("similarity", "lexical", "timely", "title_similarity", "best_sentence")
 FIRST_LOOK = (
-    *PLAIN,
+    *PLAIN_FEATURES,
     *(f"{name}_{hop}" for hop in range(1, FEATURE_HOPS + 1) for name in HOP_FEATURES),
-    *(f"{name}_untitled" for name in UNTITLED),
+    *(f"{name}_untitled" for name in UNTITLED_FEATURES),
 )
 """What a passage is by itself.
 
@@ -41,7 +41,7 @@ FIRST_LOOK = (
 - NAME_untitled: the feature again if no candidate is titled after an entity of the question, else 0: without a
   title to go by, likeness has to carry more.
 """
-FEATURES = (*FIRST_LOOK, *complementarity.LOOK)
+FEATURES = (*FIRST_LOOK, *complementarity.SECOND_LOOK_COLUMNS)
 """Columns of a feature matrix: of the first look, and of the second."""
 
 
@@ -118,13 +118,13 @@ def passage_features(
         block = features[:, start : start + len(HOP_FEATURES)]
         np.maximum(block, _hop_features(passages, features[:, 0], hop), out=block)
     if not features[:, FIRST_LOOK.index("titled_1")].any():
-        features[:, -len(UNTITLED) :] = features[:, [FIRST_LOOK.index(name) for name in UNTITLED]]
+        features[:, -len(UNTITLED_FEATURES) :] = features[:, [FIRST_LOOK.index(name) for name in UNTITLED_FEATURES]]
     return passages, features
 
 
 def names_title(features: NDArray[np.floating]) -> bool:
     """Whether a candidate is titled after an entity of the question, by the features of any candidate, (k,)."""
-    untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED]
+    untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED_FEATURES]
     return not features[untitled].any()
 
 
@@ -136,7 +136,7 @@ def add_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) 
         weights: of the first look, (len(FIRST_LOOK),).
     """
     if pool is None:
-        return np.column_stack([first, np.zeros((len(first), len(complementarity.LOOK)))])
+        return np.column_stack([first, np.zeros((len(first), len(complementarity.SECOND_LOOK_COLUMNS)))])
     return np.column_stack(
         [first, complementarity.look(pool, complementarity.compute_evidence_probabilities(first @ weights))]
     )

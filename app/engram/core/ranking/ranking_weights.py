@@ -24,11 +24,11 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 
 Floats = NDArray[np.float64]
 
-SPARED = 3
+SPARED_RIVALS = 3
 """Rivals that may come before a supported passage: five passages are shown and about two of them support an answer.
 Without it, 50 verdicts on MuSiQue lower recall@5 of other questions by 3 points, with it by none."""
 
-SUREST = 700.0
+MOST_LOG_ODDS = 700.0
 """Log odds beyond which nothing tells a share from 1."""
 STEP, TOGETHER = 16, 16
 """Candidates by which numbers of them are told apart, and verdicts that are reckoned together: of more, the memory
@@ -168,9 +168,9 @@ def observe(comparison: CandidateComparison, prior: Prior) -> WeightObservation 
 def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> list[WeightObservation | None]:
     """Compute the observation of each verdict; None if it compares nothing.
 
-    Each supported passage is compared with every candidate that is not supported but the ``SPARED`` best: it has to
-    come among the first few, not first. Each counts as a share, so that a verdict on two passages weighs as much
-    as one on four.
+    Each supported passage is compared with every candidate that is not supported but the ``SPARED_RIVALS`` best: it
+    has to come among the first few, not first. Each counts as a share, so that a verdict on two passages weighs as
+    much as one on four.
 
     Many are reckoned together, by how many candidates there are, in steps of ``STEP``: what one comes to does not
     depend on which others are beside it.
@@ -182,7 +182,7 @@ def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> lis
     alike: dict[int, list[int]] = {}
     for at, one in enumerate(comparisons):
         chosen = int(one.supported.sum())
-        if chosen and len(one.supported) - chosen > SPARED:
+        if chosen and len(one.supported) - chosen > SPARED_RIVALS:
             alike.setdefault(-(-len(one.supported) // STEP) * STEP, []).append(at)
     for size, places in alike.items():
         for start in range(0, len(places), TOGETHER):
@@ -209,14 +209,14 @@ def _observe(comparisons: Sequence[CandidateComparison], size: int, prior: Prior
         if one.examined is not None:
             looked_at[at, :rows] = np.log(one.examined)
     scores = (features @ prior.mean[:, None])[:, :, 0]
-    spared = np.argsort(np.where(rival, -scores, np.inf), axis=1, kind="stable")[:, :SPARED]
+    spared = np.argsort(np.where(rival, -scores, np.inf), axis=1, kind="stable")[:, :SPARED_RIVALS]
     np.put_along_axis(rival, spared, False, axis=1)
     visible_scores = np.where(rival, scores + looked_at, -np.inf)
     most = visible_scores.max(axis=1, keepdims=True)
     weights = np.exp(visible_scores - most)
     total = weights.sum(axis=1, keepdims=True)
     centred = features - (weights / total)[:, None, :] @ features
-    odds = np.where(chosen, np.exp(np.minimum(scores - most, SUREST)), 0.0)
+    odds = np.where(chosen, np.exp(np.minimum(scores - most, MOST_LOG_ODDS)), 0.0)
     missed = np.where(chosen, total / (total + odds), 0.0)
     spread = weights * (missed / total).sum(axis=1, keepdims=True) + missed * (odds / (total + odds))
     information = (missed[:, None, :] @ centred)[:, 0]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from engram.core.ranking.sufficiency import FIRST
+from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def compute_remembered_sufficiency(evidence: Iterable[PastEvidence], leading: Co
 
     Args:
         evidence: of nearby past questions, by question.
-        leading: the first ``FIRST`` passages of the answer.
+        leading: the first ``EVIDENCE_PASSAGES`` passages of the answer.
     """
     least = 0.0
     for _, of_question in groupby(evidence, key=lambda one: one.question_id):
@@ -43,6 +43,6 @@ def compute_remembered_sufficiency(evidence: Iterable[PastEvidence], leading: Co
         least = max([least, *(one.near * one.answered for one in sentences if one.passage_id in leading)])
         supported = [one for one in sentences if one.supported]
         passages = {one.passage_id for one in supported}
-        if passages and len(passages & set(leading)) == min(len(passages), FIRST):
+        if passages and len(passages & set(leading)) == min(len(passages), EVIDENCE_PASSAGES):
             least = max([least, *(one.near * one.sufficiency for one in supported)])
     return least

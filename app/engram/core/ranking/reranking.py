@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 FEATURE = "reranker"
 """Name of the log odds in traces."""
-SUREST = 9.2
+MOST_LOG_ODDS = 9.2
 """Largest log odds: of a relevance of .9999."""
 TRUST, DEVIATION = 0.25, 0.25
 """Weight of the log odds before any verdict, and its standard deviation."""
@@ -87,10 +87,10 @@ def log_odds(scores: Sequence[float]) -> list[float]:
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
     if values.size and (values.min() < 0.0 or values.max() > 1.0):
-        return [float(value) for value in np.clip(values, -SUREST, SUREST)]
+        return [float(value) for value in np.clip(values, -MOST_LOG_ODDS, MOST_LOG_ODDS)]
     with np.errstate(divide="ignore"):
         odds = np.log(values) - np.log1p(-values)
-    return [float(value) for value in np.clip(odds, -SUREST, SUREST)]
+    return [float(value) for value in np.clip(odds, -MOST_LOG_ODDS, MOST_LOG_ODDS)]
 
 
 def features(own: Floats, candidates: Sequence[int], odds: Mapping[int, float]) -> Floats:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
 
-FIRST = 5
+EVIDENCE_PASSAGES = 5
 """Passages that the evidence has to be among."""
 BEST = 2
 """Passages, the best, that an answer to a question of two hops mostly rests on."""
@@ -47,22 +47,22 @@ FEATURES = (
 """What is looked at of a ranked answer; scores are those of the ranking weights, before recall.
 
 - bias: 1.
-- mass: log odds of the best two among all candidates under the softmax of their scores, within ``MOST``.
+- mass: log odds of the best two among all candidates under the softmax of their scores, within ``MOST_LOG_ODDS``.
 - margin_a_b: score of the a-th best less that of the b-th; the last stands for places that there are not.
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
   ``second_look``.
-- open: how many things the question goes through without naming them, at most ``THROUGH``, unless every side is
-  complete; see ``Chain``.
+- open: how many things the question goes through without naming them, at most ``MOST_BRIDGES``, unless every side
+  is complete; see ``Chain``.
 - compared: 1 if the question asks the same of several things that it names, and goes through nothing else.
 - rival: how near the best passage beyond the first five that completes a side comes to the fifth, 1 / (1 + e^d) of
   the difference d of their scores, in [0, 1/2]; 0 if there is none.
 """
-THROUGH = 2
+MOST_BRIDGES = 2
 """Things that a question goes through without naming them that are told apart: more are as many."""
-MOST = 12.0
+MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
-EVEN = 1e-6
+SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
 MAX_STEPS = 100
 TOLERANCE = 1e-9
@@ -96,7 +96,7 @@ class Chain:
     @property
     def complete(self) -> bool:
         """Whether there are sides and each is complete."""
-        return len(self.named) > 0 and bool(self.leading[:, :FIRST].any(axis=1).all())
+        return len(self.named) > 0 and bool(self.leading[:, :EVIDENCE_PASSAGES].any(axis=1).all())
 
 
 def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -> Floats:
@@ -127,8 +127,8 @@ def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -
             score(3) - score(5),
             score(5) - score(6),
             covered,
-            float(shared_new[:FIRST].max()),
-            0.0 if chain.complete else float(min(chain.through, THROUGH)),
+            float(shared_new[:EVIDENCE_PASSAGES].max()),
+            0.0 if chain.complete else float(min(chain.through, MOST_BRIDGES)),
             float(chain.compared),
             _rival(scores, chain),
         ]
@@ -136,17 +136,17 @@ def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -
 
 
 def _rival(scores: Floats, chain: Chain) -> float:
-    leading = np.flatnonzero(chain.leading[:, FIRST:].any(axis=0))
+    leading = np.flatnonzero(chain.leading[:, EVIDENCE_PASSAGES:].any(axis=0))
     if not len(leading):
         return 0.0
-    return float(np.exp(-np.logaddexp(0.0, scores[FIRST - 1] - scores[FIRST + leading[0]])))
+    return float(np.exp(-np.logaddexp(0.0, scores[EVIDENCE_PASSAGES - 1] - scores[EVIDENCE_PASSAGES + leading[0]])))
 
 
 def _mass(scores: Floats) -> float:
     if len(scores) <= BEST:
-        return MOST
+        return MOST_LOG_ODDS
     best, rest = (float(np.logaddexp.reduce(some)) for some in (scores[:BEST], scores[BEST:]))
-    return min(max(best - rest, -MOST), MOST)
+    return min(max(best - rest, -MOST_LOG_ODDS), MOST_LOG_ODDS)
 
 
 def compute_word_coverage(
@@ -180,7 +180,7 @@ def verdict_outcome(
 
     Args:
         named: (passage, y) of the sentences that it speaks of.
-        first: the passages that came first, at most ``FIRST``.
+        first: the passages that came first, at most ``EVIDENCE_PASSAGES``.
         known: whether it is known of every sentence that it speaks of in which passage it is.
     """
     supported = {passage for passage, target in verdict.passage_targets(named).items() if target}
@@ -211,7 +211,7 @@ def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Weight
         raise ValueError("a verdict says that it was enough, or that it was not")
     odds = float(features @ prior.mean)
     touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
-    curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > EVEN else 0.25
+    curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > SMALLEST_XI else 0.25
     evidence = WeightEvidence(
         (enough - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
     )

@@ -8,7 +8,7 @@ _NUMERAL = re.compile(r"[ivxlcdm]+")
 _DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1+")
 _SHORT = 3
 """Letters up to which a word is kept as it is: "Ann" and "An" are different people."""
-_MARKED = "\u0530"
+_FIRST_MARKED_SCRIPT = "\u0530"
 """Scripts before it (Latin, Greek, Cyrillic) are read without marks; in others a mark makes another letter."""
 _SOUNDS = (("ph", "f"), ("ck", "k"), ("y", "i"))
 
@@ -32,7 +32,7 @@ def normalise_spelling(name: str) -> str:
 def _drop_marks(name: str) -> str:
     kept: list[str] = []
     for mark in unicodedata.normalize("NFD", name):
-        if unicodedata.combining(mark) and kept and kept[-1] < _MARKED:
+        if unicodedata.combining(mark) and kept and kept[-1] < _FIRST_MARKED_SCRIPT:
             continue
         kept.append(mark)
     return unicodedata.normalize("NFC", "".join(kept))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 Days = NDArray[np.float64]
 
 # Characters between two dates of a range or a list, at most: what stands there is a word and white space.
-_APART = 40
+_MOST_CHARACTERS_APART = 40
 # Days apart at which two dates agree half: text dates most events by their year.
 HALF_AGREEMENT = 365.0
 
@@ -248,7 +248,7 @@ def _is_year(text: str, match: re.Match[str], previous: int) -> bool:
     if before[-1:] in ("-", "–", "—") and before[-2:-1].isalnum():
         return match.start() - 1 == previous or before.lower().endswith(("pre-", "post-", "pre–", "post–"))
     # Of many that are no years each would read on from the last one that is.
-    follows = previous > 0 and match.start() - previous <= _APART
+    follows = previous > 0 and match.start() - previous <= _MOST_CHARACTERS_APART
     if match["part"] or (follows and _RANGE.fullmatch(text, previous, match.start())):
         return True
     if _COUNTED.match(after) or (_NO_YEAR_BEFORE.search(before) and not _HEDGED.search(before)):

@@ -19,7 +19,7 @@ from subprocess import DEVNULL, Popen
 from typing import NamedTuple
 
 _ON_LINUX = sys.platform.startswith("linux")
-_KEEP = "-"  # launcher argument: stay the user that started it
+_SAME_USER = "-"  # launcher argument: stay the user that started it
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_KEEPCAPS = 8
@@ -58,7 +58,7 @@ def spawn(
 
     A program that cannot be executed ends with exit status 126 and a line in ``output``.
     """
-    identity = [_KEEP, _KEEP] if user is None else [str(user.uid), str(user.gid)]
+    identity = [_SAME_USER, _SAME_USER] if user is None else [str(user.uid), str(user.gid)]
     launcher = [sys.executable, "-I", "-S", str(Path(__file__).resolve())]
     arguments = [str(os.getpid()), str(int(death_signal)), *identity, str(reach or "/"), *command]
     return _spawner.call(
@@ -147,7 +147,7 @@ def _launch(arguments: Sequence[str]) -> int:
     """Become the program; returns an exit status only if that failed."""
     parent, death_signal, uid, gid, reach, *command = arguments
     try:
-        if uid != _KEEP:
+        if uid != _SAME_USER:
             _become(User(int(uid), int(gid)), (command[0], reach))
         if _ON_LINUX:
             # After the change of user, which clears it.

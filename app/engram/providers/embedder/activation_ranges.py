@@ -31,8 +31,8 @@ class ActivationRanges:
 
 
 @cache
-def known_ranges(fingerprint: str) -> ActivationRanges | None:
-    """Ranges of the encoder whose weights have this SHA-256 (hex), or None if nobody measured them.
+def find_ranges(fingerprint: str) -> ActivationRanges | None:
+    """Find the ranges of the encoder whose weights have this SHA-256 (hex), or None if nobody measured them.
 
     `benchmarks/activation_ranges.py` measures them.
     """

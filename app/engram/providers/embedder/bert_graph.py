@@ -116,20 +116,20 @@ class BertGraph:
         bias = self.attention_bias()
         for layer in range(self._shape.layers):
             tokens = self.layer(f"encoder.layer.{layer}", tokens, bias)
-        self.pooled(tokens, pooling)
+        self.add_pooling(tokens, pooling)
 
-    def serialize(self, more: Mapping[str, int] = MappingProxyType({})) -> bytes:
+    def serialize(self, extra_results: Mapping[str, int] = MappingProxyType({})) -> bytes:
         """The graph as an ONNX model.
 
         Args:
-            more: results (b, t, n) to give out besides the vectors, by name, and their n.
+            extra_results: results (b, t, n) to give out besides the vectors, by name, and their n.
         """
         return model(
             self.nodes,
             inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
             outputs=[
                 Tensor("embedding", FLOAT, ("batch", self._shape.width)),
-                *(Tensor(name, FLOAT, ("batch", "tokens", width)) for name, width in more.items()),
+                *(Tensor(name, FLOAT, ("batch", "tokens", width)) for name, width in extra_results.items()),
             ],
             initializers=[
                 Tensor(name, _KINDS[array.dtype], array.shape) for name, array in self.initializers.items()
@@ -139,9 +139,9 @@ class BertGraph:
 
     def embeddings(self) -> str:
         """Sum of word, position and token type, normalised: (b, t, d)."""
-        return self._norm(EMBEDDINGS, self._embedded())
+        return self._norm(EMBEDDINGS, self._embedding_sum())
 
-    def _embedded(self) -> str:
+    def _embedding_sum(self) -> str:
         """Sum of word, position and token type: (b, t, d). All tokens are of the first type."""
         words = self._give("words", self._weights[f"{EMBEDDINGS}.word_embeddings.weight"])
         positions = self._weights[f"{EMBEDDINGS}.position_embeddings.weight"]
@@ -167,7 +167,7 @@ class BertGraph:
         narrowed = self._dense(f"{name}.output.dense", widened)
         return self._norm(f"{name}.output", self._add("Add", narrowed, tokens))
 
-    def pooled(self, tokens: str, pooling: str) -> None:
+    def add_pooling(self, tokens: str, pooling: str) -> None:
         """One unit vector for each text, (b, d), under the name "embedding"."""
         if pooling == "cls":
             vectors = self._add("Gather", tokens, self._constant(np.array(0)), axis=1)
@@ -211,12 +211,12 @@ class BertGraph:
         weights = self._weights[f"{name}.weight"]
         bias = self._give(f"{name}.bias", self._weights[f"{name}.bias"])
         if self._precision == "int8":
-            product = self._rounded(name, values, weights)
+            product = self._int8_product(name, values, weights)
         else:
             product = self._add("MatMul", values, self._give(f"{name}.weight", weights.T))
         return self._add("Add", product, bias)
 
-    def _rounded(self, name: str, values: str, weights: NDArray[np.float32]) -> str:
+    def _int8_product(self, name: str, values: str, weights: NDArray[np.float32]) -> str:
         """x Wᵀ of weights in eight bits, (n, k), and of inputs that are rounded alike (accuracy level 4)."""
         numbers, scales = round_weights(weights)
         outputs, inputs = weights.shape
@@ -228,9 +228,9 @@ class BertGraph:
 
     def _norm(self, name: str, values: str) -> str:
         scale, bias = (self._weights[f"{name}.LayerNorm.{part}"] for part in ("weight", "bias"))
-        return self._normalised(f"{name}.LayerNorm", values, scale, bias)
+        return self._standardise(f"{name}.LayerNorm", values, scale, bias)
 
-    def _normalised(self, name: str, values: str, scale: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+    def _standardise(self, name: str, values: str, scale: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         """Values with mean 0 and variance 1 in each row, times ``scale``, plus ``bias``, both (d,)."""
         parameters = self._give(f"{name}.weight", scale), self._give(f"{name}.bias", bias)
         return self._add("LayerNormalization", values, *parameters, axis=-1, epsilon=float(self._shape.epsilon))

@@ -40,7 +40,7 @@ class EncoderChoice(BaseModel):
     passage_prefix: str | None = None
 
     @model_validator(mode="after")
-    def _one_place(self) -> "EncoderChoice":
+    def _check_place(self) -> "EncoderChoice":
         if (self.url is None) == (self.folder is None):
             raise ValueError("it needs either url or folder")
         if self.folder is not None and (self.model or self.api_key_env):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engram.providers.embedder.activation_ranges import ActivationRanges
 from engram.providers.embedder.bert_graph import EMBEDDINGS, BertGraph, Shape, WeightArray
 from engram.providers.embedder.onnx_messages import OnnxNode
-from engram.providers.embedder.row_quantisation import quantised_weights, smoothing_factors
+from engram.providers.embedder.row_quantisation import compute_smoothing_factors, quantise_weights
 
 Vector = NDArray[np.float32]
 
@@ -29,7 +29,7 @@ ZERO = 128
 GELU_ZERO = 20
 """Number that stands for 0 in results of GELU, of which few are negative and none is below ``-GELU_DEPTH``."""
 GELU_DEPTH = 0.17
-_MOST = 255
+_MOST_UINT8 = 255
 _LEAST_SCALE = 1e-9
 """Scale of a row of zeros."""
 
@@ -79,7 +79,7 @@ class Int8Graph(BertGraph):
     def encode(self, pooling: str) -> None:
         """Add all steps from token ids to unit vectors."""
         width = self._shape.width
-        sums = self._add("Reshape", self._embedded(), self._whole(-1, width))
+        sums = self._add("Reshape", self._embedding_sum(), self._whole(-1, width))
         bias = self.attention_bias()
         size = self._add("Shape", "input_ids")
         divided = self._add("Concat", size, self._whole(self._shape.heads, width // self._shape.heads), axis=0)
@@ -90,13 +90,17 @@ class Int8Graph(BertGraph):
             sums = self._feed_forward_sum(name, sums, self._ranges.feed_forward[layer])
             before = f"{name}.output"
         tokens = self._norm(before, sums)
-        self.pooled(self._add("Reshape", tokens, self._add("Concat", size, self._whole(width), axis=0)), pooling)
+        self.add_pooling(
+            self._add("Reshape", tokens, self._add("Concat", size, self._whole(width), axis=0)), pooling
+        )
 
     def _attention_sum(self, name: str, sums: str, before: str, ranges: Vector, divided: str, bias: str) -> str:
         """x + attention(x) of x = norm(sums), by the norm ``before``: (b t, d)."""
         width = self._shape.width
         parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
-        factors = smoothing_factors(ranges, np.concatenate([self._weights[f"{part}.weight"] for part in parts]))
+        factors = compute_smoothing_factors(
+            ranges, np.concatenate([self._weights[f"{part}.weight"] for part in parts])
+        )
         output = f"{name}.attention.output.dense"
         moved = self._weights[f"{output}.weight"] @ self._weights[f"{parts[2]}.bias"]
         smooth, residual = self._branches(before, sums, factors, self._weights[f"{output}.bias"] + moved)
@@ -109,7 +113,7 @@ class Int8Graph(BertGraph):
     def _feed_forward_sum(self, name: str, sums: str, ranges: Vector) -> str:
         """x + feed_forward(x) of x = norm(sums): (b t, d)."""
         inner, outer = f"{name}.intermediate.dense", f"{name}.output.dense"
-        factors = smoothing_factors(ranges, self._weights[f"{inner}.weight"])
+        factors = compute_smoothing_factors(ranges, self._weights[f"{inner}.weight"])
         smooth, residual = self._branches(f"{name}.attention.output", sums, factors, self._weights[f"{outer}.bias"])
         product = self._product(inner, self._signed_rows(smooth), factors)
         bias = self._give(f"{inner}.bias", self._weights[f"{inner}.bias"])
@@ -119,31 +123,31 @@ class Int8Graph(BertGraph):
     def _branches(self, name: str, sums: str, factors: Vector, bias: Vector) -> tuple[str, str]:
         """Normalised sums over ``factors``, to be rounded, and normalised sums plus ``bias``, to be added."""
         scale, shift = (self._weights[f"{name}.LayerNorm.{part}"] for part in ("weight", "bias"))
-        smooth = self._normalised(f"{name}.smooth", sums, scale / factors, shift / factors)
-        return smooth, self._normalised(f"{name}.residual", sums, scale, shift + bias)
+        smooth = self._standardise(f"{name}.smooth", sums, scale / factors, shift / factors)
+        return smooth, self._standardise(f"{name}.residual", sums, scale, shift + bias)
 
     def _signed_rows(self, values: str) -> tuple[str, str, str]:
         """Whole numbers around ``ZERO``, (r, k), the scale of each row, (r, 1), and the number for 0."""
         largest = self._add("ReduceMax", self._add("Abs", values), axes=(-1,), keepdims=1)
-        scales = self._add("Mul", largest, self._real(1 / (_MOST - ZERO)))
+        scales = self._add("Mul", largest, self._real(1 / (_MOST_UINT8 - ZERO)))
         return self._rows(values, self._add("Max", scales, self._real(_LEAST_SCALE)), ZERO)
 
     def _gelu_rows(self, values: str) -> tuple[str, str, str]:
         """Like ``_signed_rows`` for results of GELU. The least scale is the one that holds ``-GELU_DEPTH``."""
         largest = self._add("ReduceMax", values, axes=(-1,), keepdims=1)
-        scales = self._add("Mul", largest, self._real(1 / (_MOST - GELU_ZERO)))
+        scales = self._add("Mul", largest, self._real(1 / (_MOST_UINT8 - GELU_ZERO)))
         return self._rows(values, self._add("Max", scales, self._real(GELU_DEPTH / GELU_ZERO)), GELU_ZERO)
 
     def _rows(self, values: str, scales: str, zero: int) -> tuple[str, str, str]:
         by_row = self._add("Reshape", scales, self._whole(-1))
-        zero_point = self._unsigned(zero)
+        zero_point = self._uint8_constant(zero)
         zeros = self._add("Expand", zero_point, self._add("Shape", by_row))
         return self._add("QuantizeLinear", values, by_row, zeros, axis=0), scales, zero_point
 
     def _product(self, name: str, rows: tuple[str, str, str], factors: Vector | None = None) -> str:
         """x Wᵀ, (r, n), of rounded rows (r, k) that were divided by ``factors`` (k,) before."""
         weights = self._weights[f"{name}.weight"]
-        numbers, scales = quantised_weights(weights if factors is None else weights * factors)
+        numbers, scales = quantise_weights(weights if factors is None else weights * factors)
         values, row_scales, zero_point = rows
         inputs = [
             values,
@@ -154,10 +158,10 @@ class Int8Graph(BertGraph):
         ]
         if not self._signed:
             self._give(f"{name}.numbers", (numbers.astype(np.int16) + ZERO).astype(np.uint8))
-            inputs.append(self._unsigned(ZERO))
+            inputs.append(self._uint8_constant(ZERO))
         return self._add("Mul", self._add_microsoft("MatMulIntegerToFloat", *inputs), row_scales)
 
-    def _unsigned(self, number: int) -> str:
+    def _uint8_constant(self, number: int) -> str:
         return self._give(f"zero.{number}", np.array(number, dtype=np.uint8))
 
     def _add_microsoft(self, operator: str, *inputs: str) -> str:

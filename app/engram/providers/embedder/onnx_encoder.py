@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 import engram
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder import bert_graph, int8_graph
-from engram.providers.embedder.activation_ranges import known_ranges
+from engram.providers.embedder.activation_ranges import find_ranges
 from engram.providers.embedder.model_folder import INSTALL_ENCODERS, ModelFolder
 from engram.providers.embedder.precisions import Precision, has_dot_products
 from engram.providers.embedder.token_windows import Encoder
@@ -85,7 +85,7 @@ def dynamic_fingerprint(folder: ModelFolder) -> str | None:
     Raises:
         ConfigurationError: the weights cannot be read.
     """
-    ranges = known_ranges(folder.fingerprint)
+    ranges = find_ranges(folder.fingerprint)
     if ranges is None or folder.modules not in READABLE_MODULES or folder.pooling not in READABLE_POOLING:
         return None
     if find_written_shape(folder) is None:
@@ -119,7 +119,7 @@ def _build_graph(
 ) -> tuple[bytes, dict[str, bert_graph.WeightArray]]:
     if precision != "dynamic-int8":
         return bert_graph.write(shape, weights, folder.pooling[0], precision)
-    ranges = known_ranges(folder.fingerprint)
+    ranges = find_ranges(folder.fingerprint)
     if ranges is None:
         raise ConfigurationError(
             f"The activation ranges of {folder.model} are not known, which the embedding precision 'dynamic-int8' "

@@ -15,7 +15,7 @@ MOST_DIMENSION = 4096
 
 _RETRIEVAL = "Represent this sentence for searching relevant passages: "
 _WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer the query"
-_KNOWN = (
+_KNOWN_PREFIXES = (
     # Each after those whose names contain its own.
     ("e5-mistral", f"Instruct: {_WEB_SEARCH}\nQuery: ", ""),
     ("e5-large-instruct", f"Instruct: {_WEB_SEARCH}\nQuery: ", ""),
@@ -51,7 +51,7 @@ NO_PREFIXES = Prefixes()
 def find_known_prefixes(model: str) -> Prefixes:
     """The prefixes that the publisher of a model states, by its name; none for an unknown one."""
     name = model.lower().replace("_", "-")
-    for part, question, passage in _KNOWN:
+    for part, question, passage in _KNOWN_PREFIXES:
         if part in name:
             return Prefixes(question, passage)
     return NO_PREFIXES

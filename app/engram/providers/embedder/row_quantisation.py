@@ -8,23 +8,23 @@ multiplies the weights that read it by the same one, so that the layer's result 
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST = 127
+MOST_INT8 = 127
 """Largest number that stands for a weight; the least is its negative."""
 SMOOTHING = 0.65
 """Share of a channel's range that moves from activations to weights, 0 to 1."""
 
 
-def quantised_weights(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantise_weights(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Round weights, (n, k), to whole numbers, (k, n), with one scale for each output, (n,).
 
     A weight is number times scale, off by half a scale at most. The scale is the output's largest weight over 127.
     """
-    scales = np.abs(weights).max(axis=1) / np.float32(LARGEST)
+    scales = np.abs(weights).max(axis=1) / np.float32(MOST_INT8)
     divisors = np.where(scales > 0, scales, np.float32(1))
     return np.ascontiguousarray(np.round(weights / divisors[:, None]).astype(np.int8).T), scales
 
 
-def smoothing_factors(ranges: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
+def compute_smoothing_factors(ranges: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """Factors, (k,), to divide the channels of a layer's input by and to multiply its weights with.
 
     Args:

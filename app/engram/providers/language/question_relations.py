@@ -6,7 +6,7 @@ from functools import lru_cache
 from engram.providers.language.lexical_terms import terms
 
 # Words of questions -> words that predicates and kinds of objects have; what several words say stands once.
-_ALIKE = """
+_RELATION_WORDS = """
 director directors directed direct filmmaker: director directed
 composer composed compose music: composer composed music
 performer performed performs singer sang sings sung artist band: performer performed sung recorded
@@ -47,9 +47,9 @@ owner owns owned: owner owned
 capital: capital
 member members: member
 """
-_ASKED = {
+_RELATION_OF_WORD = {
     word: meant.strip()
-    for words, _, meant in (line.partition(":") for line in _ALIKE.strip().splitlines())
+    for words, _, meant in (line.partition(":") for line in _RELATION_WORDS.strip().splitlines())
     for word in words.split()
 }
 _KINDS = frozenset(
@@ -71,7 +71,7 @@ def find_asked_terms(words: Iterable[str]) -> Sequence[frozenset[str]]:
     Words that ask for the same count once.
     """
     question_terms = dict.fromkeys(
-        frozenset(terms(_ASKED[word])) if word in _ASKED else frozenset(terms(word))
+        frozenset(terms(_RELATION_OF_WORD[word])) if word in _RELATION_OF_WORD else frozenset(terms(word))
         for word in (word.casefold() for word in words)
         if word not in _KINDS
     )

@@ -45,13 +45,13 @@ class EntitiesReply(Reply):
     entities: list[_Name]
 
 
-class _Added(Reply):
+class _FactReply(Reply):
     subject: _Name
     relation: _Relation = Field(validation_alias=AliasChoices("relation", "predicate"))
     object: _Name
 
 
-class _ExtractedFact(_Added):
+class _ExtractedFact(_FactReply):
     sentence: Number
 
 
@@ -68,7 +68,7 @@ class MaintenanceReply(Reply):
 
     grounded: ClassVar[bool] = True
     remove: list[Number]
-    add: list[_Added]
+    add: list[_FactReply]
 
 
 def read_entities(text: str, source: str) -> list[str]:

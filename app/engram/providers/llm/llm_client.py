@@ -295,7 +295,7 @@ class Llm:
             LlmRefusalError: the endpoint refused these messages, or the model twice replied with something else.
             LlmError: the endpoint failed.
         """
-        with stages.asking(use):
+        with stages.measure_llm_call(use):
             reply = self._complete(use, messages, schema)
             try:
                 return _read(read, reply, messages, schema)

@@ -13,7 +13,7 @@ from engram.providers.llm.prompts import Message, conversation, cut_quote, guard
 from engram.providers.llm.replies import DraftAnswer
 from engram.providers.llm.session_model import Sentences
 from engram.providers.llm.session_prompts import lines
-from engram.providers.llm.tree_replies import DerivedFinding, Refined
+from engram.providers.llm.tree_replies import DerivedFinding, RefinedAnswer
 
 
 def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Sentences) -> DerivedFinding:
@@ -30,10 +30,10 @@ def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Senten
     )
 
 
-def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> Refined:
+def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> RefinedAnswer:
     """An answer held against the sentences; without sentences it has no support."""
     if not sentences:
-        return Refined("unsupported", "", ())
+        return RefinedAnswer("unsupported", "", ())
     evidence = number_sentences(sentences)
     parts = {"evidence": evidence.block, "proposed_answer": cut_quote(answer), "question": cut_quote(question)}
     return llm.ask(
@@ -76,11 +76,11 @@ def synthesise(llm: Llm, question: str, candidates: Sequence[str], sentences: Se
 
 
 def grade_step(
-    llm: Llm, question: str, before: Sequence[str], step: str, kept: Sentences, answer: str
+    llm: Llm, question: str, before: Sequence[str], step: str, evidence_sentences: Sentences, answer: str
 ) -> dict[str, Grade]:
     """Grades of one step, by criterion (State-Aware RAG, Eq. 3)."""
     parts = {
-        "evidence": number_sentences(kept).block,
+        "evidence": number_sentences(evidence_sentences).block,
         "steps_before": lines(before),
         "step_question": cut_quote(step),
         "step_answer": cut_quote(answer),

@@ -59,9 +59,9 @@ def note(
     )
 
 
-def ask_next_step(llm: Llm, question: str, notes: Sequence[str], asked: Sequence[str]) -> NextStep:
+def ask_next_step(llm: Llm, question: str, notes: Sequence[str], asked_questions: Sequence[str]) -> NextStep:
     """Whether the notes answer the question; else the next sub-question."""
-    messages = session_prompts.step(question, notes, asked)
+    messages = session_prompts.step(question, notes, asked_questions)
     return llm.ask("step", messages, session_replies.read_step, session_replies.NextStepReply)
 
 

@@ -39,7 +39,7 @@ has.""",
     '"query" is "" where the evidence suffices.',
 )
 
-KEEP = Wording(
+SIFT_WORDING = Wording(
     f"""\
 You sift what a search brought, for somebody who will work from what you keep and sees nothing else. {_NUMBERED}
 Go through the sentences one by one. Keep a sentence if it states what was searched for or a part of it, if it
@@ -103,7 +103,7 @@ def keep(question: str, sought: str, notes: Sequence[str], evidence: NumberedEvi
         "searched_for": cut_quote(sought),
         "question": cut_quote(question),
     }
-    return conversation(guard_wording(KEEP), parts)
+    return conversation(guard_wording(SIFT_WORDING), parts)
 
 
 def note(
@@ -120,9 +120,9 @@ def note(
     return conversation(guard_wording(NOTE), parts)
 
 
-def step(question: str, notes: Sequence[str], asked: Sequence[str]) -> list[Message]:
+def step(question: str, notes: Sequence[str], asked_questions: Sequence[str]) -> list[Message]:
     """Ask whether the question can be answered from the notes, and for the next sub-question if not."""
-    parts = {"notes": lines(notes), "asked_already": lines(asked), "question": cut_quote(question)}
+    parts = {"notes": lines(notes), "asked_already": lines(asked_questions), "question": cut_quote(question)}
     return conversation(guard_wording(STEP), parts)
 
 

@@ -32,7 +32,7 @@ class DerivedFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Refined:
+class RefinedAnswer:
     """An answer that was checked, as it should be; ``verdict`` is on the one before."""
 
     verdict: RefinementVerdict
@@ -105,12 +105,12 @@ def read_finding(text: str, ids: Sequence[int]) -> DerivedFinding:
     return DerivedFinding(reply.conclusion, to_ids("cited", reply.cited, ids) if reply.conclusion else ())
 
 
-def read_refined(text: str, ids: Sequence[int]) -> Refined:
+def read_refined(text: str, ids: Sequence[int]) -> RefinedAnswer:
     """Read the checked answer."""
     reply = read(RefinedReply, text)
     if reply.verdict == "correct" and not reply.answer:
         raise UnusableReplyError("answer: empty although the verdict is correct")
-    return Refined(reply.verdict, reply.answer, to_ids("cited", reply.cited, ids))
+    return RefinedAnswer(reply.verdict, reply.answer, to_ids("cited", reply.cited, ids))
 
 
 def read_rating(text: str) -> float:

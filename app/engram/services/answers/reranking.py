@@ -30,7 +30,7 @@ class RankedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Reranking:
+class RerankedTexts:
     """The texts, best first, and the query that verdicts on them name."""
 
     query_id: UUID
@@ -45,7 +45,7 @@ class RerankingService:
         self._encoder = encoder
         self._serving = serving
 
-    def rerank(self, query: Query, texts: Sequence[str]) -> Reranking:
+    def rerank(self, query: Query, texts: Sequence[str]) -> RerankedTexts:
         """The texts in the order of their relevance to the question of the query.
 
         A known text is the text of a passage, as it stands or without white space around it. Known texts are ranked
@@ -80,7 +80,7 @@ class RerankingService:
         scores = align_scores(encoded, ranked)
         order = {place: position for position, place in enumerate(ranked)}
         places = sorted(range(len(texts)), key=lambda place: (-scores[place], order.get(place, len(texts)), place))
-        return Reranking(
+        return RerankedTexts(
             answer.query_id, [RankedText(place, scores[place], best.get(texts[place])) for place in places]
         )
 

@@ -11,8 +11,8 @@ from engram.context import tenancy
 from engram.context.errors import ConflictError, ForbiddenError, InvalidRequestError, NotFoundError
 from engram.core.auth.access_keys import (
     ADMIN,
-    ANYWHERE,
-    EVERYTHING,
+    ALL_GRANTS,
+    ANY_COLLECTION,
     HINT_CHARACTERS,
     RANDOM_BYTES,
     Grants,
@@ -95,7 +95,7 @@ class KeysService:
             llm_tokens=_find_least(request.llm_tokens, by.llm_tokens),
             expires_at=None if request.days is None else datetime.now(UTC) + timedelta(days=request.days),
         )
-        with tenancy.unrestricted(), self._database.write() as writer:
+        with tenancy.allow_all_tenants(), self._database.write() as writer:
             if by == LOCAL:
                 tenants.make(writer, owner)
             if not tenants.exists(writer, owner):
@@ -110,7 +110,7 @@ class KeysService:
 
     def page(self, by: Principal, after: int, limit: int, tenant: str | None = None) -> list[StoredKey]:
         """Keys of the tenant in the order in which they were made, those after ``after``."""
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             return access_key_rows.page(reader, tenant or by.tenant, after, limit)
 
     def rotate(self, by: Principal, key_id: int, grace_seconds: float, tenant: str | None = None) -> NewAccessKey:
@@ -121,7 +121,7 @@ class KeysService:
             ConflictError: it was revoked.
             ForbiddenError: it allows more than whoever rotates it may.
         """
-        with tenancy.unrestricted(), self._database.write() as writer:
+        with tenancy.allow_all_tenants(), self._database.write() as writer:
             old = access_key_rows.find(writer, tenant or by.tenant, key_id)
             if old is None:
                 raise _build_missing_error(key_id)
@@ -155,7 +155,7 @@ class KeysService:
         Raises:
             NotFoundError: there is no such key.
         """
-        with tenancy.unrestricted(), self._database.write() as writer:
+        with tenancy.allow_all_tenants(), self._database.write() as writer:
             stored = access_key_rows.revoke(writer, tenant or by.tenant, key_id)
         if stored is None:
             raise _build_missing_error(key_id)
@@ -169,13 +169,13 @@ class KeysService:
         Raises:
             InvalidRequestError: it is no name.
         """
-        with tenancy.unrestricted(), self._database.write() as writer:
+        with tenancy.allow_all_tenants(), self._database.write() as writer:
             tenants.put(writer, _name(tenant), quotas)
         log.info("tenant set", tenant=tenant, **quotas.as_row())
 
     def tenants(self) -> list[Tenant]:
         """All of them by name."""
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             return tenants.list_all(reader)
 
 
@@ -190,8 +190,8 @@ def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
         raise InvalidRequestError(f"{error}.") from error
     if not grants.list_all_scopes():
         raise InvalidRequestError("A key that allows nothing is of no use: say which scopes.")
-    if ADMIN in grants.list_scopes(ANYWHERE):
-        grants = EVERYTHING if set(dict(grants.scopes)) == {ANYWHERE} else grants
+    if ADMIN in grants.list_scopes(ANY_COLLECTION):
+        grants = ALL_GRANTS if set(dict(grants.scopes)) == {ANY_COLLECTION} else grants
     return name, judge, grants
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
-from engram.core.auth.access_keys import ANYWHERE, Grants
+from engram.core.auth.access_keys import ANY_COLLECTION, Grants
 from engram.core.filter.judge_names import normalise_name
 from engram.core.text.name_pattern import COLLECTION
 from engram.providers.jwt_tokens import Tokens
@@ -21,7 +21,7 @@ from engram.storage.auth import access_key_rows, tenants
 from engram.storage.auth.access_key_rows import StoredKey
 from engram.storage.database import Database
 
-REMEMBERED = 10_000
+MOST_CACHED_KEYS = 10_000
 """Keys that a process remembers, those that are none included."""
 BEARER = "bearer"
 JWT_DOTS = 2
@@ -109,11 +109,11 @@ class Authentication:
         if ends is not None:
             until = min(until, self._clock() + max(0.0, ends - time.time()))
         with self._lock:
-            if len(self._known) >= REMEMBERED:
+            if len(self._known) >= MOST_CACHED_KEYS:
                 self._known.clear()
             if principal is not None:
                 self._accepted[digest] = None
-                if len(self._accepted) > REMEMBERED:
+                if len(self._accepted) > MOST_CACHED_KEYS:
                     self._accepted.popitem(last=False)
             if self._forgotten == before:  # else it may have been looked up before what changed
                 self._known[digest] = _KnownKey(principal, until)
@@ -129,7 +129,7 @@ class Authentication:
         return key is None or access_keys.digest(key) in self._accepted
 
     def _find_key_principal(self, digest: bytes) -> PrincipalUntil:
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             stored = access_key_rows.find_counting(reader, digest)
         if stored is None:
             return None, None
@@ -143,7 +143,7 @@ class Authentication:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = build_claimed_principal(claims)
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             tenant_exists = tenants.exists(reader, principal.tenant)
         return principal if tenant_exists else None, float(claims["exp"])
 
@@ -155,7 +155,7 @@ class Authentication:
         """
         if not self.needed:
             return
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             if access_key_rows.has_counting_key(reader):
                 return
         raise ConfigurationError(
@@ -218,7 +218,7 @@ def normal_collection(name: Any) -> str:
     Raises:
         ValueError: it is neither.
     """
-    if name != ANYWHERE and not re.fullmatch(COLLECTION, str(name)):
+    if name != ANY_COLLECTION and not re.fullmatch(COLLECTION, str(name)):
         raise ValueError(f"{name!r} is no name of a collection")
     return str(name)
 

@@ -23,7 +23,7 @@ class EncoderRegistry:
             model: its name, which a new fingerprint goes by as well.
             probes: unit-length vectors of the probes, (n, d).
         """
-        with tenancy.unrestricted(), self._database.write() as writer:  # a request may be the first to need it
+        with tenancy.allow_all_tenants(), self._database.write() as writer:  # a request may be the first to need it
             encoder_rows.lock(writer)
             alike = {
                 likeness: known

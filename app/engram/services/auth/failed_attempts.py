@@ -11,7 +11,7 @@ from engram.core.auth.token_bucket import Bucket
 
 RATE, BURST = 1.0, 50.0
 """Failures a second, and at once, after which an address is refused without a look at what it brings."""
-REMEMBERED = 10_000
+MOST_ADDRESSES = 10_000
 """Addresses; whoever failed longest ago is forgotten."""
 
 
@@ -45,5 +45,5 @@ class FailedAttempts:
             self._buckets[address], _ = token_bucket.take(
                 self._buckets.pop(address, None), self._clock(), RATE, BURST
             )
-            if len(self._buckets) > REMEMBERED:
+            if len(self._buckets) > MOST_ADDRESSES:
                 self._buckets.popitem(last=False)

@@ -69,7 +69,7 @@ class QuotaService:
         """Return the quotas that bound a principal, looked up where needed."""
         quotas = self.find_cached_quotas(principal)
         if quotas is None:
-            with tenancy.unrestricted(), self._database.read() as reader:
+            with tenancy.allow_all_tenants(), self._database.read() as reader:
                 quotas = self._add_defaults(tenants.quotas(reader, principal.tenant), principal)
             with self._lock:
                 self._known[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
@@ -90,7 +90,7 @@ class QuotaService:
         quota = getattr(self.quotas(principal), kind)
         if quota is None:
             return
-        with tenancy.unrestricted(), self._database.write_once() as writer:
+        with tenancy.allow_all_tenants(), self._database.write_once() as writer:
             if tenants.spend(writer, principal.tenant, EVERYBODY, kind, amount, quota) is not None:
                 return
         more = "" if amount == 1 else f" or would with {amount} more"
@@ -109,7 +109,7 @@ class QuotaService:
         quota = self.quotas(principal).collections
         if quota is None:
             return None
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             count = tenants.collection_count(reader, principal.tenant)
         return _build_quota_error(principal, count, quota, "collections") if count >= quota else None
 
@@ -122,7 +122,7 @@ class QuotaService:
         quota = self.quotas(principal).keys
         if quota is None:
             return
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             count = tenants.key_count(reader, principal.tenant)
         if count >= quota:
             raise _build_quota_error(principal, count, quota, "keys")
@@ -136,7 +136,7 @@ class QuotaService:
         quotas = self.quotas(principal)
         if quotas.jobs is None and (quotas.passages is None or jobs_only):
             return None
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             passages, jobs = tenants.count_held(reader, principal.tenant)
         if quotas.jobs is not None and jobs >= quotas.jobs:
             raise QuotaExceededError(
@@ -153,7 +153,7 @@ class QuotaService:
 
     def list_usage(self, principal: Principal) -> list[QuotaUsage]:
         """Return the quotas of the principal's tenant and their use."""
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             quotas = Quotas()
             if principal is not LOCAL:
                 quotas = self._add_defaults(tenants.quotas(reader, principal.tenant), principal)
@@ -178,7 +178,7 @@ class QuotaService:
         at = principal.tenant, judge
         if quota is None or at in self._admitted:
             return
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             judge_names = tenants.judges(reader, principal.tenant)
         if judge not in judge_names and len(judge_names) >= quota:
             raise QuotaExceededError(
@@ -226,14 +226,14 @@ class _Budget:
         if LLM not in who.grants.list_all_scopes():
             raise LlmBudgetError(f"The key of {who.name!r} may use no language model: it lacks the scope `llm`.")
         bounds = ((who.name, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
-        with tenancy.unrestricted(), self.database.read() as reader:
+        with tenancy.allow_all_tenants(), self.database.read() as reader:
             for name, most in bounds:
                 if most is not None and tenants.get_spent(reader, who.tenant, name, TOKENS) >= most:
                     owner = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
                     raise LlmBudgetError(f"{owner} has used up its {most} tokens of today (UTC).")
 
     def add(self, tokens: int) -> None:
-        with tenancy.unrestricted(), self.database.write() as writer:
+        with tenancy.allow_all_tenants(), self.database.write() as writer:
             for name in (EVERYBODY, self.principal.name):
                 tenants.spend(writer, self.principal.tenant, name, TOKENS, tokens, None)
 

@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 AWAY_SECONDS = 5.0
 """How long Redis is left alone once it did not answer."""
-REMEMBERED = 10_000
+MOST_BUCKETS = 10_000
 """Buckets held here; who was heard of longest ago is forgotten, and has a full one again."""
 
 
@@ -30,21 +30,21 @@ class Rates:
         self._local_buckets: OrderedDict[str, Bucket] = OrderedDict()
         self._away_until = 0.0
 
-    def take(self, who: str) -> TokenGrant:
+    def take(self, name: str) -> TokenGrant:
         """Count a request of theirs."""
         now = time.monotonic()
         if now >= self._away_until:
-            grant = self._buckets.take(who, self.rate, self.burst)
+            grant = self._buckets.take(name, self.rate, self.burst)
             if grant is not None:
                 return token_bucket.token_grant(grant[0], self.rate, self.burst, allowed=grant[1])
             self._away_until = now + AWAY_SECONDS
             log.warning("Redis out of reach, rates are counted by each process alone")
-        return self._take_locally(who, now)
+        return self._take_locally(name, now)
 
-    def _take_locally(self, who: str, now: float) -> TokenGrant:
+    def _take_locally(self, name: str, now: float) -> TokenGrant:
         with self._lock:
-            bucket, allowed = token_bucket.take(self._local_buckets.pop(who, None), now, self.rate, self.burst)
-            self._local_buckets[who] = bucket
-            if len(self._local_buckets) > REMEMBERED:
+            bucket, allowed = token_bucket.take(self._local_buckets.pop(name, None), now, self.rate, self.burst)
+            self._local_buckets[name] = bucket
+            if len(self._local_buckets) > MOST_BUCKETS:
                 self._local_buckets.popitem(last=False)
         return token_bucket.token_grant(bucket.tokens, self.rate, self.burst, allowed=allowed)

@@ -52,7 +52,7 @@ class Reads:
             metrics.REPLICA_READS.labels("unfit").inc()
             return read()
         try:
-            with replica.up_to(needed):
+            with replica.require_position(needed):
                 result = read()
         except DeadlineError:
             raise

@@ -10,7 +10,7 @@ from engram.context.errors import (
     NotFoundError,
     QuotaExceededError,
 )
-from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
+from engram.core.auth.access_keys import ALL_GRANTS, AUDIT, MODERATE, Grants
 from engram.core.filter.judge_names import normalise_name
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
@@ -21,7 +21,7 @@ __all__ = [
     "LOCAL",
     "AccessService",
     "CollectionOpening",
-    "Missing",
+    "MissingCollectionScope",
     "Principal",
     "ResourceKind",
     "Scope",
@@ -29,7 +29,7 @@ __all__ = [
     "is_keyless",
 ]
 
-REMEMBERED = 1_000
+MOST_CACHED_SCOPES = 1_000
 """Scopes that a process remembers."""
 ANONYMOUS = "anonymous"
 """The judge of a verdict that names none, where no key does."""
@@ -50,7 +50,7 @@ class Principal:
 
     name: str
     tenant: str
-    grants: Grants = EVERYTHING
+    grants: Grants = ALL_GRANTS
     judges_as: str | None = None
     trusted: bool = True
     llm_tokens: int | None = None
@@ -119,8 +119,8 @@ def build_forbidden_error(scope: str, collection: str, action: str = "This") -> 
     )
 
 
-class Missing(Scope):
-    """A scope whose collection is not there, which whoever looks at it is told."""
+class MissingCollectionScope(Scope):
+    """Scope of a collection that does not exist: looking at ``collection`` raises."""
 
     __slots__ = ("_error",)
     _error: NotFoundError
@@ -202,7 +202,7 @@ class AccessService:
         with self._database.read() as reader:
             scope = Scope(principal, collections.find(reader, name, principal.tenant))
         _check(scope, need)
-        if len(self._remembered) >= REMEMBERED:
+        if len(self._remembered) >= MOST_CACHED_SCOPES:
             self._remembered.clear()
         self._remembered[principal, name] = scope
         return scope
@@ -215,7 +215,7 @@ class AccessService:
         try:
             return self.scope(name, principal, need)
         except NotFoundError as error:
-            return Missing(principal, error)
+            return MissingCollectionScope(principal, error)
 
     def find_holding_scope(
         self, kind: ResourceKind, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
@@ -234,7 +234,9 @@ class AccessService:
         reached = [collection for collection in holding if principal.grants.list_scopes(collection.name)]
         holders = [collection for collection in reached if collection.past is None] or reached
         if not holders:
-            return Missing(principal, NotFoundError(f"There is no {kind} {identity} in any collection."))
+            return MissingCollectionScope(
+                principal, NotFoundError(f"There is no {kind} {identity} in any collection.")
+            )
         if len(holders) > 1:
             names = ", ".join(collection.name for collection in holders)
             raise InvalidRequestError(f"There is a {kind} {identity} in each of {names}: say which collection.")

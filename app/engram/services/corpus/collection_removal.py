@@ -46,13 +46,13 @@ class RemovalService:
         Raises:
             UnavailableError: Postgres is out of reach.
         """
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             collection_ids = collection_deletion.collections_to_delete(reader, tenant)
         return sum(self._empty(collection_id, should_stop) for collection_id in collection_ids)
 
     def _empty(self, collection_id: int, should_stop: Callable[[], bool]) -> bool:
         """Remove all rows; whether this one removed the last, and nobody else did at the same time."""
-        with tenancy.unrestricted():
+        with tenancy.allow_all_tenants():
             rows = 0
             for table in collection_deletion.tables():
                 after, more = None, True

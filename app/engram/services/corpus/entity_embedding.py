@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 BATCH = 256
 """Names of one transaction."""
-ASIDE = 64
+NAMES_PER_TURN = 64
 """Names at a time while passages come in, whose turn it is: a second's work of one core is 300."""
 
 
@@ -64,7 +64,9 @@ class NamesService:
         while not should_stop() and not busy:
             with self._database.read() as reader:
                 busy = one_thread and pending_entity_names.is_ingesting(reader)
-                names = pending_entity_names.list_next(reader, collection.id, after, ASIDE if busy else BATCH)
+                names = pending_entity_names.list_next(
+                    reader, collection.id, after, NAMES_PER_TURN if busy else BATCH
+                )
             if not names:
                 break
             with stage("names"):

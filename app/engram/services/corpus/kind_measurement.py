@@ -28,7 +28,7 @@ SAMPLE_CHARACTERS = 4_000
 """Characters of a waiting passage that are looked at: a text uses the name that it is about early."""
 QUERIES = 300
 """Latest queries that are looked at."""
-SETTLED = QUERIES // 2
+SETTLED_QUERIES = QUERIES // 2
 """Different questions from which on a share is left as it is until the next ingest."""
 
 
@@ -68,7 +68,7 @@ class KindService:
             if not is_locked:
                 return 0
             with self._database.read() as reader:
-                waiting = kinds.list_unmeasured(reader, self._taught, SETTLED)
+                waiting = kinds.list_unmeasured(reader, self._taught, SETTLED_QUERIES)
             for one in waiting:
                 if should_stop():
                     break

@@ -33,7 +33,7 @@ class Scoring(Protocol):
         ...
 
 
-class ByFeatures:
+class FeatureScoring:
     """Passages ranked by their features.
 
     Args:
@@ -110,7 +110,7 @@ class ByFeatures:
         return np.asarray(self._found.plan.profile.recall_weight * reach * np.array(list(total.values())))
 
 
-class AsPublished:
+class PublishedScoring:
     """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
 
     def __init__(self, retrieved: RetrievalResult) -> None:

@@ -30,7 +30,7 @@ from engram.storage.learning import learned_weights
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.query_focus import Focus
 
-LOADED = 4_000
+MOST_STEPS = 4_000
 """Steps of memories, and of supports, that are read: bounds memory and time."""
 TERMS = 1_000
 """Verdicts, the latest, that can be left out of a model's weights."""
@@ -100,7 +100,7 @@ class Memories:
 
 def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:
     """Sentences whose logs are read, in id order: as many as there is room for."""
-    room, chosen = LOADED, []
+    room, chosen = MOST_STEPS, []
     for row in sorted(touched, key=lambda row: row.steps):
         room -= row.steps
         if room >= 0:
@@ -122,7 +122,7 @@ class Supports:
     ) -> None:
         # One more than are heard: a question that a single verdict taught goes with it, and the next moves up.
         near = log.list_near_questions(reader, focus, gate, RECALL_QUESTIONS + 1)
-        self.too_long = sum(question.steps for question in near) > LOADED
+        self.too_long = sum(question.steps for question in near) > MOST_STEPS
         self._gate = gate
         self._near: Sequence[NearQuestion] = near
         self._steps: dict[int, list[ReplayStep]] = {question.id: [] for question in near}
@@ -240,8 +240,8 @@ class Weights:
         questions = log.find_questions(self._reader, self._collection_id, events)
         question_ids = sorted(set(questions.values()))
         every = log_replay.words(self._reader, self._collection_id, question_ids) if question_ids else iter(())
-        words = list(islice(every, LOADED + 1))
-        self.too_long = len(words) > LOADED
+        words = list(islice(every, MOST_STEPS + 1))
+        self.too_long = len(words) > MOST_STEPS
         if self.too_long:
             return
         of_question = {

@@ -77,7 +77,7 @@ class StateWithout:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RevocationPreview:
     """Effects of revoking a verdict.
 
     Attributes:
@@ -115,7 +115,7 @@ class LearningOverviewService:
             memories=memories,
         )
 
-    def preview_revocation(self, scope: Scope, event_id: int) -> Preview:
+    def preview_revocation(self, scope: Scope, event_id: int) -> RevocationPreview:
         """Preview the revocation of the event.
 
         Raises:
@@ -131,7 +131,9 @@ class LearningOverviewService:
             )
             states, cut = _compute_states_without(reader, target.id, event_id, sentences[:SENTENCES])
             models = learning_history.list_taught_models(reader, target.id, event_id)
-        return Preview(event_id, event.judge, event.status, states, cut or len(sentences) > SENTENCES, models)
+        return RevocationPreview(
+            event_id, event.judge, event.status, states, cut or len(sentences) > SENTENCES, models
+        )
 
 
 def _course(spans: Sequence[Span]) -> list[Moment]:

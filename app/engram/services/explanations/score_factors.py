@@ -24,7 +24,7 @@ class Factors:
     completes: str | None
 
 
-UNKNOWN = Factors({}, None)
+UNKNOWN_FACTORS = Factors({}, None)
 
 
 def factors(retrieved: RetrievalResult) -> dict[int, Factors]:

@@ -17,9 +17,9 @@ import numpy as np
 
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
 from engram.services.explanations import key_causes
-from engram.services.explanations.counterfactual_scores import AsPublished, ByFeatures, Scoring
+from engram.services.explanations.counterfactual_scores import FeatureScoring, PublishedScoring, Scoring
 from engram.services.explanations.counterfactual_states import Memories, Supports, Version, Weights
-from engram.services.explanations.score_factors import UNKNOWN, factors
+from engram.services.explanations.score_factors import UNKNOWN_FACTORS, factors
 from engram.services.explanations.sufficiency_causes import add_causes
 from engram.services.retrieval.answer_trace import (
     HopTrace,
@@ -34,11 +34,11 @@ from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 from engram.storage.explanations.influence_rows import LoggedCause
 
-SHOWN = 10
+MOST_SHOWN = 10
 """Verdicts that are shown of a sentence, a passage or a unit."""
 LEFT_OUT = 40
 """Verdicts, the strongest, that are left out one by one: bounds time."""
-LEAST = 1e-9
+LEAST_DIFFERENCE = 1e-9
 """What differs by less does so by rounding."""
 
 Causes = Mapping[int, LoggedCause]
@@ -75,7 +75,9 @@ class Influences:
             for at, hop in enumerate(trace.hops)
         ]
         ranked = versions.explain_passages()
-        keys = key_causes.read(reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown], SHOWN)
+        keys = key_causes.read(
+            reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown], MOST_SHOWN
+        )
         events = {
             event for of_hop in selected for effects in of_hop.values() for event in _select_strongest(effects)
         }
@@ -90,7 +92,7 @@ class Influences:
             passages=_passages(retrieved, plain, versions, ranked, keys.traces(causes), causes),
             sufficiency=None
             if trace.sufficiency is None
-            else add_causes(reader, retrieved, prior, trace.sufficiency, SHOWN),
+            else add_causes(reader, retrieved, prior, trace.sufficiency, MOST_SHOWN),
         )
 
 
@@ -107,21 +109,23 @@ class _Versions:
     def __init__(self, reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, gate: float) -> None:
         focus, walk, target = retrieved.plan.focus, retrieved.walk, retrieved.plan.focus.collection.id
         channels = ("task",) if focus.time_vector is None else ("task", "time")
-        movers = log.list_strongest_events(reader, target, _list_concerned_sentences(retrieved), channels, SHOWN)
+        movers = log.list_strongest_events(
+            reader, target, _list_concerned_sentences(retrieved), channels, MOST_SHOWN
+        )
         entities = [entity.entity_id for entity in retrieved.entities]
         recalls = retrieved.plan.profile.recalls
-        supports = Supports(reader, focus, walk, entities, gate, SHOWN) if recalls else None
+        supports = Supports(reader, focus, walk, entities, gate, MOST_SHOWN) if recalls else None
         weights = (
             Weights(reader, target, prior.of_ranking, prior.prior) if len(retrieved.ranking.candidates) else None
         )
         priors = walk.priors if supports is None else supports.priors()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
-        self._scoring: Scoring = AsPublished(retrieved)
+        self._scoring: Scoring = PublishedScoring(retrieved)
         self.parts: dict[int, tuple[float, float]] = {}
         if weights is not None:
-            scoring = ByFeatures(retrieved, {} if supports is None else supports.placed, prior.first)
+            scoring = FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.first)
             features, means = retrieved.ranking.features, weights.means
-            strongest = scoring.select_strongest(features, weights.mean, means, priors, SHOWN)
+            strongest = scoring.select_strongest(features, weights.mean, means, priors, MOST_SHOWN)
             moving.append([weights.left_out[at] for at in strongest])
             self.parts = scoring.parts(features, weights.prior, weights.mean, priors)
             self._scoring = scoring
@@ -150,11 +154,11 @@ class _Versions:
         self.cut: set[int] = set()
         for mover in movers:
             self._moved.setdefault(mover.sentence_id, set()).add(mover.event_id)
-            if mover.total > SHOWN or mover.event_id not in self.without:
+            if mover.total > MOST_SHOWN or mover.event_id not in self.without:
                 self.cut.add(mover.sentence_id)
         if supports is not None:
             fewer = too_long or len(every) > LEFT_OUT
-            self.cut |= {s for s in walk.evidence if fewer or supports.count_verdicts(s) > SHOWN}
+            self.cut |= {s for s in walk.evidence if fewer or supports.count_verdicts(s) > MOST_SHOWN}
 
     def explain_sentence(self, at: int, sentence: int) -> dict[int, tuple[float, ...]]:
         """Event -> by how much it moved the sentence's score in a hop, and its recall prior.
@@ -213,23 +217,25 @@ def _list_concerned_sentences(retrieved: RetrievalResult) -> list[int]:
 
 
 def _select_strongest(effects: Effects) -> list[int]:
-    """The events that moved anything, those that moved it most first, ``SHOWN`` of them."""
-    return _list_moving_events(effects)[:SHOWN]
+    """The events that moved anything, those that moved it most first, ``MOST_SHOWN`` of them."""
+    return _list_moving_events(effects)[:MOST_SHOWN]
 
 
 def _list_moving_events(effects: Effects) -> list[int]:
     strength = {event: max(map(abs, moved)) for event, moved in effects.items()}
-    return sorted((event for event in effects if strength[event] > LEAST), key=lambda e: (-strength[e], -e))
+    return sorted(
+        (event for event in effects if strength[event] > LEAST_DIFFERENCE), key=lambda e: (-strength[e], -e)
+    )
 
 
-def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut: set[int]) -> HopTrace:
+def _hop(hop: HopTrace, sentence_effects: Mapping[int, Effects], causes: Causes, cut: set[int]) -> HopTrace:
     sentences = []
     for row in hop.sentences:
-        effects = of_sentences[row.sentence_id]
+        effects = sentence_effects[row.sentence_id]
         influences = [
             SentenceInfluence(*astuple(causes[event]), *effects[event]) for event in _select_strongest(effects)
         ]
-        more = row.sentence_id in cut or len(_list_moving_events(effects)) > SHOWN
+        more = row.sentence_id in cut or len(_list_moving_events(effects)) > MOST_SHOWN
         sentences.append(replace(row, influences=influences, influences_cut=more))
     return replace(hop, sentences=sentences)
 
@@ -258,8 +264,8 @@ def _passages(
                 rank=rank,
                 rank_without_memory=plain.get(passage),
                 score=score,
-                features=scored.get(passage, UNKNOWN).features,
-                completes=scored.get(passage, UNKNOWN).completes,
+                features=scored.get(passage, UNKNOWN_FACTORS).features,
+                completes=scored.get(passage, UNKNOWN_FACTORS).completes,
                 recall=versions.parts.get(passage, (0.0, 0.0))[0],
                 weights=versions.parts.get(passage, (0.0, 0.0))[1],
                 weight_events=weights.events if weights else 0,
@@ -268,7 +274,7 @@ def _passages(
                     PassageInfluence(*astuple(causes[event]), *effects[event])
                     for event in _select_strongest(effects)
                 ],
-                influences_cut=fewer or passage in uncertain or len(_list_moving_events(effects)) > SHOWN,
+                influences_cut=fewer or passage in uncertain or len(_list_moving_events(effects)) > MOST_SHOWN,
             )
         )
     return traces
@@ -283,8 +289,8 @@ def _build_untouched_traces(retrieved: RetrievalResult, plain: Mapping[int, int]
             rank=rank,
             rank_without_memory=plain.get(passage),
             score=score,
-            features=scored.get(passage, UNKNOWN).features,
-            completes=scored.get(passage, UNKNOWN).completes,
+            features=scored.get(passage, UNKNOWN_FACTORS).features,
+            completes=scored.get(passage, UNKNOWN_FACTORS).completes,
             recall=0.0,
             weights=0.0,
             weight_events=0,

@@ -14,10 +14,19 @@ from functools import cached_property
 from typing import Any, Literal
 
 from engram.core.filter.constants import FilterConstants
-from engram.core.knowledge.beliefs import CONTRADICT, HELD, SOURCE, SUPERSEDE, Fact, FactStatement, Group, replay
+from engram.core.knowledge.beliefs import (
+    CONTRADICT,
+    LEAST_BELIEF,
+    SOURCE,
+    SUPERSEDE,
+    Fact,
+    FactStatement,
+    Group,
+    replay,
+)
 from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.fact_paths import Path
-from engram.core.knowledge.linearise import Linearised, linearise
+from engram.core.knowledge.linearise import LinearisedFacts, linearise
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import normalise_entity
 from engram.services.facts import fact_learning
@@ -75,7 +84,7 @@ class Remark:
 class MemorySearchResult:
     """Result of a search: facts by their places, answers first, and the same as text."""
 
-    text: Linearised
+    text: LinearisedFacts
     facts: tuple[int, ...] = ()
     paths: tuple[Path, ...] = ()
     starts: tuple[str, ...] = ()
@@ -199,13 +208,13 @@ class AgentMemory:
             text, kept_places, whole, tuple(self._index.surfaces[start] for start in begin.starts)
         )
 
-    def summary(self, question: str, budget: int) -> Linearised:
+    def summary(self, question: str, budget: int) -> LinearisedFacts:
         """Return the facts that fit the budget: those that match the question first, then the latest."""
         first = list(self.search(question, paths=24, budget=budget).facts)
         other_places = [place for place in reversed(range(len(self.facts))) if place not in first]
         return self.as_text([*first, *other_places], budget)
 
-    def as_text(self, places: Sequence[int], budget: int) -> Linearised:
+    def as_text(self, places: Sequence[int], budget: int) -> LinearisedFacts:
         """These facts as text, as many of the first as fit; numbers are those of sources."""
         statements = [
             statement(
@@ -226,7 +235,7 @@ class AgentMemory:
 
     def list_doubted_facts(self) -> list[int]:
         """Facts that are believed less than not."""
-        return [place for place, fact in self.believed.items() if fact.belief < HELD]
+        return [place for place, fact in self.believed.items() if fact.belief < LEAST_BELIEF]
 
     def to_json(self) -> dict[str, Any]:
         """Return the memory as JSON."""

@@ -24,11 +24,11 @@ from engram.core.knowledge.alignment import (
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge
-from engram.services.facts.fact_transaction import find_graph_id, having
+from engram.services.facts.fact_transaction import begin_collection_change, find_graph_id
 from engram.storage.corpus.collections import Collection as Corpus
 from engram.storage.database import Database
 from engram.storage.facts import fact_rows, joined_entities, namesakes
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.facts.namesakes import KnownEntity, NamePair
 
 log = structlog.get_logger(__name__)
@@ -68,7 +68,7 @@ class AlignmentService:
         self._database = database
         self._encoder = encoder
 
-    def join_new(self, collection: Corpus, names: Mapping[int, str], graph_id: int = OWN) -> int:
+    def join_new(self, collection: Corpus, names: Mapping[int, str], graph_id: int = OWN_GRAPH) -> int:
         """Join what these new entities of a graph, with their normalised names, mean; how many joined.
 
         In a collection of another encoder, names are left as they are, until a process of its own is asked for all.
@@ -186,7 +186,7 @@ class AlignmentService:
         return proposals
 
     def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[ProposedJoin]) -> int:
-        with having(self._database, collection) as (writer, target):
+        with begin_collection_change(self._database, collection) as (writer, target):
             known_joins = joined_entities.find_existing(
                 writer, target, [e for one in proposed for e in (one.joining, one.staying)]
             )
@@ -240,6 +240,6 @@ def _is_near(pair: NamePair, known_entities: Mapping[int, KnownEntity], graph_id
     A graph of its own is one neighbourhood.
     """
     one, other = known_entities[pair.mention], known_entities[pair.node]
-    if graph_id != OWN or not one.told_in.isdisjoint(other.told_in):
+    if graph_id != OWN_GRAPH or not one.told_in.isdisjoint(other.told_in):
         return True
     return other.root in one.around or not one.around.isdisjoint(other.around)

@@ -8,7 +8,7 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.entity_joins import roots
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
-from engram.services.facts.fact_transaction import Author, begun
+from engram.services.facts.fact_transaction import Author, begin_change
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, fact_events, fact_rows, joined_entities
 
@@ -29,7 +29,7 @@ class EntityMergeService:
             IdempotencyConflictError: the key was used before with another request.
         """
         said_by = scope.judge(judge)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.from_judge(
                 writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(other_ids)]
             )
@@ -60,7 +60,7 @@ class EntityMergeService:
         Raises:
             NotFoundError: there is no such entity, or the collection was deleted meanwhile.
         """
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             entity = fact_rows.entities(writer, target, [entity_id]).get(entity_id)
             if entity is None:
                 raise NotFoundError(f"There is no entity {entity_id}.")

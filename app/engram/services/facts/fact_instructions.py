@@ -8,7 +8,7 @@ from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern, FactSearch
 from engram.services.facts.fact_service import AppliedEvent, Correction, FactsService, StatedFact
 
-SEEN = 40
+MOST_PATHS = 40
 """Paths of facts that the model is shown, those nearest to what the instruction names."""
 SEEN_TOKENS = 4_000
 
@@ -43,7 +43,7 @@ class InstructionService:
         if done:
             return done
         pattern = FactPattern(
-            question=instruction, graph=graph, edges=2, paths=SEEN, budget=SEEN_TOKENS, include_closed=True
+            question=instruction, graph=graph, edges=2, paths=MOST_PATHS, budget=SEEN_TOKENS, include_closed=True
         )
         facts_seen = self._search.search(scope, pattern).facts
         known = list(facts_seen.values())

@@ -17,7 +17,7 @@ from engram.providers.language import normalise_entity
 from engram.storage.database import Writer
 from engram.storage.facts import belief_groups, fact_graph, fact_rows, predicates, stale_sources
 from engram.storage.facts.belief_groups import GroupKey
-from engram.storage.facts.fact_graph import OWN, SourcedFact
+from engram.storage.facts.fact_graph import OWN_GRAPH, SourcedFact
 
 MAX_TEXT = 300
 """Characters of an object that is no entity; what is longer is no fact but a story."""
@@ -118,8 +118,8 @@ def replace_sentence_facts(
         for triple in triples
         if (row := build_sourced_fact(triple, Origin(sentence, passage), noise)) is not None
     ]
-    new = fact_graph.put_entities(writer, collection_id, OWN, rows) if rows else {}
-    facts = fact_graph.put(writer, collection_id, OWN, rows) if rows else []
+    new = fact_graph.put_entities(writer, collection_id, OWN_GRAPH, rows) if rows else {}
+    facts = fact_graph.put(writer, collection_id, OWN_GRAPH, rows) if rows else []
     stored_sources = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
     stated_pairs = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
     lost = {pair: source for pair, source in stored_sources.items() if pair not in stated_pairs}

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError, NotFoundError
 from engram.core.filter.constants import FilterConstants
-from engram.core.knowledge.beliefs import HELD, Fact, Group, replay
+from engram.core.knowledge.beliefs import LEAST_BELIEF, Fact, Group, replay
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
-from engram.services.facts.fact_transaction import Author, begun, find_graph_id
+from engram.services.facts.fact_transaction import Author, begin_change, find_graph_id
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import (
     belief_groups,
@@ -25,9 +25,9 @@ from engram.storage.facts.fact_revocations import FactEventFilter
 __all__ = ["FactEventFilter", "FactRetraction", "RetractionService"]
 
 JOINS = "merge"
-MOST = 10_000
+MOST_EVENTS = 10_000
 """Events that one revocation takes back: it is one transaction."""
-SHOWN = 20
+MOST_SHOWN = 20
 """Facts that are shown with what is believed of them before and after."""
 
 
@@ -77,7 +77,7 @@ class RetractionService:
         Raises:
             NotFoundError: there is no such event, or the collection was deleted meanwhile.
         """
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             event = fact_events.find(writer, target, event_id)
             if event is not None and event.status == "applied":
                 _take_back(writer, target, [event])
@@ -98,7 +98,7 @@ class RetractionService:
         with self._database.snapshot() as reader:
             graph_id = None if graph_name is None else find_graph_id(reader, target, graph_name)
             events = _check_event_count(
-                fact_revocations.list_matching(reader, target, criteria, graph_id, MOST + 1)
+                fact_revocations.list_matching(reader, target, criteria, graph_id, MOST_EVENTS + 1)
             )
             groups = _groups(reader, target, events)
             before = belief_groups.load_beliefs(
@@ -123,7 +123,7 @@ class RetractionService:
         """
         _check(criteria)
         said_by = scope.judge(judge)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.from_judge(
                 writer,
                 scope,
@@ -137,7 +137,7 @@ class RetractionService:
                 return _retraction(known, fact_events.find_many(writer, target, known.covers or ()), {}, {})
             graph_id = None if graph_name is None else find_graph_id(writer, target, graph_name)
             events = _check_event_count(
-                fact_revocations.list_matching(writer, target, criteria, graph_id, MOST + 1)
+                fact_revocations.list_matching(writer, target, criteria, graph_id, MOST_EVENTS + 1)
             )
             if not events:
                 return _retraction(None, events, {}, {})
@@ -147,7 +147,7 @@ class RetractionService:
             event = author.append(
                 writer,
                 target,
-                graph_id or fact_graph.OWN,
+                graph_id or fact_graph.OWN_GRAPH,
                 "revoke",
                 reason=str(criteria),
                 covers=covers,
@@ -161,8 +161,8 @@ def _check(criteria: FactEventFilter) -> None:
 
 
 def _check_event_count(events: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
-    if len(events) > MOST:
-        raise InvalidRequestError(f"More than {MOST} match; revoke them by shorter spans of time.")
+    if len(events) > MOST_EVENTS:
+        raise InvalidRequestError(f"More than {MOST_EVENTS} match; revoke them by shorter spans of time.")
     return events
 
 
@@ -182,10 +182,10 @@ def _retraction(
         for fact, was in before.items()
         if (now := after.get(fact)) is not None and _state(was) != _state(now)
     ]
-    fell = sum(was.belief >= HELD > now.belief for was, now in changes)
-    rose = sum(now.belief >= HELD > was.belief for was, now in changes)
+    fell = sum(was.belief >= LEAST_BELIEF > now.belief for was, now in changes)
+    rose = sum(now.belief >= LEAST_BELIEF > was.belief for was, now in changes)
     changes.sort(key=lambda pair: (-abs(pair[1].belief - pair[0].belief), pair[0].fact_id))
-    changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in changes[:SHOWN]]
+    changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in changes[:MOST_SHOWN]]
     kinds = Counter(one.kind for one in events)
     return FactRetraction(event, dict(sorted(kinds.items())), len(changes), fell, rose, changed)
 

@@ -15,12 +15,12 @@ from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
 from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.facts.fact_learning import Origin
-from engram.services.facts.fact_transaction import Author, begun
+from engram.services.facts.fact_transaction import Author, begin_change
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import fact_events, fact_graph, fact_rows
 from engram.storage.facts.fact_events import StoredFactEvent
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.facts.fact_rows import FactRow
 
 
@@ -121,7 +121,7 @@ class FactsService:
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
         body = _request_values(stated, source, graph_name, fingerprint)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.source(scope, source, fact_learning.as_source(self._constants), key, body)
             known = author.find_repeated_event(writer, target)
             if known is not None:
@@ -160,7 +160,7 @@ class FactsService:
             IdempotencyConflictError: the key was used before with another request.
         """
         said_by = scope.judge(judge)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _find_repeated_events(writer, target, author)
@@ -190,7 +190,7 @@ class FactsService:
         """
         said_by = scope.judge(judge)
         body = [said_by[0], correction.instruction, correction.graph]
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _find_repeated_events(writer, target, author)
             if done:
@@ -222,7 +222,7 @@ def _state(
 
     A source that is called as a passage is that passage: what both say is said once, and goes with it.
     """
-    graph_id = OWN if graph_name is None else fact_graph.open_graph(writer, target, graph_name)
+    graph_id = OWN_GRAPH if graph_name is None else fact_graph.open_graph(writer, target, graph_name)
     event = author.append(writer, target, graph_id, "assert")
     texts = list(dict.fromkeys(one.words for one in stated))
     statement_ids = fact_events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
@@ -278,16 +278,16 @@ def _revise(
     return done
 
 
-def _compute_end_day(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
+def _compute_end_day(revision: Revision, facts: Mapping[int, FactRow]) -> int | None:
     """The day on which what is superseded no longer holds: as it is said, or when what comes after begins."""
-    if one.by is None:
-        return one.until
-    before, after = facts[one.fact_id], facts[one.by]
-    if one.by == one.fact_id or after.graph_id != before.graph_id:
+    if revision.by is None:
+        return revision.until
+    before, after = facts[revision.fact_id], facts[revision.by]
+    if revision.by == revision.fact_id or after.graph_id != before.graph_id:
         raise InvalidRequestError("A fact is superseded by another one of its graph.")
-    if one.until is None and after.valid_from > ALWAYS:
+    if revision.until is None and after.valid_from > ALWAYS:
         return after.valid_from
-    return one.until
+    return revision.until
 
 
 def _find_repeated_events(reader: Reader, target: int, author: Author) -> list[AppliedEvent]:

@@ -18,24 +18,24 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import fact_events, fact_graph
 from engram.storage.facts.fact_events import NewFactEvent, StoredFactEvent
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.feedback_log import fact_standings
 from engram.storage.learning import judges
 
 
 @contextmanager
-def begun(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
-    """A transaction that has a collection's facts to itself, and the collection's id.
+def begin_change(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
+    """Begin a transaction that has a collection's facts to itself; yields it and the collection's id.
 
     Raises:
         NotFoundError: the collection was deleted meanwhile.
     """
-    with having(database, scope.collection) as begun_here:
-        yield begun_here
+    with begin_collection_change(database, scope.collection) as change:
+        yield change
 
 
 @contextmanager
-def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
+def begin_collection_change(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
     """Begin a change of a collection that is already resolved."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):
@@ -51,7 +51,7 @@ def find_graph_id(reader: Reader, collection_id: int, name: str | None) -> int:
         NotFoundError: there is none.
     """
     if name is None:
-        return OWN
+        return OWN_GRAPH
     graph_id = fact_graph.find_graph(reader, collection_id, name)
     if graph_id is None:
         raise NotFoundError(f"There is no graph of facts {name!r}.")

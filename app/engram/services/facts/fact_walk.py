@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from engram.core.knowledge import fact_paths
-from engram.core.knowledge.beliefs import HELD
+from engram.core.knowledge.beliefs import LEAST_BELIEF
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.core.knowledge.fact_paths import Link, Path, Web
 from engram.core.knowledge.linearise import ReadableFact
@@ -248,7 +248,7 @@ class _Links:
 
 def statement(names: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> ReadableFact:
     """A fact as it is to be read: with when it held where that is known, and a word where it is doubted or over."""
-    notes = (_span(edge), "doubted" if belief < HELD else "", "over" if edge.closed else "")
+    notes = (_span(edge), "doubted" if belief < LEAST_BELIEF else "", "over" if edge.closed else "")
     when = ", ".join(filter(None, notes))
     return ReadableFact(*names, source, when)
 

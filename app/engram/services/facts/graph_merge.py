@@ -9,11 +9,11 @@ from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
 from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.facts.fact_learning import ROWS
-from engram.services.facts.fact_transaction import Author, begun, find_graph_id
+from engram.services.facts.fact_transaction import Author, begin_change, find_graph_id
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, fact_events, fact_graph, joined_entities, merged_graphs
 from engram.storage.facts.fact_events import StoredFactEvent
-from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_graph import OWN_GRAPH
 from engram.storage.facts.merged_graphs import StatedEvent, StatedSentence
 
 
@@ -57,7 +57,7 @@ class GraphMergeService:
             IdempotencyConflictError: the key was used before with another request.
         """
         said_by = scope.judge(judge)
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             author = Author.from_judge(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
             known = author.find_repeated_event(writer, target)
             if known is not None:
@@ -65,7 +65,7 @@ class GraphMergeService:
             source = find_graph_id(writer, target, graph_name)
             if into == graph_name:
                 raise InvalidRequestError("A graph is merged with another one.")
-            into_id = OWN if into is None else fact_graph.open_graph(writer, target, into)
+            into_id = OWN_GRAPH if into is None else fact_graph.open_graph(writer, target, into)
             event = author.append(writer, target, into_id, "adopt", other_id=source, reason=graph_name)
             new = _adopt(writer, target, event, source)
             adopted_now = _merge_result(writer, target, event)

@@ -16,7 +16,7 @@ from engram.providers.language.facts import extract_facts
 from engram.providers.language.name_words import FUNCTION_WORDS
 from engram.services.facts.agent_memory import MemorySource
 
-NEAR = 0.6
+LEAST_WORD_SHARE = 0.6
 """Share of an inserted sentence's content words from which on a sentence of the document is where it is from."""
 
 Reader = Callable[[str | None, Sequence[SentenceAnalysis]], list[Triple]]
@@ -104,7 +104,7 @@ def origin(statement: str, sentences: Sequence[str]) -> int | None:
         return None
     shares = [len(content & _content(sentence)) / len(content) for sentence in sentences]
     best = max(range(len(shares)), key=lambda at: (shares[at], -at), default=None)
-    return best if best is not None and shares[best] >= NEAR else None
+    return best if best is not None and shares[best] >= LEAST_WORD_SHARE else None
 
 
 def bears(sentence: str, title: str | None, triple: Triple) -> bool:

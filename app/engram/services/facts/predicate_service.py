@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from engram.core.knowledge.functional_predicates import FROM_THE_START, OneAtATime
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
-from engram.services.facts.fact_transaction import begun, find_graph_id
+from engram.services.facts.fact_transaction import begin_change, find_graph_id
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, predicates
 from engram.storage.facts.predicates import Predicate
@@ -17,18 +17,18 @@ class PredicatesService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def declare(self, scope: Scope, predicate: str, one: bool | None, graph: str | None) -> Predicate:
+    def declare(self, scope: Scope, predicate: str, is_single: bool | None, graph: str | None) -> Predicate:
         """Say whether a subject has one object at a time under a predicate; None: let counts say.
 
         Raises:
             NotFoundError: there is no such graph, or the collection was deleted meanwhile.
         """
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             graph_id = find_graph_id(writer, target, graph)
             name = " ".join(predicate.casefold().split())
             known = predicates.find(writer, target, graph_id).get(name, _build_unknown_predicate(name))
-            effective = _is_functional(name, known.subjects, known.single) if one is None else one
-            new = Predicate(name, one, effective, known.subjects, known.single)
+            effective = _is_functional(name, known.subjects, known.single) if is_single is None else is_single
+            new = Predicate(name, is_single, effective, known.subjects, known.single)
             _change(writer, target, graph_id, {name: known}, [new])
         return new
 
@@ -38,7 +38,7 @@ class PredicatesService:
         Raises:
             NotFoundError: there is no such graph, or the collection was deleted meanwhile.
         """
-        with begun(self._database, scope) as (writer, target):
+        with begin_change(self._database, scope) as (writer, target):
             graph_id = find_graph_id(writer, target, graph)
             known = predicates.find(writer, target, graph_id)
             learned = []

@@ -6,7 +6,7 @@ model: it names the end of the best path, and knows neither yes nor no.
 
 from collections.abc import Iterable
 
-from engram.core.knowledge.agent_turns import NOTHING, AgentTurn
+from engram.core.knowledge.agent_turns import NOTHING_TO_INSERT, AgentTurn
 from engram.core.planning.curation import normalise_words
 from engram.providers.language import Language, PassageText, normalise_entity
 from engram.providers.language.entity_names import title_entities
@@ -17,7 +17,7 @@ from engram.services.facts.grounding import StreamDocument
 
 def insert_all(document: StreamDocument) -> AgentTurn:
     """The turn that keeps a whole document."""
-    return AgentTurn("insert", document.text or NOTHING, "Everything may be of use.")
+    return AgentTurn("insert", document.text or NOTHING_TO_INSERT, "Everything may be of use.")
 
 
 def insert_relevant(play: Play, document: StreamDocument, language: Language) -> AgentTurn:
@@ -25,11 +25,15 @@ def insert_relevant(play: Play, document: StreamDocument, language: Language) ->
     known = {normalise_entity(name) for name in language.analyse_question(play.question).entities}
     known |= {name for place in range(len(play.memory.facts)) for name in _ends(play.memory, place)}
     if any(normalise_entity(name) in known for name in title_entities(document.title)):
-        return AgentTurn("insert", document.text or NOTHING, "The document is about something that was named.")
+        return AgentTurn(
+            "insert", document.text or NOTHING_TO_INSERT, "The document is about something that was named."
+        )
     texts = tuple(text for _, text in document.sentences)
     (analysed,) = language.analyse_passages([PassageText(None, document.text, texts)])
     named = [one.text for one in analysed if any(normalise_entity(name) in known for name in one.entities)]
-    return AgentTurn("insert", " ".join(named) or NOTHING, "These sentences name something that was named.")
+    return AgentTurn(
+        "insert", " ".join(named) or NOTHING_TO_INSERT, "These sentences name something that was named."
+    )
 
 
 def update(turn: AgentTurn) -> AgentTurn:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import Replayed, ReplayStep, SentenceJudgement
+from engram.core.filter.state_replay import ReplayedState, ReplayStep, SentenceJudgement
 from engram.core.filter.states import SentenceMemory, Support
 from engram.core.ranking.ranking_weights import PriorIdentity, build_empty_evidence
 from engram.storage.database import Reader
@@ -20,7 +20,9 @@ Key = TypeVar("Key")
 Row = TypeVar("Row")
 
 
-def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[SentenceMemory]]:
+def memories(
+    reader: Reader, collection_id: int, sentences: Sequence[int]
+) -> Iterator[ReplayedState[SentenceMemory]]:
     """The memories of these sentences that an event touched, by sentence and channel.
 
     Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
@@ -40,7 +42,7 @@ def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -
 
 def supports(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
-) -> Iterator[Replayed[Support]]:
+) -> Iterator[ReplayedState[Support]]:
     """The supports of these questions, by question and sentence; ``sentences``: only of these."""
     yield from core.supports(support_steps(reader, collection_id, questions, sentences))
 

@@ -104,7 +104,7 @@ def _observe_answer(prior: Prior, statement: JudgedStatement) -> WeightObservati
     if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
     outcome = sufficiency.verdict_outcome(
-        judged.verdict, statement.named, judged.ranked[: sufficiency.FIRST], known=statement.known
+        judged.verdict, statement.named, judged.ranked[: sufficiency.EVIDENCE_PASSAGES], known=statement.known
     )
     if outcome is None:
         return None

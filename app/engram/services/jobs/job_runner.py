@@ -126,7 +126,11 @@ class Runner:
         job = work.job
         try:
             if not work.cancelled:
-                with self._heartbeat(work), stages.job(job.kind), deadline.until(lambda: work.is_unwanted):
+                with (
+                    self._heartbeat(work),
+                    stages.measure_job(job.kind),
+                    deadline.abandon_when(lambda: work.is_unwanted),
+                ):
                     handler.run(work)
         except ClaimLostError:
             raise
@@ -143,7 +147,7 @@ class Runner:
                 raise
             return self._record_failure(work, handler, error)
         if work.finished:
-            stages.job_ended(job.kind, "succeeded")
+            stages.count_ended_job(job.kind, "succeeded")
             log.info("job finished", job_id=str(job.id), collection=job.collection, kind=job.kind)
             return True
         if work.cancelled:
@@ -178,7 +182,7 @@ class Runner:
             before = job_claims.attempts(reader, job)
         if before is None:
             raise ClaimLostError from error
-        stages.job_ended(job.kind, "tried")
+        stages.count_ended_job(job.kind, "tried")
         log.error("job failed a try", job_id=str(job.id), collection=job.collection, exc_info=error)
         if before + 1 >= MAX_ATTEMPTS:
             return self._end(work, handler, "failed", reason)
@@ -197,7 +201,7 @@ class Runner:
         with self._database.write() as writer:
             work.close(writer, status, error=error)
             handler.let_go(writer, job)
-        stages.job_ended(job.kind, status)
+        stages.count_ended_job(job.kind, status)
         log.warning("job ended", status=status, job_id=str(job.id), collection=job.collection, kind=job.kind)
         return True
 
@@ -209,7 +213,7 @@ class Runner:
         def beat() -> None:
             while not over.wait(min(BEAT_SECONDS, self._lease_seconds / BEATS)):
                 try:
-                    with tenancy.unrestricted(), self._database.write_once() as writer:
+                    with tenancy.allow_all_tenants(), self._database.write_once() as writer:
                         work.hear(job_claims.keep(writer, work.job, self._lease_seconds))
                 except UnavailableError as error:  # the lease lasts for some more beats
                     log.warning("job's lease not put off", job_id=str(work.job.id), error=error.detail)

@@ -6,8 +6,14 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import LIKELY, Expansion, JudgedRound, LikelySupport, LoggedVerdict
-from engram.core.filter.ratings import FIRST, Rating, RatingMeaning, find_meaning
+from engram.core.filter.logged_verdict import (
+    NEAREST_SENTENCE_PROBABILITY,
+    Expansion,
+    JudgedRound,
+    LikelySupport,
+    LoggedVerdict,
+)
+from engram.core.filter.ratings import RATED_PASSAGES, Rating, RatingMeaning, find_meaning
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
 from engram.storage.database import Reader
@@ -180,7 +186,7 @@ def _look_up(reader: Reader, verdict: Verdict) -> _ResolvedNames:
     first: Sequence[int] = ()
     if verdict.rating is not None:
         answered = episodes.load_answered(reader, collection_id, [verdict.query_id])
-        first = [passage for answer in answered.values() for passage in answer.shown[:FIRST]]
+        first = [passage for answer in answered.values() for passage in answer.shown[:RATED_PASSAGES]]
     nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
     return _ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
 
@@ -317,7 +323,7 @@ def _choose_likely_supports(
         open_to_it = [sentence for sentence in nearest if sentence not in rejects]
         if open_to_it and not any(sentence in supports for sentence in nearest):
             chosen.append(open_to_it[0])
-    return tuple(LikelySupport(sentence, LIKELY) for sentence in sorted(chosen))
+    return tuple(LikelySupport(sentence, NEAREST_SENTENCE_PROBABILITY) for sentence in sorted(chosen))
 
 
 def _sentence_ids(named: Sequence[NamedSentence], names: _ResolvedNames) -> list[int]:

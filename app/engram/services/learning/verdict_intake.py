@@ -28,7 +28,7 @@ from engram.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
-TOGETHER = 100
+MOST_PER_STATEMENT = 100
 """Verdicts that are stored by one statement at most."""
 NAMES_TOGETHER = 5_000
 """Sentences they name, from which on no further verdict joins them."""
@@ -47,7 +47,7 @@ own."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Arriving:
+class _PendingVerdict:
     """A verdict on its way; ``announced``: a worker is told of it. ``future`` has what comes of it."""
 
     verdict: Verdict
@@ -83,7 +83,7 @@ class Intake:
         self._database = database
         self._encoder = encoder
         self._stream = stream
-        self._waiting: deque[_Arriving] = deque()
+        self._waiting: deque[_PendingVerdict] = deque()
         self._state = threading.Lock()
         self._running = False
         self._together = ThreadPoolExecutor(1, thread_name_prefix="intake")
@@ -106,7 +106,7 @@ class Intake:
         """
         self._check(verdict)
         self.check_expansions(verdict)
-        arriving = _Arriving(verdict, key, announced)
+        arriving = _PendingVerdict(verdict, key, announced)
         known_event = _build_known_event(arriving)
         [event] = [None] if known_event is None else self._store([known_event])
         if event is None:
@@ -125,7 +125,7 @@ class Intake:
         """
         _ = verdict.scope.collection  # if there is none, this verdict alone is told, and none that waits with it
         self._check(verdict)
-        arriving = _Arriving(verdict, key, announced)
+        arriving = _PendingVerdict(verdict, key, announced)
         try:
             with self._state:
                 self._waiting.append(arriving)
@@ -163,7 +163,7 @@ class Intake:
         """Store what waits until nothing does."""
         several = False
         while True:
-            if several and len(self._waiting) < TOGETHER:
+            if several and len(self._waiting) < MOST_PER_STATEMENT:
                 time.sleep(GATHER_SECONDS)
             with self._state:
                 if not self._waiting:
@@ -179,18 +179,18 @@ class Intake:
                 log.exception("verdicts not stored")
                 _fail(arrivals, error)
 
-    def _take_next(self) -> list[_Arriving]:
+    def _take_next(self) -> list[_PendingVerdict]:
         """Some of those that wait, in order, but for those whose callers have gone."""
-        taken: list[_Arriving] = []
+        taken: list[_PendingVerdict] = []
         names = 0
-        while self._waiting and len(taken) < TOGETHER and names < NAMES_TOGETHER:
+        while self._waiting and len(taken) < MOST_PER_STATEMENT and names < NAMES_TOGETHER:
             arriving = self._waiting.popleft()
             if arriving.future.set_running_or_notify_cancel():
                 taken.append(arriving)
                 names += len(arriving.verdict.named)
         return taken
 
-    def _take(self, arrivals: Sequence[_Arriving]) -> None:
+    def _take(self, arrivals: Sequence[_PendingVerdict]) -> None:
         """Store these together as far as that does, and leave the others to themselves."""
         events_by_place = {
             at: event for at, arriving in enumerate(arrivals) if (event := _build_known_event(arriving)) is not None
@@ -215,12 +215,12 @@ class Intake:
                 announced.append(stored_event)
         self._announce(announced)
 
-    def _look_up(self, arriving: _Arriving) -> StoredVerdictEvent:
+    def _look_up(self, arriving: _PendingVerdict) -> StoredVerdictEvent:
         """Look up a verdict's references within its tenant."""
-        with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
+        with tenancy.restrict_to(arriving.verdict.scope.principal.tenant):
             return self._store_verdict(arriving)
 
-    def _store_verdict(self, arriving: _Arriving) -> StoredVerdictEvent:
+    def _store_verdict(self, arriving: _PendingVerdict) -> StoredVerdictEvent:
         """Find what the verdict names and store it, or find what was stored under its key before.
 
         Raises:
@@ -250,7 +250,7 @@ class Intake:
         stored: dict[int, StoredVerdictEvent | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
-            with tenancy.restricted_to(tenant), stage("accept"), self._database.write_once() as writer:
+            with tenancy.restrict_to(tenant), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
         in_order = [stored[at] for at in range(len(events))]
         for event in in_order:
@@ -263,13 +263,15 @@ class Intake:
             self._stream.wake([(event.collection_id, event.id) for event in events])
 
 
-def _build_known_event(arriving: _Arriving) -> NewVerdictEvent | None:
+def _build_known_event(arriving: _PendingVerdict) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
     logged = resolve_ids(arriving.verdict)
     return None if logged is None else _build_event(arriving, logged, sorted({*logged.supports, *logged.rejects}))
 
 
-def _build_event(arriving: _Arriving, logged: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
+def _build_event(
+    arriving: _PendingVerdict, logged: LoggedVerdict, sentences: Sequence[int] = ()
+) -> NewVerdictEvent:
     verdict, scope = arriving.verdict, arriving.verdict.scope
     judge, trusted = scope.judge(verdict.judge)
     return NewVerdictEvent(
@@ -291,14 +293,14 @@ def _convert_value(value: object) -> object:
     return asdict(value) if isinstance(value, NamedSentence | Expansion) else str(value)
 
 
-def _check_repeat(arriving: _Arriving, event: StoredVerdictEvent) -> StoredVerdictEvent:
+def _check_repeat(arriving: _PendingVerdict, event: StoredVerdictEvent) -> StoredVerdictEvent:
     """Return the event logged under the key, if it is this verdict."""
     if event.body_hash != arriving.hash():
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")
     return event
 
 
-def _fail(arrivals: Sequence[_Arriving], error: Exception) -> None:
+def _fail(arrivals: Sequence[_PendingVerdict], error: Exception) -> None:
     for arriving in arrivals:
         if not arriving.future.done():
             arriving.future.set_exception(error)

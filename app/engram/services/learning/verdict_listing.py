@@ -13,7 +13,7 @@ from engram.storage.feedback_log import feedback_events, verdict_summaries
 from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
 from engram.storage.feedback_log.verdict_summaries import StoredSummary
 
-NAMED = 20
+MOST_SENTENCES = 20
 """Sentences of one verdict that a list has."""
 
 
@@ -41,7 +41,7 @@ class VerdictSummary:
     Attributes:
         question: None if the reader of the list may not see what others asked.
         passages: the caller's ids of passages that helped as a whole.
-        sentences_cut: whether it names more sentences than ``NAMED``.
+        sentences_cut: whether it names more sentences than ``MOST_SENTENCES``.
     """
 
     event: StoredVerdictEvent
@@ -82,7 +82,7 @@ class VerdictListing:
             )
             if not events:
                 return []
-            named = verdict_summaries.read(reader, target, [event.id for event in events], NAMED)
+            named = verdict_summaries.read(reader, target, [event.id for event in events], MOST_SENTENCES)
             sentences = passages.sentences_by_id(
                 reader, target, {one for summary in named.values() for one in summary.sentences}
             )

@@ -22,7 +22,7 @@ from engram.storage.maintenance.schema_standing import load_standing
 
 FORMAT = 1
 DATA, MANIFEST = "data.dump", "manifest.json"
-UNFINISHED = ".unfinished"
+UNFINISHED_SUFFIX = ".unfinished"
 LOCKS = ("backup", "maintenance", "retention")
 """Held meanwhile: what rebuilds indexes or drops tables would wait for the backup, and others for that."""
 LOCK_SECONDS = 60.0
@@ -84,8 +84,8 @@ class BackupService:
         target = target.absolute()
         if target.exists():
             raise ConflictError(f"There is something at {target} already.")
-        unfinished = target.with_name(target.name + UNFINISHED)
-        with self._alone():
+        unfinished = target.with_name(target.name + UNFINISHED_SUFFIX)
+        with self._exclude_others():
             shutil.rmtree(unfinished, ignore_errors=True)  # of one that was killed: nobody else is at it
             unfinished.mkdir(parents=True, mode=0o700)
             try:
@@ -181,20 +181,20 @@ class BackupService:
         return manifest
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else makes a backup, rebuilds indexes or drops weeks for the block."""
-        with self._held(list(LOCKS), time.monotonic() + LOCK_SECONDS):
+    def _exclude_others(self) -> Iterator[None]:
+        """Keep others from backups, index rebuilds and dropping weeks for the block."""
+        with self._hold_locks(list(LOCKS), time.monotonic() + LOCK_SECONDS):
             yield
 
     @contextmanager
-    def _held(self, names: list[str], until: float) -> Iterator[None]:
+    def _hold_locks(self, names: list[str], until: float) -> Iterator[None]:
         if not names:
             yield
             return
         while True:
             with self._database.hold_lock(names[0]) as is_locked:
                 if is_locked:
-                    with self._held(names[1:], until):
+                    with self._hold_locks(names[1:], until):
                         yield
                     return
             if time.monotonic() > until:

@@ -43,7 +43,10 @@ FILES_BESIDE = 200
 """Descriptors that a process needs besides those of its clients."""
 LLM_SECONDS = 5.0
 RERANKER_SECONDS = 10.0
-RERANKED = ("Which river flows through Warsaw?", ("The Vistula flows through Warsaw.", "Bread costs three crowns."))
+RERANKER_PROBE = (
+    "Which river flows through Warsaw?",
+    ("The Vistula flows through Warsaw.", "Bread costs three crowns."),
+)
 """A question and the texts that a reranker is asked about."""
 REPLICA_SECONDS = 2.0
 """Within which it should have replayed what the primary had written."""
@@ -281,7 +284,7 @@ class DoctorService:
             return
         began = time.perf_counter()
         try:
-            reranker.score(*RERANKED, seconds=RERANKER_SECONDS)
+            reranker.score(*RERANKER_PROBE, seconds=RERANKER_SECONDS)
         except RerankerError as error:
             yield CheckResult("reranker", "wrong", str(error), "docs/models.md")
             return

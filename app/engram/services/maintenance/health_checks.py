@@ -78,7 +78,7 @@ class HealthService:
         Raises:
             UnavailableError: Postgres is out of reach, or not migrated to what this version needs.
         """
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             migrations = load_standing(reader)
             if migrations == "behind":
                 raise UnavailableError(NOT_MIGRATED)

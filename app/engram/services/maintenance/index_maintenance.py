@@ -214,7 +214,7 @@ class IndexMaintenanceService:
         if heal:
             for index in indexes:
                 vector_indexes.rebuild(administrator, index, self._memory_mb)
-                metrics.REBUILT.labels(table).inc()
+                metrics.INDEXES_REBUILT.labels(table).inc()
             vector_indexes.vacuum(administrator, table)
             self._remember(administrator, table, rows.dead)
         reports = [

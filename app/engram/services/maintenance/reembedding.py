@@ -37,7 +37,7 @@ from engram.storage.database import Database, Reader, Writer
 from engram.storage.feedback_log import stored_outcomes
 from engram.storage.jobs.jobs import Job
 from engram.storage.maintenance import staged_embeddings, vector_indexes
-from engram.storage.maintenance.staged_embeddings import TEXT_OF
+from engram.storage.maintenance.staged_embeddings import TEXT_COLUMNS
 from engram.storage.passage_keys import key_evidence_log
 
 log = structlog.get_logger(__name__)
@@ -173,12 +173,12 @@ class ReembeddingService:
     def _stage(self, work: Work, collection: Collection, target: EncoderId) -> bool:
         """Embed and keep what has no vector yet; False if told to stop before."""
         progress = _ReembedProgress(self._database, work, collection, target)
-        for table in TEXT_OF:
+        for table in TEXT_COLUMNS:
             without = partial(staged_embeddings.list_unembedded_rows, table=table)
             for rows in self._read_unembedded(collection, target, without):
                 vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
                 ids = [row.id for row in rows]
-                with progress.counted(table, len(rows)) as writer:
+                with progress.write_counted(table, len(rows)) as writer:
                     staged_embeddings.stage_rows(writer, collection.id, table, target, ids, vectors)
                 if work.should_stop():
                     return False
@@ -187,7 +187,7 @@ class ReembeddingService:
                 building = collections.load_by_id(reader, collection.id).key_building
             texts = [key_text(building, source.title, source.text, source.sentences) for source in sources]
             vectors = list(self._encoder.embed_anew(target, texts))
-            with progress.counted("passage", len(sources)) as writer:
+            with progress.write_counted("passage", len(sources)) as writer:
                 staged_embeddings.stage_passages(writer, collection.id, target, building, sources, vectors)
             if work.should_stop():
                 return False
@@ -208,7 +208,7 @@ class ReembeddingService:
                 vectors.append(embed(target, [one.text])[0])
                 if work.should_stop():
                     return False
-            with progress.counted("text", len(texts)) as writer:
+            with progress.write_counted("text", len(texts)) as writer:
                 staged_embeddings.stage_texts(writer, collection.id, target, [one.text for one in texts], vectors)
 
     def _read_unembedded(
@@ -234,7 +234,7 @@ class ReembeddingService:
         Vector indexes go first, since each row that changes would be built into one anew: until workers have built
         them again, searches are exact.
         """
-        with self._unmaintained(work) as is_locked:
+        with self._pause_maintenance(work) as is_locked:
             if not is_locked:
                 return False
             self._unindex(collection)
@@ -270,7 +270,7 @@ class ReembeddingService:
         work.finish(writer, format_target(target))
 
     @contextmanager
-    def _unmaintained(self, work: Work) -> Iterator[bool]:
+    def _pause_maintenance(self, work: Work) -> Iterator[bool]:
         """Keep others from building indexes for the block; False if told to stop before that could be."""
         until = time.monotonic() + LOCK_SECONDS
         while not work.should_stop():
@@ -305,8 +305,8 @@ class _ReembedProgress:
             self._done = staged_embeddings.count(reader, collection.id, target.fingerprint)
 
     @contextmanager
-    def counted(self, stage: str, count: int) -> Iterator[Writer]:
-        """A transaction that keeps so many more."""
+    def write_counted(self, stage: str, count: int) -> Iterator[Writer]:
+        """Begin a transaction that counts so many more as done."""
         self._done += count
         with self._database.write() as writer:
             if not collections.keep(writer, self._collection.id):

@@ -61,7 +61,7 @@ class StateService:
 
     def _collect_stored(self) -> Iterable[Metric]:
         # Of all tenants, whoever asks: what is seen is told to others as well.
-        with tenancy.unrestricted(), self._database.snapshot() as reader:
+        with tenancy.allow_all_tenants(), self._database.snapshot() as reader:
             waiting, counts = backlog(reader), gauge_queries.counts(reader)
             jobs, indexes = gauge_queries.open_jobs(reader), gauge_queries.vector_indexes(reader)
         seconds = {"verdicts": waiting.verdict_seconds or 0.0, "jobs": waiting.job_seconds or 0.0}

@@ -21,8 +21,8 @@ log = structlog.get_logger(__name__)
 
 COLLECTIONS = 100
 """Collections that are looked for at a time."""
-REMOVED = "tenant removed"
-DONE = 200
+REMOVAL_REASON = "tenant removed"
+REMOVAL_STATUS = 200
 
 
 class ClosingService:
@@ -49,7 +49,7 @@ class ClosingService:
             raise InvalidRequestError(f"To remove tenant {tenant!r} with all that it has, confirm it by its name.")
         if tenant == LOCAL.tenant:
             raise ConflictError(f"Tenant {tenant!r} stays: it is that of requests without a key.")
-        with tenancy.unrestricted(), self._database.write() as writer:
+        with tenancy.allow_all_tenants(), self._database.write() as writer:
             if not tenants.close(writer, tenant):
                 raise NotFoundError(f"There is no tenant {tenant!r}.")
         self._changed()
@@ -61,13 +61,13 @@ class ClosingService:
         Raises:
             UnavailableError: Postgres is out of reach.
         """
-        with tenancy.unrestricted(), self._database.read() as reader:
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
             closed_tenants = tenants.list_closed(reader)
         return [tenant for tenant in closed_tenants if self._remove(tenant, should_stop)]
 
     def _remove(self, tenant: str, should_stop: Callable[[], bool]) -> bool:
         """Remove a closed tenant; whether this did, and nobody else at the same time."""
-        with tenancy.unrestricted():
+        with tenancy.allow_all_tenants():
             while not should_stop():
                 with self._database.read() as reader:
                     page = collections.page(reader, None, COLLECTIONS, tenant)
@@ -96,8 +96,8 @@ def _record(writer: Writer, tenant: str) -> None:
         tenant=LOCAL.tenant,
         client=None,
         request_id=None,
-        action=REMOVED,
+        action=REMOVAL_REASON,
         target=tenant,
         body=None,
     )
-    audit_log.end(writer, act, DONE)
+    audit_log.end(writer, act, REMOVAL_STATUS)

@@ -47,8 +47,8 @@ class KeyLearning:
 
 
 @dataclass(frozen=True, slots=True)
-class _Carried:
-    """An event with the units that it brings, at least one."""
+class _EventUnits:
+    """The units that an event brings, at least one."""
 
     event: PendingEvent
     units: Sequence[Unit]
@@ -154,7 +154,7 @@ class Attribution:
         fresh = [digest for digest, unit in units.items() if not unit.stored]
         if fresh:  # others may have stored the same texts since: what they are credited follows from what is stored
             units = {**units, **key_credits.load_units(writer, collection_id, fresh)}
-        carried = [_Carried(event, _collect_units(event, units)) for event in events if event.verdict.expansions]
+        carried = [_EventUnits(event, _collect_units(event, units)) for event in events if event.verdict.expansions]
         evidence, credits = self._attribute(writer, collection_id, carried)
         key_credits.add_evidence(writer, collection_id, evidence, credits)
         raised = [credit for credit in credits if credit.weight > 0]
@@ -171,7 +171,7 @@ class Attribution:
         evolved_keys.set_progress(writer, collection_id, state)
 
     def _attribute(
-        self, writer: Writer, collection_id: int, carried: Sequence[_Carried]
+        self, writer: Writer, collection_id: int, carried: Sequence[_EventUnits]
     ) -> tuple[list[ExpansionEvidence], list[Credit]]:
         """Compute each event's evidence, with validated units stored and credited passages locked."""
         supported = _find_supported_passages(writer, collection_id, [one.event for one in carried])
@@ -208,7 +208,7 @@ class Attribution:
         self,
         reader: Reader,
         collection: Collection,
-        carried: Sequence[_Carried],
+        carried: Sequence[_EventUnits],
         supported: Mapping[int, Sequence[int]],
     ) -> dict[int, list[int]]:
         """Event -> what its expanded query retrieves, best first, as deep as gate and attribution look.
@@ -227,17 +227,26 @@ class Attribution:
         nothing: dict[int, list[int]] = {event: [] for event in depths}
         return nothing | {one.event.id: ids for one, ids in zip(queries, nearest, strict=True)}
 
-    def _credits(self, one: _Carried, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
+    def _credits(self, bundle: _EventUnits, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
         if not bases:
             return []
         gain = core.gains(
-            one.event.embedding, np.stack(list(bases.values())), one.vectors, self._learning.rules.strength
+            bundle.event.embedding,
+            np.stack(list(bases.values())),
+            bundle.vectors,
+            self._learning.rules.strength,
         )
         weight = core.attribution(gain)
         return [
-            Credit(one.event.id, passage, ids[unit.text_hash], float(gain[row, column]), float(weight[row, column]))
+            Credit(
+                bundle.event.id,
+                passage,
+                ids[unit.text_hash],
+                float(gain[row, column]),
+                float(weight[row, column]),
+            )
             for row, passage in enumerate(bases)
-            for column, unit in enumerate(one.units)
+            for column, unit in enumerate(bundle.units)
         ]
 
     def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:

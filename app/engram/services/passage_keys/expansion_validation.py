@@ -9,7 +9,7 @@ from engram.storage.feedback_log.feedback_events import PendingEvent
 
 Gate = Literal["retrieval", "generation", "none"]
 
-RETRIEVED = 10
+CREDITED_PASSAGES = 10
 """Passages that the published rule credits: the best for the expanded query."""
 
 
@@ -55,7 +55,7 @@ class ExpansionValidation:
         is_open = event.verdict.retrieval_success is None and len(supported) > 0
         return max(
             self._gate_top_k if is_open else 0,
-            0 if PROFILES[event.profile].credits_supported else RETRIEVED,
+            0 if PROFILES[event.profile].credits_supported else CREDITED_PASSAGES,
         )
 
     def validate(self, event: PendingEvent, supported: Sequence[int], retrieved: Sequence[int]) -> Validation:
@@ -69,4 +69,6 @@ class ExpansionValidation:
         gate = self.gate(event.verdict, is_retrieved=is_retrieved)
         if gate == "none":
             return Validation(gate, [])
-        return Validation(gate, supported if PROFILES[event.profile].credits_supported else retrieved[:RETRIEVED])
+        return Validation(
+            gate, supported if PROFILES[event.profile].credits_supported else retrieved[:CREDITED_PASSAGES]
+        )

@@ -33,7 +33,7 @@ from engram.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
-TRACED = 1_000
+MOST_QUERIES = 1_000
 """Queries of one trace that are listed, at most."""
 PLAIN_DEPTH = 100
 """Passages, at least, among which a plain search is asked for a rank: as many as a query may want."""
@@ -120,7 +120,7 @@ class QueryService:
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
         except MissingPartitionError:
-            with tenancy.unrestricted(), self._database.write() as writer:
+            with tenancy.allow_all_tenants(), self._database.write() as writer:
                 episode_partitions.make(writer, compute_monday(read_moment(episode.id)))
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
@@ -142,9 +142,9 @@ class QueryService:
         return Episode(reading.answer(), trace, stored.judged, stored.created_at)
 
     def list_trace_queries(self, scope: Scope, trace_id: str) -> list[TracedEpisode]:
-        """List the queries of a trace that the principal may see, oldest first, at most ``TRACED``."""
+        """List the queries of a trace that the principal may see, oldest first, at most ``MOST_QUERIES``."""
         with self._database.read() as reader:
-            listed = episodes.list_by_trace(reader, scope.collection.id, trace_id, TRACED)
+            listed = episodes.list_by_trace(reader, scope.collection.id, trace_id, MOST_QUERIES)
         return [episode for episode in listed if scope.sees(episode.principal)]
 
     def _retrieve_with_trace(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:

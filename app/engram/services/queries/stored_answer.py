@@ -26,7 +26,7 @@ from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows
 from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import COLLAPSED, EpisodeRow, StoredEpisode
+from engram.storage.retrieval.episodes import COLLAPSED_KEY, EpisodeRow, StoredEpisode
 
 
 def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
@@ -45,7 +45,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         profile=answer.profile,
         strategy=answer.strategy,
         filter=plan.query.metadata,
-        activated=explored.activated(retrieved.walk, ranking),
+        activated=explored.list_activated(retrieved.walk, ranking),
         shown=[ids[hit.passage_id] for hit in answer.passages],
         explored=list(explored.passages),
         hops=answer.hops,
@@ -102,7 +102,9 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
     It does not where the judge was not shown all of these.
     """
     ranking, explored = retrieved.ranking, retrieved.explored
-    is_shown = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
+    is_shown = (
+        len(explored.best) >= min(sufficiency.EVIDENCE_PASSAGES, len(ranking.candidates)) and not explored.displaced
+    )
     if not ranking.teaches or ranking.sufficiency is None or not is_shown:
         return None
     return ranking.sufficiency.features.astype(np.float32)
@@ -111,7 +113,7 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
 def _format_duplicates(ranking: PassageRanking) -> dict[str, Any]:
     """Each duplicate that is left out, as text, and the passage that stands for it; nothing where there is none."""
     passage_by_duplicate = {str(duplicate): passage for duplicate, passage in ranking.standing.items()}
-    return {COLLAPSED: passage_by_duplicate} if passage_by_duplicate else {}
+    return {COLLAPSED_KEY: passage_by_duplicate} if passage_by_duplicate else {}
 
 
 def _passage(hit: PassageAnswer, ids: Mapping[str, int]) -> dict[str, Any]:
@@ -215,7 +217,7 @@ class AnswerReading:
     def answer(self) -> dict[str, Any]:
         """Return the stored answer in the shape of an answer."""
         episode, stored_answer = self._episode, self._episode.answer
-        return _drop_fields(stored_answer, "passages", COLLAPSED) | {
+        return _drop_fields(stored_answer, "passages", COLLAPSED_KEY) | {
             "query_id": episode.id,
             "query": episode.question,
             "memory": episode.memory,

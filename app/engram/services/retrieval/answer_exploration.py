@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engram.core.experiments.exploration import draw, room, weights
 from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.passage_ranking import RECORDED, PassageRanking
+from engram.services.retrieval.passage_ranking import RECORDED_CANDIDATES, PassageRanking
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
@@ -45,7 +45,7 @@ class ExploredAnswer:
             sentences.append(SentenceAnswer(nearest.id, nearest.position, nearest.text, None, []))
         return replace(hit, sentences=sorted(sentences, key=lambda row: row.position), explored=True)
 
-    def activated(self, walk: Walk, ranking: PassageRanking) -> list[int]:
+    def list_activated(self, walk: Walk, ranking: PassageRanking) -> list[int]:
         """The sentences that a verdict rejects if it does not name them.
 
         None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
@@ -59,7 +59,7 @@ class ExploredAnswer:
     def select_recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
         """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
         candidates = ranking.candidates
-        is_recorded = np.arange(len(candidates)) < RECORDED
+        is_recorded = np.arange(len(candidates)) < RECORDED_CANDIDATES
         is_recorded |= np.isin(candidates, list(self.passages))
         is_recorded &= ~np.isin(candidates, list(self.displaced))
         return np.flatnonzero(is_recorded)

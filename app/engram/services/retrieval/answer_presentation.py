@@ -112,7 +112,7 @@ def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Supporting:
+class _SelectedSentences:
     """Selected sentences: those of each passage, and of each the hops that selected it and its best score."""
 
     of_passage: Mapping[int, Sequence[SelectedSentence]]
@@ -120,7 +120,7 @@ class _Supporting:
     best: Mapping[int, float]
 
 
-def _collect_supporting(walk: Walk) -> _Supporting:
+def _collect_supporting(walk: Walk) -> _SelectedSentences:
     of_passage: dict[int, list[SelectedSentence]] = {}
     for evidence in walk.evidence.values():
         of_passage.setdefault(evidence.passage_id, []).append(evidence)
@@ -130,13 +130,13 @@ def _collect_supporting(walk: Walk) -> _Supporting:
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
             best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
-    return _Supporting(of_passage, hops, best)
+    return _SelectedSentences(of_passage, hops, best)
 
 
 def _passage(
     stored: StoredPassage,
     score: float,
-    supporting: _Supporting,
+    supporting: _SelectedSentences,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
     similarity: float | None,

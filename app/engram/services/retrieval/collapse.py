@@ -7,9 +7,9 @@ from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.corpus import lexical_index, passages
 from engram.storage.database import Reader
 
-LEADING = 100
+COMPARED_PASSAGES = 100
 """Passages that are compared at first, best first; their terms decide whose texts are read."""
-SPARE = 20
+SPARE_PASSAGES = 20
 """Distinct passages beyond ``top_k`` that are to be among those compared."""
 
 
@@ -23,10 +23,10 @@ def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[i
     """
     if not plan.collapses or len(ordered) < 2:
         return {}
-    size = max(LEADING, 2 * plan.query.top_k)
+    size = max(COMPARED_PASSAGES, 2 * plan.query.top_k)
     while True:
         representatives = _find_duplicates(reader, plan.collection.id, ordered[:size])
-        if size >= len(ordered) or size - len(representatives) >= plan.query.top_k + SPARE:
+        if size >= len(ordered) or size - len(representatives) >= plan.query.top_k + SPARE_PASSAGES:
             return representatives
         size *= 2
 

@@ -17,7 +17,7 @@ from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
 
 
-ONWARD = 10
+MOST_RESUMED_ENTITIES = 10
 """Entities that a walk which is resumed starts from besides its question's own, at most."""
 
 
@@ -148,9 +148,10 @@ def load_walk(stored: Mapping[str, Any]) -> Walk:
 
 
 def merge_walks(walks: Sequence[Walk]) -> Walk:
-    """Several walks that wait to be resumed as one: the ``ONWARD`` entities that they lead to most, best first.
+    """Merge walks that wait to be resumed into one.
 
-    An entity that several lead to counts as where it is strongest; what hops they made is left out.
+    It has the ``MOST_RESUMED_ENTITIES`` entities that they lead to most, best first. An entity that several lead to
+    counts as where it is strongest; what hops they made is left out.
     """
     best_names: dict[int, tuple[float, str]] = {}
     for walk in walks:
@@ -158,7 +159,7 @@ def merge_walks(walks: Sequence[Walk]) -> Walk:
         for entity, score in onward.activation.items():
             if entity not in best_names or score > best_names[entity][0]:
                 best_names[entity] = (score, onward.names[entity])
-    best = sorted(best_names, key=lambda entity: (-best_names[entity][0], entity))[:ONWARD]
+    best = sorted(best_names, key=lambda entity: (-best_names[entity][0], entity))[:MOST_RESUMED_ENTITIES]
     return Walk(
         Frontier(
             {entity: best_names[entity][0] for entity in best}, {entity: best_names[entity][1] for entity in best}

@@ -26,11 +26,11 @@ def find_nothing(count: int) -> None:
 
 LEAST_PASSAGES = 1_000
 """Of fewer Postgres finds the nearest in half a millisecond."""
-ASKED = 12
+QUESTIONS_BEFORE_READ = 12
 """Questions after which keys are read: to read them takes as long as Postgres searches for about as many."""
 MOST_BYTES = 2**29
 """Of one collection: half of what one value of a statement may be."""
-REMEMBERED = 1_000
+MOST_COLLECTIONS = 1_000
 """Collections of which it is remembered how often they were asked."""
 
 
@@ -111,7 +111,7 @@ class PassageKeyCache:
                 cached = _CachedKeys(version)
             cached = replace(cached, asked=cached.asked + 1)
             self._put(cache_key, cached)
-            if cached.keys is not None or cached.asked < ASKED or cache_key in self._reading:
+            if cached.keys is not None or cached.asked < QUESTIONS_BEFORE_READ or cache_key in self._reading:
                 return cached
             self._reading.add(cache_key)
         try:
@@ -130,7 +130,7 @@ class PassageKeyCache:
         before = self._kept.pop(cache_key, None)
         self._kept[cache_key] = cached
         self._size += cached.bytes - (0 if before is None else before.bytes)
-        while self._size > self._most or len(self._kept) > REMEMBERED:
+        while self._size > self._most or len(self._kept) > MOST_COLLECTIONS:
             _, earliest = self._kept.popitem(last=False)
             self._size -= earliest.bytes
         metrics.KEYS_KEPT.set(self._size)

@@ -24,7 +24,7 @@ from engram.core.ranking.reranking import RerankedScores
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, estimate_sufficiency
-from engram.services.retrieval.collapse import SPARE, stand_ins
+from engram.services.retrieval.collapse import SPARE_PASSAGES, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
@@ -39,9 +39,9 @@ TITLES = 20_000
 """Titles that a process remembers the names of."""
 GAP_PASSAGES = 10
 """Passages that are looked for in each gap."""
-RECORDED = 64
+RECORDED_CANDIDATES = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
-WIDEST = 1_000
+MOST_NEAREST = 1_000
 """Nearest passages that are looked for at most to fill the places of duplicates."""
 
 
@@ -175,7 +175,7 @@ def _fill_ranking(
         ranked_passages = ranked(limit)
         standing = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
         distinct = [pair for pair in ranked_passages if pair[0] not in standing]
-        if not standing or len(distinct) >= least or len(ranked_passages) <= before or limit >= WIDEST:
+        if not standing or len(distinct) >= least or len(ranked_passages) <= before or limit >= MOST_NEAREST:
             return distinct, standing
         limit, before = 2 * limit, len(ranked_passages)
 
@@ -195,7 +195,7 @@ def _rank_by_features(
     if reranked is not None:
         values = values + reranked.added
     order = np.lexsort((candidates.ids, -values))
-    first_places = order[: sufficiency.FIRST]
+    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
     words = replace(candidates.words, said=candidates.words.said[first_places])
     pool = None if pool is None else pool.reorder(order)
     estimate = estimate_sufficiency(
@@ -209,7 +209,7 @@ def _rank_by_features(
             passage = standing.get(holder, holder)
             scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
     ordered = passage_scores.select_best(scores, len(scores))
-    leading = {passage for passage, _ in ordered[: sufficiency.FIRST]}
+    leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [
         replace(one, passage_id=standing.get(one.passage_id, one.passage_id)) for one in walk.evidence_known
     ]
@@ -263,7 +263,7 @@ def _collect_distinct(
         if not standing:
             return candidates, titles, first, standing
         distinct = len(ordered) - len(standing)
-        if distinct >= plan.query.top_k + SPARE or len(ordered) <= before or limit >= WIDEST:
+        if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= MOST_NEAREST:
             break
         limit, before = 2 * limit, len(ordered)
     candidates = candidates.exclude(standing)

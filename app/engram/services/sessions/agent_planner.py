@@ -52,7 +52,7 @@ class AgentPlanner:
             play = play.resume(state.plan_state)
         play, document = _find_current_document(play, documents, tools)
         observation = observe(play, document)
-        reading = _Reading(tools, options)
+        reading = _FactReader(tools, options)
         turn, warnings = _turn(tools, play, document, options)
         if turn is None:
             return SessionStep(action=None, asked=asked, stop="no_gap", warnings=warnings)
@@ -88,7 +88,7 @@ class AgentPlanner:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _FactReader:
     """Reader of facts in the agent's words, by the session's options."""
 
     tools: StepTools

@@ -13,7 +13,7 @@ from engram.services.sessions.pool_planner import PoolPlanner
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import StepTools
 
-NEAR = 0.6
+NEAR_PROBABILITY = 0.6
 """Probability that the evidence is enough from which on it is near."""
 SOCRATIC_CALLS = 6
 """Calls without which no round of "socratic" comes to its end."""
@@ -52,7 +52,7 @@ class AutoPlanner:
         )
 
     def _pick(self, state: SessionState, tools: StepTools) -> str:
-        if tools.llm is None or (state.sufficiency is not None and state.sufficiency >= NEAR):
+        if tools.llm is None or (state.sufficiency is not None and state.sufficiency >= NEAR_PROBABILITY):
             return self.pool.name
         calls = state.budget.llm_calls - state.cost.llm_calls
         if "tree" in self.others and calls >= TREE_CALLS:

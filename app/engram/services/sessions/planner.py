@@ -1,8 +1,8 @@
 """Interface of planners: given a session's state, a planner does the next round and returns its result.
 
 To add a planner: write a class with a ``name`` and a ``step`` in a module of its own here, and give it to
-``runtime/container.py`` (``session_planners``) under that name. ``SessionPlanner`` in ``api/sessions/schemas.py``
-lists the names that requests may use. A step may take long and call an LLM through ``tools.llm``; no transaction
+``SessionServices.session_planners`` under that name. ``SessionPlanner`` in ``api/sessions/schemas.py`` lists
+the names that requests may use. A step may take long and call an LLM through ``tools.llm``; no transaction
 is open meanwhile. The ``SessionStep`` that it returns is committed whole, with the round's cost, by one
 transaction. If the process is killed before that, the step is done again from the same state. What it is to
 remember beyond notes it puts into ``SessionStep.plan_state``, which comes back as ``SessionState.plan_state``.

@@ -14,13 +14,13 @@ from typing import Any
 
 from engram.context.errors import LlmError
 from engram.core.planning.answerable import has_answer
-from engram.core.planning.binding import Binding, BindingSentence, bind, binds
+from engram.core.planning.binding import Binding, BindingSentence, binds
+from engram.core.planning.chain_binding import bind_chain
 from engram.core.planning.curation import normalise_words
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopReason
 from engram.core.planning.sub_questions import (
     find_carried_nouns,
-    fits,
     is_well_formed,
     select_whole_names,
     tidy_text,
@@ -224,7 +224,8 @@ def _step(
 def _gap(state: SessionState, knowledge: _PoolKnowledge, asked_texts: set[str]) -> Gap | None:
     """The first triple that is still open and makes a well-formed sub-question that was not asked yet."""
     for triple in knowledge.triples:
-        text = None if triple.unknown in knowledge.bindings else _sub_question(state, knowledge, triple)
+        is_bound = triple.unknown in knowledge.bindings
+        text = None if is_bound else _sub_question(state, knowledge.names, knowledge.values, triple)
         if (
             text is not None
             and normalise_words(text) not in asked_texts
@@ -234,16 +235,16 @@ def _gap(state: SessionState, knowledge: _PoolKnowledge, asked_texts: set[str]) 
     return None
 
 
-def _sub_question(state: SessionState, knowledge: _PoolKnowledge, triple: QuestionTriple) -> str | None:
+def _sub_question(
+    state: SessionState, question_names: Sequence[str], values: Mapping[str, str], triple: QuestionTriple
+) -> str | None:
     """Return the question for a triple's unknown; None while its other end is open or it is not well formed."""
-    if knowledge.find_known_end(triple) is None:
+    if open_unknowns(fill_unknowns(triple.known, values)):
         return None
     phrase = triple.phrase if triple.unknown == ANSWER else triple.phrase.replace(triple.unknown, "")
-    names, values = select_whole_names(state.question, knowledge.names), list(knowledge.values.values())
-    text = tidy_text(
-        fill_unknowns(phrase, knowledge.values).strip(), find_carried_nouns(state.question, names), values
-    )
-    return text if is_well_formed(text, [*names, *values]) else None
+    names, known_values = select_whole_names(state.question, question_names), list(values.values())
+    text = tidy_text(fill_unknowns(phrase, values).strip(), find_carried_nouns(state.question, names), known_values)
+    return text if is_well_formed(text, [*names, *known_values]) else None
 
 
 def _end(
@@ -305,21 +306,19 @@ def _bind_unknowns(
     state: SessionState, tools: StepTools, knowledge: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> tuple[_PoolKnowledge, list[Binding]]:
     """Return the bindings of the sentences read so far; one triple leads to the next."""
-    binding_sentences = _list_binding_sentences(tools, state, queries)
-    texts = {one.sentence_id: one.text for one in binding_sentences}
-    own = tools.language.analyse_question(state.question).entities
-    fresh: list[Binding] = []
-    for triple in knowledge.triples:
-        subject = knowledge.find_known_end(triple)
-        if triple.unknown in (ANSWER, *knowledge.bindings) or subject is None:
-            continue
-        if tools.llm is None and _sub_question(state, knowledge, triple) is None:
-            continue  # the rules took these words apart wrongly
-        binding = bind(triple, subject, binding_sentences, [*own, *knowledge.values.values()])
-        if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
-            knowledge = replace(knowledge, bindings={**knowledge.bindings, binding.unknown: binding})
-            fresh.append(binding)
-    return knowledge, fresh
+
+    def may_bind(triple: QuestionTriple, values: Mapping[str, str]) -> bool:
+        """Whether the rules took the triple's words apart well; a model is trusted with that."""
+        return tools.llm is not None or _sub_question(state, knowledge.names, values, triple) is not None
+
+    fresh = bind_chain(
+        knowledge.triples,
+        knowledge.values,
+        _list_binding_sentences(tools, state, queries),
+        tools.language.analyse_question(state.question).entities,
+        may_bind,
+    )
+    return replace(knowledge, bindings={**knowledge.bindings, **{one.unknown: one for one in fresh}}), fresh
 
 
 def _list_binding_sentences(

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from engram.context.errors import InvalidRequestError, LlmError
-from engram.core.planning.binding import Binding, BindingSentence, bind
+from engram.core.planning.binding import Binding, BindingSentence
+from engram.core.planning.chain_binding import bind_chain
 from engram.core.planning.curation import normalise_words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopRule
-from engram.core.planning.sub_questions import fits
 from engram.core.planning.triple_coverage import gap_query, triple_coverage
 from engram.core.ranking.coverage import coverage
 from engram.providers.llm import Llm, session_model
@@ -32,7 +32,7 @@ from engram.services.sessions.session_tools import AskedQuery, StepTools
 from engram.services.sessions.tree_options import parse_planner_options
 
 RFM_RAG = "rfm-rag"
-PUBLISHED: StopRule = "published"
+PUBLISHED_STOP: StopRule = "published"
 """The stop rule that R-Feedback is; no other planner has it."""
 BM25: Mapping[str, Any] = {"memory": "off", "profile": "paper", "strategy": "lexical"}
 """Arm of its queries."""
@@ -45,15 +45,15 @@ def adapt_request(planner: str, request: SessionRequest) -> SessionRequest:
         InvalidRequestError: "rfm-rag" is to search otherwise, or another planner is to stop by R-Feedback.
     """
     if planner != RFM_RAG:
-        if request.stop == PUBLISHED:
+        if request.stop == PUBLISHED_STOP:
             raise InvalidRequestError(
-                f"stop.rule {PUBLISHED!r} is R-Feedback, which only planner {RFM_RAG!r} stops by: "
+                f"stop.rule {PUBLISHED_STOP!r} is R-Feedback, which only planner {RFM_RAG!r} stops by: "
                 "'sufficiency' is the rule that verdicts teach."
             )
         return request
     if request.arm is not None and dict(request.arm) != BM25:
         raise InvalidRequestError(f"Planner {RFM_RAG!r} searches by BM25 without memory: it takes no arm.")
-    return replace(request, arm=dict(BM25), stop=PUBLISHED if request.stop == "planner" else request.stop)
+    return replace(request, arm=dict(BM25), stop=PUBLISHED_STOP if request.stop == "planner" else request.stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +190,8 @@ def _bind_by_rules(
     pool: Sequence[BindingSentence],
 ) -> list[Binding]:
     """Return the unknowns that sentences of the pool bind; one triple leads to the next."""
-    texts = {one.sentence_id: one.text for one in pool}
     values = {one.unknown: one.value for one in bindings}
-    own = tools.language.analyse_question(state.question).entities
-    fresh: list[Binding] = []
-    for triple in split:
-        known_end = fill_unknowns(triple.known, values)
-        if triple.unknown in (ANSWER, *values) or open_unknowns(known_end):
-            continue
-        binding = bind(triple, known_end, pool, [*own, *values.values()])
-        if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
-            values[binding.unknown] = binding.value
-            fresh.append(binding)
-    return fresh
+    return bind_chain(split, values, pool, tools.language.analyse_question(state.question).entities)
 
 
 def _pool_sentences(state: SessionState, tools: StepTools) -> list[BindingSentence]:

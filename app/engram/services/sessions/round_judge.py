@@ -119,8 +119,8 @@ def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence
     return before and not brought and all(query.alone for query in step.asked)
 
 
-def _classification(one: Round) -> Mapping[str, Any]:
-    classification: Mapping[str, Any] = one.said.get("suffices", {})
+def _classification(session_round: Round) -> Mapping[str, Any]:
+    classification: Mapping[str, Any] = session_round.said.get("suffices", {})
     return classification
 
 
@@ -136,8 +136,8 @@ def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
     return judged if any(one.features for one in judged) else []
 
 
-def _features(one: Round) -> tuple[float, ...]:
-    details = _classification(one)
+def _features(session_round: Round) -> tuple[float, ...]:
+    details = _classification(session_round)
     features = details.get("features", {})
     if not details.get("teaches") or set(features) != set(FEATURES):
         return ()

@@ -167,10 +167,10 @@ def _states(sentence: str, binding: str) -> bool:
     return bool(value) and f" {value} " in f" {normalise_words(sentence)} "
 
 
-def _read(one: Round) -> list[tuple[UUID, list[int]]]:
+def _read(session_round: Round) -> list[tuple[UUID, list[int]]]:
     """Return what the session read of each of a round's queries; nothing of one whose passages were deleted."""
-    shown_passages = [[passage for passage, _ in of_query] for of_query in one.said.get("shown", ())]
-    return list(zip(one.episodes, shown_passages, strict=False))
+    shown_passages = [[passage for passage, _ in of_query] for of_query in session_round.said.get("shown", ())]
+    return list(zip(session_round.episodes, shown_passages, strict=False))
 
 
 def _list_earlier_pool(state: SessionState, episode: UUID) -> set[int]:

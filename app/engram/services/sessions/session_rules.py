@@ -7,7 +7,7 @@ from typing import Any
 from engram.core.planning.pool_ranking import order
 from engram.core.planning.session import Note, PoolSentence, StopReason
 from engram.core.ranking.coverage import coverage
-from engram.core.ranking.sufficiency import FIRST
+from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import AskedQuery
 
@@ -59,17 +59,17 @@ def move_evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) ->
 
 
 def stops(
-    state: SessionState, ordered: OrderedPassages, by_planner: StopReason | None, *, doubtful: bool = False
+    state: SessionState, ordered: OrderedPassages, planner_stop: StopReason | None, *, doubtful: bool = False
 ) -> StopReason | None:
     """Whether the session's rule stops it after this round, and why.
 
     Args:
-        by_planner: what the planner itself would stop by.
+        planner_stop: what the planner itself would stop by.
         doubtful: whether the planner sees no answer in what was read; then it does not stop by ``enough``.
     """
     rule = state.asked.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
-    sufficiency = ordered.sufficiency if state.asked.top_k >= FIRST else None
+    sufficiency = ordered.sufficiency if state.asked.top_k >= EVIDENCE_PASSAGES else None
     is_enough = sufficiency is not None and sufficiency >= state.asked.at_least
     if rule in ("rounds", "llm", "published"):
         return None
@@ -77,7 +77,7 @@ def stops(
         return "sufficiency" if is_enough else None
     if rule == "covered":
         return "covered" if ordered.covered >= 1.0 else None
-    return "sufficiency" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
+    return "sufficiency" if is_enough and not doubtful and planner_stop in (None, "found") else planner_stop
 
 
 def _read_passages(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:

@@ -25,7 +25,7 @@ from engram.core.planning.session import (
 from engram.services.retrieval.graph_walk import Walk, load_walk
 from engram.storage.sessions.sessions import StoredEvidence, StoredSession
 
-ENOUGH = 0.9
+SUFFICIENT_PROBABILITY = 0.9
 """Probability that the best five hold all the evidence from which on it is enough, where nothing else is said."""
 
 
@@ -60,7 +60,13 @@ class SessionRequest:
     @property
     def at_least(self) -> float:
         """From which probability on the evidence is enough."""
-        return self.threshold if self.threshold is not None else AT_LEAST if self.stop == "published" else ENOUGH
+        return (
+            self.threshold
+            if self.threshold is not None
+            else AT_LEAST
+            if self.stop == "published"
+            else SUFFICIENT_PROBABILITY
+        )
 
 
 @dataclass(frozen=True, slots=True)

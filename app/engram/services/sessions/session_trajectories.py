@@ -106,7 +106,7 @@ class TrajectoryService:
 
 def _trajectories(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
     planner, inner = _find_planner(state)
-    searched = _Searched(reader, state)
+    searched = _QueryResults(reader, state)
     if "tree" in inner:
         yield from _paths(state, planner, inner["tree"], searched)
     elif state.conclusion is not None and state.conclusion.text:
@@ -123,7 +123,7 @@ def _find_planner(state: SessionState) -> tuple[str, Mapping[str, Any]]:
     return state.planner, state.plan_state
 
 
-class _Searched:
+class _QueryResults:
     """Results of the queries of a session's rounds."""
 
     def __init__(self, reader: Reader, state: SessionState) -> None:
@@ -154,12 +154,12 @@ class _Searched:
             if passage in self._named
         ]
 
-    def line(self, one: PoolSentence) -> SentenceLine:
+    def line(self, sentence: PoolSentence) -> SentenceLine:
         """A sentence of the pool."""
-        return SentenceLine(one.sentence_id, self._named[one.passage_id], one.text)
+        return SentenceLine(sentence.sentence_id, self._named[sentence.passage_id], sentence.text)
 
 
-def _chain(state: SessionState, searched: _Searched) -> list[TrajectoryStep]:
+def _chain(state: SessionState, searched: _QueryResults) -> list[TrajectoryStep]:
     """The rounds of a planner that goes one way."""
     steps: list[TrajectoryStep] = []
     notes: list[str] = []
@@ -182,7 +182,7 @@ def _chain(state: SessionState, searched: _Searched) -> list[TrajectoryStep]:
 
 
 def _paths(
-    state: SessionState, planner: str, stored: Mapping[str, Any], searched: _Searched
+    state: SessionState, planner: str, stored: Mapping[str, Any], searched: _QueryResults
 ) -> Iterator[Trajectory]:
     """One trajectory for each conclusion of a tree, without what other branches did meanwhile."""
     tree = tree_search.from_data(stored, load_thought)

@@ -90,7 +90,15 @@ def _passage(passage: StoredPassage, pool: Sequence[PoolSentence]) -> ShownPassa
     return ShownPassage(passage.external_id, passage.title, passage.text, passage.metadata, cited)
 
 
-def _evidence(one: PoolSentence, passage: StoredPassage, rounds: Sequence[Round]) -> ShownEvidence:
-    queries = rounds[one.round - 1].said.get("queries", ()) if one.round <= len(rounds) else ()
-    query = None if one.query is None or one.query >= len(queries) else queries[one.query]
-    return ShownEvidence(one.sentence_id, passage.external_id, one.text, one.round, query, one.gap, one.score)
+def _evidence(sentence: PoolSentence, passage: StoredPassage, rounds: Sequence[Round]) -> ShownEvidence:
+    queries = rounds[sentence.round - 1].said.get("queries", ()) if sentence.round <= len(rounds) else ()
+    query = None if sentence.query is None or sentence.query >= len(queries) else queries[sentence.query]
+    return ShownEvidence(
+        sentence.sentence_id,
+        passage.external_id,
+        sentence.text,
+        sentence.round,
+        query,
+        sentence.gap,
+        sentence.score,
+    )

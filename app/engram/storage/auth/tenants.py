@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOT_DELETED, NOW
+from engram.storage.row_lookups import CLOCK, NOT_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def exists(reader: Reader, name: str) -> bool:
 def close(writer: Writer, name: str) -> bool:
     """Have nobody be of the tenant any more, who needs a key or a token for that; whether it is there."""
     closed = writer.execute(
-        f"UPDATE tenant SET closed_at = coalesce(closed_at, clock.moment) FROM {NOW} WHERE name = %(name)s",
+        f"UPDATE tenant SET closed_at = coalesce(closed_at, clock.moment) FROM {CLOCK} WHERE name = %(name)s",
         {"name": name},
     )
     writer.execute(

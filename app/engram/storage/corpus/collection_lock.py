@@ -20,7 +20,7 @@ class LockStrength:
     changed: str | None = None
 
 
-SHARED = LockStrength("FOR KEY SHARE", "_shared")
+SHARED_LOCK = LockStrength("FOR KEY SHARE", "_shared")
 """Kept from deletion, beside all who do not delete it."""
 WRITE = LockStrength("FOR NO KEY UPDATE", "_shared", "")
 """Its graph is changed by this transaction alone."""

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindMeasure, KindSource, PassageFacts
-from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED, WRITE, hold, lock_row, row_lock
+from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE, hold, lock_row, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED
 
@@ -196,8 +196,8 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         created = writer.execute(insert, parameters) > 0
         # None: another transaction, waited for here, has just deleted what the insert collided with.
         if writer.distributed and (there := writer.scalar(f"SELECT id {named}", parameters)) is not None:
-            hold(writer, there, SHARED)
-        row = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, SHARED)}", parameters)
+            hold(writer, there, SHARED_LOCK)
+        row = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, SHARED_LOCK)}", parameters)
         if row is not None:
             return OpenedCollection(build_from_row(row), created)
 
@@ -208,12 +208,12 @@ def keep(writer: Writer, collection_id: int) -> bool:
     Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
     came to the collection only after its rows would deadlock with it.
     """
-    return lock_row(writer, collection_id, SHARED) is not None
+    return lock_row(writer, collection_id, SHARED_LOCK) is not None
 
 
 def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
     """Like ``keep``, but return the kind of the collection's corpus; None if it is gone already."""
-    row = lock_row(writer, collection_id, SHARED)
+    row = lock_row(writer, collection_id, SHARED_LOCK)
     return None if row is None else row.fixed_kind or KindMeasure(row.title_share, row.question_share).kind
 
 

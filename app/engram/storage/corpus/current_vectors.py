@@ -25,19 +25,19 @@ class Current:
     evolved_keys: str | None
 
 
-_READ = """
+_CURRENT_STATEMENT = """
     SELECT jsonb_build_object('space', space, 'base_keys', keys_version, 'evolved_keys', (
         SELECT keys_version FROM key_evolution WHERE collection_id = %(collection)s
     ))
     FROM collection WHERE id = %(collection)s
 """
-CURRENT = f"({_READ})"
+CURRENT = f"({_CURRENT_STATEMENT})"
 """As a column of a statement that reads something else."""
 
 
 def find_current(reader: Reader, collection_id: int) -> Current | None:
     """Return the identity of the collection's vectors; None if it is gone."""
-    current = reader.scalar(f"{_READ} AND {NOT_DELETED}", {"collection": collection_id})
+    current = reader.scalar(f"{_CURRENT_STATEMENT} AND {NOT_DELETED}", {"collection": collection_id})
     return None if current is None else Current(**current)
 
 

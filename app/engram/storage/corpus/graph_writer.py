@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.core.text.spelling import normalise_spelling
 from engram.storage.column_parameters import vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
 
 Vector = NDArray[np.float32]
 
@@ -230,21 +230,21 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
     parameters = {"collection": collection_id, "ids": list(sentences)}
     writer.rows(
         f"""
-        SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        SELECT s.id FROM {WANTED_IDS} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
         ORDER BY s.id FOR UPDATE OF s
         """,
         parameters,
     )
     entities = writer.rows(
         f"""
-        SELECT DISTINCT link.entity_id FROM {WANTED}
+        SELECT DISTINCT link.entity_id FROM {WANTED_IDS}
         {lookup("entity_sentence link", "link.sentence_id = wanted.id")}
         """,
         parameters,
     )
     times = writer.rows(
         f"""
-        DELETE FROM sentence s USING {WANTED} WHERE s.collection_id = wanted.collection_id AND s.id = wanted.id
+        DELETE FROM sentence s USING {WANTED_IDS} WHERE s.collection_id = wanted.collection_id AND s.id = wanted.id
         RETURNING s.time_expression_id
         """,
         parameters,
@@ -262,7 +262,7 @@ def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], 
     """
     deleted = writer.execute(
         f"""
-        DELETE FROM entity e USING {WANTED} WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id
+        DELETE FROM entity e USING {WANTED_IDS} WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id
           AND (SELECT link.sentence_id FROM entity_sentence link
                WHERE link.collection_id = e.collection_id AND link.entity_id = e.id LIMIT 1) IS NULL
         """,
@@ -270,7 +270,7 @@ def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], 
     )
     writer.execute(
         f"""
-        DELETE FROM time_expression t USING {WANTED}
+        DELETE FROM time_expression t USING {WANTED_IDS}
         WHERE t.collection_id = wanted.collection_id AND t.id = wanted.id
           AND (SELECT s.id FROM sentence s
                WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id LIMIT 1) IS NULL

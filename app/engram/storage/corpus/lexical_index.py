@@ -20,7 +20,7 @@ from engram.core.ranking.bm25 import K1, B
 from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
 
 POSTINGS = 10_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
@@ -180,7 +180,7 @@ def term_rows(
     row = reader.row(
         f"""
         SELECT array_send(array_agg(held.passage_id)) AS passages, array_send(array_agg(term.id)) AS terms
-        FROM {WANTED} {lookup("lexical_passage held", "held.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("lexical_passage held", "held.passage_id = wanted.id")}
         CROSS JOIN unnest(held.term_ids) AS term(id)
         """,
         {"collection": collection_id, "ids": integers(passages)},
@@ -283,7 +283,7 @@ def _remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> tupl
     row = writer.row(
         f"""
         WITH old AS (
-            DELETE FROM lexical_passage held USING {WANTED}
+            DELETE FROM lexical_passage held USING {WANTED_IDS}
             WHERE held.collection_id = wanted.collection_id AND held.passage_id = wanted.id
             RETURNING held.collection_id, held.passage_id, held.length, held.term_ids
         ), gone AS MATERIALIZED (
@@ -327,7 +327,7 @@ def _forget_terms(writer: Writer, collection_id: int, terms: Sequence[int]) -> N
     if terms:
         writer.execute(
             f"""
-            DELETE FROM lexical_term term USING {WANTED}
+            DELETE FROM lexical_term term USING {WANTED_IDS}
             WHERE term.collection_id = wanted.collection_id AND term.id = wanted.id AND term.passage_count = 0
             """,
             {"collection": collection_id, "ids": list(terms)},

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from engram.storage.column_parameters import decode_column, integers, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 Vector = NDArray[np.float32]
 TEXT_HASH = "hashtextextended(p.text, 0)"
@@ -70,7 +70,7 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
     rows = reader.rows(
         f"""
         SELECT p.id, p.external_id, p.title, p.text, p.metadata
-        FROM {WANTED} {lookup("passage p", "p.id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
@@ -128,7 +128,7 @@ def list_sentences(reader: Reader, collection_id: int, passages: Collection[int]
         return []
     rows = reader.rows(
         f"""
-        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED}
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED_IDS}
         {lookup("sentence s", "s.passage_id = wanted.id")}
         ORDER BY s.passage_id, s.position, s.id
         """,
@@ -141,7 +141,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
     """The given sentences that exist."""
     rows = reader.rows(
         f"""
-        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")}
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -153,7 +153,7 @@ def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dic
     row = reader.row(
         f"""
         SELECT array_send(array_agg(s.id)) AS ids, array_send(array_agg(s.passage_id)) AS passages
-        FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(sentences)},
     )

@@ -10,7 +10,7 @@ from engram.storage.feedback_log.audit_rows import read_evidence
 from engram.storage.judge_days import DAY
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
 
 _APPLIED = lookup("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
 _OF_SENTENCE = lookup("memory_audit audit", "audit.sentence_id = wanted.id")
@@ -127,7 +127,7 @@ def list_strongest_events(
             FROM (
                 SELECT audit.sentence_id, audit.event_id, event.applied_sequence,
                        sum(audit.gain * abs(audit.residual)) AS strength
-                FROM {WANTED} {_OF_SENTENCE} {_APPLIED}
+                FROM {WANTED_IDS} {_OF_SENTENCE} {_APPLIED}
                 WHERE audit.channel = ANY(%(channels)s)
                 GROUP BY audit.sentence_id, audit.event_id, event.applied_sequence
             ) AS moved
@@ -146,7 +146,7 @@ def list_moved_sentences(
         f"""
         SELECT audit.sentence_id, count(*) AS steps,
                array_agg(DISTINCT audit.event_id) FILTER (WHERE audit.event_id = ANY(%(events)s)) AS events
-        FROM {WANTED} {_OF_SENTENCE} {_APPLIED}
+        FROM {WANTED_IDS} {_OF_SENTENCE} {_APPLIED}
         WHERE audit.channel IN ('task', 'time')
         GROUP BY audit.sentence_id HAVING bool_or(audit.event_id = ANY(%(events)s)) ORDER BY audit.sentence_id
         """,
@@ -189,7 +189,7 @@ def find_places(
         f"""
         SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
                named.shared > 0 AS shares_entity, p.metadata @> %(metadata)s AS passing
-        FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
+        FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
         CROSS JOIN LATERAL (
             SELECT count(*) AS shared FROM entity_sentence link
             WHERE link.collection_id = %(collection)s AND link.sentence_id = s.id
@@ -232,7 +232,8 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
     """Event -> the question that it taught, of applied events."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.question_id FROM {WANTED} {lookup("feedback_event event", "event.id = wanted.id")}
+        SELECT event.id, event.question_id
+        FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id")}
         WHERE event.status = 'applied' AND event.question_id IS NOT NULL
         """,
         {"collection": collection_id, "ids": list(events)},
@@ -244,7 +245,7 @@ def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[in
     """Event -> who judged which question when, of applied events."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED}
+        SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED_IDS}
         {lookup("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         """,
@@ -257,7 +258,7 @@ def find_judged_questions(reader: Reader, collection_id: int, events: Sequence[i
     """Event -> the question that was judged, of whatever became of the event."""
     rows = reader.rows(
         f"""
-        SELECT event.id, judged.question FROM {WANTED} {lookup("feedback_event event", "event.id = wanted.id")}
+        SELECT event.id, judged.question FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id")}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
@@ -268,7 +269,7 @@ def find_judged_questions(reader: Reader, collection_id: int, events: Sequence[i
 def question_texts(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, str]:
     """Question -> its text, of those that verdicts still teach."""
     rows = reader.rows(
-        f"SELECT q.id, q.text FROM {WANTED} {lookup('question q', 'q.id = wanted.id')}",
+        f"SELECT q.id, q.text FROM {WANTED_IDS} {lookup('question q', 'q.id = wanted.id')}",
         {"collection": collection_id, "ids": list(questions)},
     )
     return {row.id: row.text for row in rows}
@@ -280,7 +281,7 @@ def list_served_keys(reader: Reader, focus: Focus, passages: Sequence[int]) -> l
         f"""
         SELECT p.id AS passage_id, -(key.vector <#> %(key)s) AS similarity,
                -(p.embedding <#> %(key)s) AS base_similarity, key.units, key.scores
-        FROM {WANTED} {lookup("passage_key key", "key.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("passage_key key", "key.passage_id = wanted.id")}
         {lookup("passage p", "p.id = wanted.id")} ORDER BY p.id
         """,
         focus.parameters(ids=list(passages)),
@@ -292,7 +293,7 @@ def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
     """Unit -> method and text."""
     unit = lookup("expansion_unit unit", "unit.id = wanted.id")
     rows = reader.rows(
-        f"SELECT unit.id, unit.method, unit.text FROM {WANTED} {unit}",
+        f"SELECT unit.id, unit.method, unit.text FROM {WANTED_IDS} {unit}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: (row.method, row.text) for row in rows}

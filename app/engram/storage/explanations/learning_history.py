@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def find_names(reader: Reader, collection_id: int, sentences: Sequence[int]) -> 
     rows = reader.rows(
         f"""
         SELECT s.id, s.text, p.external_id AS passage_id, p.title
-        FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
+        FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )

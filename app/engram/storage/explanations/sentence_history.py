@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from engram.storage.database import Reader
-from engram.storage.feedback_log.judged_queries import JUDGED
+from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
 from engram.storage.row_lookups import lookup
 
 
@@ -114,7 +114,7 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
                audit.perplexity_after,
                -(memory.vector <#> CASE audit.channel WHEN 'task' THEN judged.embedding
                                                       ELSE judged.time_embedding END) AS similarity_now
-        FROM page {lookup("feedback_event event", "event.id = page.id")} {JUDGED}
+        FROM page {lookup("feedback_event event", "event.id = page.id")} {JUDGED_QUERY_LOOKUP}
         {lookup("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
         {lookup("sentence_memory memory", memory, outer=True)}
         ORDER BY page.sequence, audit.channel

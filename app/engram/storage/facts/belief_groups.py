@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from engram.core.filter.judge_standing import FULL, NEWCOMERS
+from engram.core.filter.judge_standing import FULL_WEIGHT, NEWCOMERS
 from engram.core.knowledge.beliefs import BeliefMove, Fact, FactStatement, Group, Kind
 from engram.core.knowledge.claims import Claim, Days
 from engram.core.knowledge.functional_predicates import FROM_THE_START
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def find_keys(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[G
         SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, {is_functional} AS functional,
                CASE WHEN {is_functional} THEN 0 ELSE f.object_id END AS object_id,
                CASE WHEN {is_functional} THEN '' ELSE f.object_key END AS object_key
-        FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
         {lookup("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
         """,
         {"collection": collection_id, "ids": sorted(set(facts)), "functional": sorted(FROM_THE_START)},
@@ -113,7 +113,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[F
         SELECT s.fact_id, s.sequence, s.passage_id, said.source, s.learned_at, s.observation_noise_positive,
                s.observation_noise_negative, s.process_noise, left_by.sequence AS withdrawn,
                left_by.received_at AS withdrawn_at
-        FROM {WANTED} {lookup("fact_source s", "s.fact_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact_source s", "s.fact_id = wanted.id")}
         {lookup("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
         {lookup("fact_statement said", "said.id = s.statement_id", outer=True)}
         """,
@@ -140,7 +140,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[F
 def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[FactStatement]:
     rows = reader.rows(
         f"""
-        SELECT e.* FROM {WANTED} {lookup("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
+        SELECT e.* FROM {WANTED_IDS} {lookup("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
@@ -149,7 +149,7 @@ def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Fa
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind=cast(Kind, row.kind),
-            who=NEWCOMERS if row.standing < FULL else row.judge,
+            who=NEWCOMERS if row.standing < FULL_WEIGHT else row.judge,
             day=_day(row.received_at),
             at=row.received_at,
             positive=row.observation_noise_positive,
@@ -211,7 +211,7 @@ def store(
     )
     writer.execute(
         f"""
-        DELETE FROM fact_audit a USING {WANTED}
+        DELETE FROM fact_audit a USING {WANTED_IDS}
         WHERE a.collection_id = wanted.collection_id AND a.fact_id = wanted.id
         """,
         {"collection": collection_id, "ids": list(facts)},
@@ -248,7 +248,7 @@ def load_beliefs(reader: Reader, collection_id: int, facts: Iterable[int]) -> di
         f"""
         SELECT f.id AS fact_id, f.belief, f.perplexity, f.observations, f.held_until, f.closed_at, f.closed_reason,
                f.superseded_by
-        FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
@@ -261,7 +261,7 @@ def load_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict
         f"""
         SELECT a.fact_id, a.sequence, a.target, a.observation_noise, a.gain, a.residual, a.perplexity_before,
                a.perplexity_after, a.belief
-        FROM {WANTED} {lookup("fact_audit a", "a.fact_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact_audit a", "a.fact_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
@@ -295,7 +295,7 @@ def find_without_source(reader: Reader, collection_id: int, facts: Iterable[int]
     """Return the facts without a source."""
     rows = reader.rows(
         f"""
-        SELECT f.id FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
+        SELECT f.id FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
         WHERE (SELECT held.id FROM fact_source held
                WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1) IS NULL
         """,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def find_many(reader: Reader, collection_id: int, event_ids: Iterable[int]) -> l
     """These events, in their order."""
     columns = ", ".join(f"e.{column.strip()}" for column in _COLUMNS.split(","))
     rows = reader.rows(
-        f"""SELECT {columns} FROM {WANTED} {lookup("fact_event e", "e.id = wanted.id")} ORDER BY e.sequence""",
+        f"""SELECT {columns} FROM {WANTED_IDS} {lookup("fact_event e", "e.id = wanted.id")} ORDER BY e.sequence""",
         {"collection": collection_id, "ids": sorted(set(event_ids))},
     )
     return [_event(row) for row in rows]
@@ -138,7 +138,7 @@ def revoke(writer: Writer, collection_id: int, event_ids: Iterable[int]) -> None
     """Have events count no more; those that do not already stay as they are."""
     writer.execute(
         f"""
-        UPDATE fact_event e SET status = 'revoked', revoked_at = now() FROM {WANTED}
+        UPDATE fact_event e SET status = 'revoked', revoked_at = now() FROM {WANTED_IDS}
         WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id AND e.status = 'applied'
         """,
         {"collection": collection_id, "ids": sorted(set(event_ids))},
@@ -194,7 +194,7 @@ def list_statements(reader: Reader, collection_id: int, event_ids: Iterable[int]
     rows = reader.rows(
         f"""
         WITH own AS MATERIALIZED (
-            SELECT s.id FROM {WANTED} {lookup("fact_statement s", "s.event_id = wanted.id")}
+            SELECT s.id FROM {WANTED_IDS} {lookup("fact_statement s", "s.event_id = wanted.id")}
         )
         SELECT id FROM own UNION SELECT s.id FROM own
         {lookup("fact_statement s", "s.origin_id = own.id")} ORDER BY id
@@ -208,7 +208,7 @@ def remove_statements(writer: Writer, collection_id: int, statements: Iterable[i
     """Forget sentences that were stated, and that they say anything."""
     writer.execute(
         f"""
-        DELETE FROM fact_statement s USING {WANTED}
+        DELETE FROM fact_statement s USING {WANTED_IDS}
         WHERE s.collection_id = wanted.collection_id AND s.id = wanted.id
         """,
         {"collection": collection_id, "ids": sorted(set(statements))},

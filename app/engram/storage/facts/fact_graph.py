@@ -8,9 +8,9 @@ from engram.core.knowledge.alignment import ends
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
-OWN = 0
+OWN_GRAPH = 0
 """The collection's own graph."""
 
 
@@ -216,7 +216,7 @@ def find_sentence_sources(
     rows = reader.rows(
         f"""
         SELECT held.id, held.sentence_id, held.fact_id
-        FROM {WANTED} {lookup("fact_source held", "held.sentence_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact_source held", "held.sentence_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -242,7 +242,7 @@ def list_stated_facts(reader: Reader, collection_id: int, statements: Iterable[i
     rows = reader.rows(
         f"""
         SELECT DISTINCT held.fact_id
-        FROM {WANTED} {lookup("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
+        FROM {WANTED_IDS} {lookup("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
         """,
         {"collection": collection_id, "ids": list(statements)},
     )
@@ -253,7 +253,7 @@ def remove_unsaid(writer: Writer, collection_id: int, facts: Iterable[int]) -> l
     """Remove those of these facts that nobody says any more, and entities that no fact names then; who went."""
     rows = writer.rows(
         f"""
-        DELETE FROM fact f USING {WANTED} WHERE f.collection_id = wanted.collection_id AND f.id = wanted.id
+        DELETE FROM fact f USING {WANTED_IDS} WHERE f.collection_id = wanted.collection_id AND f.id = wanted.id
           AND (SELECT held.id FROM fact_source held
                WHERE held.collection_id = f.collection_id AND held.fact_id = f.id LIMIT 1) IS NULL
         RETURNING f.id, f.subject_said, f.object_said, f.subject_id, f.object_id
@@ -277,7 +277,7 @@ def _remove_unnamed(writer: Writer, collection_id: int, entities: Iterable[int])
         return
     writer.execute(
         f"""
-        DELETE FROM fact_entity e USING {WANTED}
+        DELETE FROM fact_entity e USING {WANTED_IDS}
         WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id
           AND {unnamed.format("subject_id")} AND {unnamed.format("object_id")}
           AND {unnamed.format("subject_said")} AND {unnamed.format("object_said")}

@@ -8,7 +8,7 @@ from typing import Any
 from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
 from engram.storage.facts.fact_events import StoredFactEvent
-from engram.storage.row_lookups import WANTED
+from engram.storage.row_lookups import WANTED_IDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def restore(writer: Writer, collection_id: int, covered: Iterable[int]) -> list[
     """
     rows = writer.rows(
         f"""
-        UPDATE fact_event e SET status = 'applied', revoked_at = NULL FROM {WANTED}
+        UPDATE fact_event e SET status = 'applied', revoked_at = NULL FROM {WANTED_IDS}
         WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id AND e.status = 'revoked'
           AND (e.kind <> 'merge' OR {existing.format("other_id")} AND {existing.format("entity_id")})
         RETURNING e.id

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ _NAMES = lookup("fact_entity s", "s.id = f.subject_id") + lookup("fact_entity o"
 def rows(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, FactRow]:
     """These facts."""
     fact_rows = reader.rows(
-        f"SELECT {_FACT} FROM {WANTED} {lookup('fact f', 'f.id = wanted.id')} {_NAMES}",
+        f"SELECT {_FACT} FROM {WANTED_IDS} {lookup('fact f', 'f.id = wanted.id')} {_NAMES}",
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
     return {row.id: FactRow(**row._asdict()) for row in fact_rows}
@@ -120,7 +120,7 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
         SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
                said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
                left_by.received_at AS withdrawn_at
-        FROM {WANTED} {lookup("fact_source held", "held.fact_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact_source held", "held.fact_id = wanted.id")}
         {lookup("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
         {lookup("sentence t", "t.id = held.sentence_id", outer=True)}
         {lookup("passage p", "p.id = held.passage_id", outer=True)}
@@ -155,7 +155,7 @@ def load_believed_facts(
         SELECT {_FACT}, held.sequence, p.external_id, held.sentence_id, held.statement_id, said.source,
                coalesce(t.text, said.text), held.confidence, held.learned_at AS said_at, left_by.received_at,
                at.believed
-        FROM {WANTED} {lookup("fact f", "f.id = wanted.id")} {_NAMES}
+        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")} {_NAMES}
         CROSS JOIN LATERAL (
             SELECT held.* FROM fact_source held
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id {by_then}
@@ -187,17 +187,17 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
         WITH said AS MATERIALIZED (
             SELECT held.sequence, held.fact_id, NULL::bigint AS event_id, 'source' AS kind, said.source AS judge,
                    p.external_id AS passage, coalesce(t.text, said.text) AS text
-            FROM {WANTED} {lookup("fact_source held", "held.fact_id = wanted.id")}
+            FROM {WANTED_IDS} {lookup("fact_source held", "held.fact_id = wanted.id")}
             {lookup("sentence t", "t.id = held.sentence_id", outer=True)}
             {lookup("passage p", "p.id = held.passage_id", outer=True)}
             {lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
             UNION ALL
             SELECT e.sequence, e.fact_id, e.id, e.kind, e.judge, NULL, e.reason
-            FROM {WANTED} {lookup("fact_event e", "e.fact_id = wanted.id")}
+            FROM {WANTED_IDS} {lookup("fact_event e", "e.fact_id = wanted.id")}
             UNION ALL
             SELECT DISTINCT ON (e.sequence)
                    e.sequence, held.fact_id, e.id, e.kind, e.judge, p.external_id, said.text
-            FROM {WANTED} {lookup("fact_source held", "held.fact_id = wanted.id")}
+            FROM {WANTED_IDS} {lookup("fact_source held", "held.fact_id = wanted.id")}
             {lookup("fact_event e", "e.id = held.withdrawn_by")}
             {lookup("passage p", "p.id = held.passage_id", outer=True)}
             {lookup("fact_statement said", "said.id = held.statement_id")}
@@ -217,7 +217,7 @@ def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int
     entity_rows = reader.rows(
         f"""
         SELECT e.id, e.graph_id, e.name, e.surface, e.stands_for
-        FROM {WANTED} {lookup("fact_entity e", "e.id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact_entity e", "e.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
@@ -239,7 +239,7 @@ def list_next_names(reader: Reader, collection_id: int, graph_id: int, after: in
 def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
     """The entities that stand for one of these."""
     member_rows = reader.rows(
-        f"SELECT e.id FROM {WANTED} {lookup('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
+        f"SELECT e.id FROM {WANTED_IDS} {lookup('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
     return [row.id for row in member_rows]

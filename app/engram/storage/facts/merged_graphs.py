@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
 from engram.storage.facts.fact_graph import SourcedFact
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
                o.surface AS object_surface, f.object_key, f.object_text, f.object_kind, f.valid_from, f.valid_to,
                held.confidence, held.observation_noise_positive AS positive,
                held.observation_noise_negative AS negative, held.process_noise, held.passage_id
-        FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
         {lookup("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
         {lookup("fact_statement said", "said.id = held.statement_id")}
         {lookup("fact_entity s", "s.id = f.subject_said")}
@@ -113,7 +113,7 @@ def list_stated_events(reader: Reader, collection_id: int, facts: Sequence[int])
     """Return the counting events of judges on facts."""
     rows = reader.rows(
         f"""
-        SELECT e.id, e.sequence, e.fact_id, e.other_id FROM {WANTED}
+        SELECT e.id, e.sequence, e.fact_id, e.other_id FROM {WANTED_IDS}
         {lookup("fact_event e", "e.fact_id = wanted.id")}
         WHERE e.status = 'applied'
         """,
@@ -130,7 +130,7 @@ def twins(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -
     """
     rows = reader.rows(
         f"""
-        SELECT g.id, f.id AS twin FROM {WANTED} {lookup("fact g", "g.id = wanted.id")}
+        SELECT g.id, f.id AS twin FROM {WANTED_IDS} {lookup("fact g", "g.id = wanted.id")}
         {lookup("fact_entity s", "s.id = g.subject_said")}
         {lookup("fact_entity o", "o.id = g.object_said", outer=True)}
         {lookup("fact_entity s2", "s2.graph_id = %(into)s AND s2.name = s.name")}
@@ -215,8 +215,8 @@ def parts(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int
     """Return the events that came with these: parts of merges, and repetitions in other graphs."""
     rows = reader.rows(
         f"""
-        SELECT e.id FROM {WANTED} {lookup("fact_event e", "e.part_of = wanted.id")}
-        UNION SELECT e.id FROM {WANTED} {lookup("fact_event e", "e.origin_id = wanted.id")}
+        SELECT e.id FROM {WANTED_IDS} {lookup("fact_event e", "e.part_of = wanted.id")}
+        UNION SELECT e.id FROM {WANTED_IDS} {lookup("fact_event e", "e.origin_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engram.core.knowledge.alignment import ALSO, ends
+from engram.core.knowledge.alignment import ALIAS_PREDICATE, ends
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
-ALIKE = 64
+MOST_NAMESAKES = 64
 """Entities called alike that one new name is held against."""
 FACTS_PER_ENTITY = 64
 """Facts of one entity and direction that say what it is and what is around it."""
@@ -62,7 +62,7 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
               AND v.id <> mention.id LIMIT %(alike)s
         ) AS v
         UNION SELECT other_name.id, v.id, v.name, true FROM (
-            SELECT id FROM {WANTED} UNION SELECT f.object_said FROM {WANTED}
+            SELECT id FROM {WANTED_IDS} UNION SELECT f.object_said FROM {WANTED_IDS}
             {lookup("fact f", "f.subject_said = wanted.id AND f.predicate = %(also)s AND f.object_said <> 0")}
         ) AS other_name
         {lookup("fact f", "f.object_said = other_name.id")}
@@ -74,8 +74,8 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
             "ids": list(names),
             "mentions": [entity for entity, both in parts.items() for _ in dict.fromkeys(both)],
             "words": [word for both in parts.values() for word in dict.fromkeys(both)],
-            "alike": ALIKE,
-            "also": ALSO,
+            "alike": MOST_NAMESAKES,
+            "also": ALIAS_PREDICATE,
         },
     )
     return [NamePair(row.mention, row.node, row.name, row.also) for row in rows]
@@ -96,7 +96,7 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
                f.subject_id, f.subject_said = e.id AS outwards, told.passage_id, told.event_id,
                told.sentence_id, told.statement_id,
                {crowd.format("CASE WHEN f.subject_said = e.id THEN f.object_id ELSE f.subject_id END")} AS crowd
-        FROM {WANTED} {lookup("fact_entity e", "e.id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("fact_entity e", "e.id = wanted.id")}
         LEFT JOIN LATERAL (
             ({along.format("subject_said")}) UNION ALL ({along.format("object_said")})
         ) AS f ON true
@@ -117,7 +117,7 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
         if row.outwards:
             one.said[row.predicate].add(row.object_id or row.object_key)
         other = row.object_id if row.outwards else row.subject_id
-        if other and row.predicate != ALSO and row.crowd < CROWD:
+        if other and row.predicate != ALIAS_PREDICATE and row.crowd < CROWD:
             one.around.add(other)
         if row.passage_id is not None:
             one.told_in.add(("passage", row.passage_id))

@@ -13,8 +13,8 @@ from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
 from engram.storage.facts.fact_events import NewFactEvent
-from engram.storage.facts.fact_graph import OWN
-from engram.storage.row_lookups import WANTED, alias_rows, lookup
+from engram.storage.facts.fact_graph import OWN_GRAPH
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, lookup
 
 CHANGE = "change"
 INGEST = "ingest"
@@ -66,7 +66,8 @@ def _list_held(
         f"""
         SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id,
                held.statement_id, told.text
-        FROM {WANTED} {lookup("fact_source held", condition)} {lookup("passage p", "p.id = held.passage_id")} {text}
+        FROM {WANTED_IDS} {lookup("fact_source held", condition)}
+        {lookup("passage p", "p.id = held.passage_id")} {text}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": list(ids)},
@@ -80,7 +81,7 @@ def withdraw(writer: Writer, collection_id: int, sources: Sequence[StatedSource]
         writer,
         collection_id,
         NewFactEvent(
-            graph_id=OWN,
+            graph_id=OWN_GRAPH,
             kind=CHANGE,
             judge=INGEST,
             principal=INGEST,
@@ -120,7 +121,7 @@ def restore(writer: Writer, collection_id: int, event_ids: Iterable[int]) -> set
     """Have what these events withdrew be said again; of which facts."""
     rows = writer.rows(
         f"""
-        UPDATE fact_source s SET withdrawn_by = NULL FROM {WANTED}
+        UPDATE fact_source s SET withdrawn_by = NULL FROM {WANTED_IDS}
         WHERE s.collection_id = wanted.collection_id AND s.withdrawn_by = wanted.id RETURNING s.fact_id
         """,
         {"collection": collection_id, "ids": sorted(set(event_ids))},

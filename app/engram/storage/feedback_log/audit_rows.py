@@ -8,9 +8,9 @@ import numpy as np
 from engram.core.filter.states import Audit
 from engram.core.ranking.ranking_weights import WeightEvidence
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
-RECORDED = """
+AUDIT_COLUMNS = """
     audit.event_id, audit.sentence_id, audit.channel, audit.target, audit.observation_noise, audit.gain,
     audit.residual, audit.perplexity_before, audit.perplexity_after, audit.process_noise
 """
@@ -18,7 +18,7 @@ RECORDED = """
 
 
 def audit_of(row: Any) -> Audit:
-    """The audit row that a row of ``RECORDED`` is."""
+    """The audit row that a row of ``AUDIT_COLUMNS`` is."""
     return Audit(
         event_id=row.event_id,
         sentence_id=row.sentence_id,
@@ -42,7 +42,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
     """Event -> what it did, sentence by sentence and channel by channel."""
     rows = reader.rows(
         f"""
-        SELECT {RECORDED} FROM {WANTED} {lookup("memory_audit audit", "audit.event_id = wanted.id")}
+        SELECT {AUDIT_COLUMNS} FROM {WANTED_IDS} {lookup("memory_audit audit", "audit.event_id = wanted.id")}
         ORDER BY audit.event_id, audit.sentence_id, audit.channel
         """,
         {"collection": collection_id, "ids": list(events)},

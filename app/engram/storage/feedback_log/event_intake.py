@@ -7,13 +7,13 @@ from uuid import UUID
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus import collections
-from engram.storage.corpus.collection_lock import SHARED, row_lock
+from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
 from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import COLLAPSED, SUFFICIENCY
+from engram.storage.retrieval.episodes import COLLAPSED_KEY, SUFFICIENCY
 from engram.storage.row_lookups import NOT_DELETED
 
 
@@ -68,7 +68,7 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
             SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {NOT_DELETED} ORDER BY id
-            {row_lock(writer, SHARED, wait=len(events) == 1)}
+            {row_lock(writer, SHARED_LOCK, wait=len(events) == 1)}
         ), new AS MATERIALIZED ( -- of several with one key the first
             SELECT DISTINCT ON (c.id, given.principal, given.key) c.id AS collection_id, given.*
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
@@ -89,7 +89,7 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
                   WHERE named.n = given.n
-                    AND (SELECT e.answer -> '{COLLAPSED}' FROM episode e
+                    AND (SELECT e.answer -> '{COLLAPSED_KEY}' FROM episode e
                          WHERE e.collection_id = {own} AND e.id = given.query)
                         ? (SELECT s.passage_id::text FROM sentence s
                            WHERE s.collection_id = {own} AND s.id = named.id)

@@ -6,7 +6,7 @@ from engram.core.filter.judge_standing import JudgeStanding
 from engram.storage.database import Reader
 from engram.storage.feedback_log import judge_standings
 
-LATEST = 1_000
+LATEST_STATEMENTS = 1_000
 """Words of a judge on facts that it is known by."""
 
 
@@ -42,7 +42,7 @@ def load_standing(reader: Reader, collection_id: int, judge: str, day: date) -> 
         ) AS others
         WHERE others.balance > 0 OR others.balance < 0 AND own.word = 1
         """,
-        {"collection": collection_id, "judge": judge, "day": day, "latest": LATEST},
+        {"collection": collection_id, "judge": judge, "day": day, "latest": LATEST_STATEMENTS},
     )
     standing = judge_standings.standings(reader, collection_id, {(judge, day.isoformat())})[judge, day.isoformat()]
     if row is None:

@@ -15,7 +15,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
 from engram.storage.judge_days import DAY
-from engram.storage.row_lookups import NOT_DELETED, WANTED, lookup
+from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, lookup
 
 Vector = NDArray[np.float32]
 
@@ -266,7 +266,7 @@ def lock_standing(writer: Writer, collection_id: int, events: Sequence[int]) -> 
     """
     rows = writer.rows(
         f"""
-        SELECT event.id, event.status FROM {WANTED} JOIN feedback_event event
+        SELECT event.id, event.status FROM {WANTED_IDS} JOIN feedback_event event
           ON event.collection_id = wanted.collection_id AND event.id = wanted.id
         WHERE event.status <> 'revoked' ORDER BY event.id FOR UPDATE OF event
         """,
@@ -279,7 +279,7 @@ def mark_revoked(writer: Writer, collection_id: int, events: Sequence[int]) -> N
     """The locked events count no more; they stay in the log with their verdicts."""
     writer.execute(
         f"""
-        UPDATE feedback_event event SET status = 'revoked', revoked_at = now() FROM {WANTED}
+        UPDATE feedback_event event SET status = 'revoked', revoked_at = now() FROM {WANTED_IDS}
         WHERE event.collection_id = wanted.collection_id AND event.id = wanted.id
         """,
         {"collection": collection_id, "ids": list(events)},

@@ -11,9 +11,9 @@ from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.row_lookups import lookup
 
-LATEST = 1_000
+LATEST_VERDICTS = 1_000
 """Verdicts of a judge that it is known by."""
-NEAR = 0.9
+SAME_QUESTION_COSINE = 0.9
 """Cosine from which on two questions are the same, asked in other words."""
 
 
@@ -62,7 +62,7 @@ def standings(
             "collection": collection_id,
             "judges": [judge for judge, _ in ordered_days],
             "days": [day for _, day in ordered_days],
-            "latest": LATEST,
+            "latest": LATEST_VERDICTS,
         },
     )
     by_judge_day = {(row.judge, row.day): JudgeStanding(row.agreed, row.disagreed) for row in rows}
@@ -104,7 +104,7 @@ def find_opposing_near(
             "numbers": integers(range(len(events))),
             "hashes": [question_hash(event.question) for event in events],
             "embeddings": vectors([event.embedding for event in events]),
-            "near": NEAR,
+            "near": SAME_QUESTION_COSINE,
         },
     )
     contradicting = set()

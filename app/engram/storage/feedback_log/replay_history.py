@@ -16,10 +16,10 @@ from engram.core.filter.states import TASK, TIME, Event
 from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, read_evidence
+from engram.storage.feedback_log.audit_rows import AUDIT_COLUMNS, audit_of, read_evidence
 from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
 from engram.storage.judge_days import CAPPED_AS, DAY
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
@@ -39,7 +39,7 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
     """(sentence, channel) -> what its memory begins as, (d,); a time memory as the expression that it began as."""
     rows = reader.rows(
         f"""
-        SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED}
+        SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED_IDS}
         {lookup("sentence s", "s.id = wanted.id")}
         {lookup("sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True)}
         {lookup("time_expression began", f"began.id = {_FIRST_TIME_EXPRESSION}", outer=True)}
@@ -58,9 +58,9 @@ def memory_steps(
     """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``."""
     rows = reader.rows(
         f"""
-        SELECT {RECORDED}, {_EVENT},
+        SELECT {AUDIT_COLUMNS}, {_EVENT},
                CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
-        FROM {WANTED}
+        FROM {WANTED_IDS}
         {lookup("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
         {lookup("feedback_event event", _EVENT_OF_AUDIT)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
@@ -92,7 +92,7 @@ def support_steps(
     """
     rows = reader.rows(
         f"""
-        SELECT {RECORDED}, {_EVENT} FROM {WANTED}
+        SELECT {AUDIT_COLUMNS}, {_EVENT} FROM {WANTED_IDS}
         {lookup("feedback_event event", _EVENT_OF_QUESTION)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         {lookup("memory_audit audit", _AUDIT_OF_EVENT)}
@@ -123,7 +123,7 @@ def words(
         f"""
         SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, {CAPPED_AS} AS judge,
                audit.target
-        FROM {WANTED}
+        FROM {WANTED_IDS}
         {lookup("feedback_event event", _EVENT_OF_QUESTION)}
         {lookup("memory_audit audit", _AUDIT_OF_EVENT)}
         WHERE (event.question_id, audit.sentence_id, event.applied_sequence)
@@ -179,7 +179,7 @@ def find_first_questions(reader: Reader, collection_id: int, questions: Sequence
     rows = reader.rows(
         f"""
         SELECT DISTINCT ON (event.question_id) event.question_id, judged.question, judged.embedding
-        FROM {WANTED}
+        FROM {WANTED_IDS}
         {lookup("feedback_event event", _EVENT_OF_QUESTION)}
         {lookup("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.question_id, event.applied_sequence

@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from sqlalchemy.exc import IntegrityError
 
 from engram.storage.database import Reader, Writer
-from engram.storage.jobs.jobs import COLUMNS, JOB, OPEN, Job, job_of
+from engram.storage.jobs.jobs import COLUMNS, JOB, OPEN_JOB, Job, job_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ ANY_TURN = Turns()
 def _build_ready_condition(collection: str) -> str:
     """Whether a ``job`` could be claimed; the collection is an expression for its own."""
     return f"""
-        job.{OPEN} AND job.lane = ANY(%(lanes)s) AND (job.due_at <= now() OR job.claimant = %(claimant)s)
+        job.{OPEN_JOB} AND job.lane = ANY(%(lanes)s) AND (job.due_at <= now() OR job.claimant = %(claimant)s)
         AND NOT EXISTS (
             SELECT FROM job other
             WHERE other.collection_id = {collection} AND other.lane = job.lane
-              AND other.{OPEN} AND other.id <> job.id
+              AND other.{OPEN_JOB} AND other.id <> job.id
               AND (other.status = 'running' OR job.status = 'queued' AND other.number < job.number)
         )
         AND NOT EXISTS (

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOW
+from engram.storage.row_lookups import CLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ COLUMNS = """
 """
 """Of ``job`` and its collection ``c``: what ``job_of`` takes."""
 JOB = "job.collection_id = %(collection)s AND job.id = %(job)s"
-OPEN = "status IN ('queued', 'running')"
+OPEN_JOB = "status IN ('queued', 'running')"
 
 
 def add(
@@ -160,7 +160,7 @@ def request_cancel(writer: Writer, collection_id: int, job: UUID) -> Job | None:
         UPDATE job SET cancel_requested_at = now(), updated_at = now(),
             status = CASE WHEN status = 'queued' THEN 'cancelled' ELSE status END,
             finished_at = CASE WHEN status = 'queued' THEN clock.moment END
-        FROM collection c CROSS JOIN {NOW} WHERE {JOB} AND c.id = job.collection_id AND job.{OPEN}
+        FROM collection c CROSS JOIN {CLOCK} WHERE {JOB} AND c.id = job.collection_id AND job.{OPEN_JOB}
           AND job.cancel_requested_at IS NULL
         RETURNING {COLUMNS}
         """,
@@ -175,7 +175,7 @@ def cancel_all(writer: Writer, collection_id: int) -> None:
         f"""
         UPDATE job SET cancel_requested_at = coalesce(cancel_requested_at, clock.moment), updated_at = now(),
             finished_at = now(), status = 'cancelled', claimant = NULL
-        FROM {NOW} WHERE collection_id = %(collection)s AND {OPEN}
+        FROM {CLOCK} WHERE collection_id = %(collection)s AND {OPEN_JOB}
         """,
         {"collection": collection_id},
     )
@@ -195,7 +195,8 @@ def open_of_kind(reader: Reader, collection_id: int, kind: str) -> Job | None:
     row = reader.row(
         f"""
         SELECT {COLUMNS} FROM job JOIN collection c ON c.id = job.collection_id
-        WHERE job.collection_id = %(collection)s AND job.kind = %(kind)s AND job.{OPEN} ORDER BY job.number LIMIT 1
+        WHERE job.collection_id = %(collection)s AND job.kind = %(kind)s AND job.{OPEN_JOB}
+        ORDER BY job.number LIMIT 1
         """,
         {"collection": collection_id, "kind": kind},
     )
@@ -221,7 +222,7 @@ def count_ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> d
         f"""
         SELECT job.id, (
             SELECT count(*) FROM job other
-            WHERE other.collection_id = job.collection_id AND other.lane = job.lane AND other.{OPEN}
+            WHERE other.collection_id = job.collection_id AND other.lane = job.lane AND other.{OPEN_JOB}
               AND other.id <> job.id AND (other.status = 'running' OR other.number < job.number)
         ) AS ahead
         FROM job WHERE job.collection_id = %(collection)s AND job.id = ANY(%(jobs)s) AND job.status = 'queued'

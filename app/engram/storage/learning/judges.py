@@ -104,13 +104,13 @@ _COUNTS = """
     ) AS counted
     LEFT JOIN judge ON judge.collection_id = %(collection)s AND judge.name = known.name
 """
-_KNOWN = f"known.name, counted.pending, counted.applied, counted.parked, counted.revoked, {_COLUMNS}"
+_JUDGE_COLUMNS = f"known.name, counted.pending, counted.applied, counted.parked, counted.revoked, {_COLUMNS}"
 
 
 def load_judge(reader: Reader, collection_id: int, name: str) -> KnownJudge:
     """The judge of this name, whether or not it gave a verdict."""
     row = reader.row(
-        f"SELECT {_KNOWN} FROM (SELECT %(name)s::text AS name) AS known {_COUNTS}",
+        f"SELECT {_JUDGE_COLUMNS} FROM (SELECT %(name)s::text AS name) AS known {_COUNTS}",
         {"collection": collection_id, "name": name},
     )
     return _build_judge(row)
@@ -129,7 +129,7 @@ def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Kno
                     WHERE collection_id = %(collection)s AND judge > named.name)
             FROM named WHERE named.name IS NOT NULL
         )
-        SELECT {_KNOWN}
+        SELECT {_JUDGE_COLUMNS}
         FROM (
             (SELECT name FROM named WHERE name IS NOT NULL LIMIT %(limit)s)
             UNION

@@ -13,7 +13,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.learning.sentence_memories import list_gain_budgets, pulls_as_json
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def load_supports(
     )
 
 
-_NEW = alias_rows(
+_NEW_SUPPORTS = alias_rows(
     """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
@@ -189,7 +189,7 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
                                       complete, pulled, said, answered, sufficiency)
-        SELECT new.* FROM {_NEW}
+        SELECT new.* FROM {_NEW_SUPPORTS}
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
             complete = excluded.complete, pulled = excluded.pulled, said = excluded.said,
@@ -208,7 +208,7 @@ def replace_supports(
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
             update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said,
             answered = new.answered, sufficiency = new.sufficiency
-        FROM {_NEW}
+        FROM {_NEW_SUPPORTS}
         WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id
           AND question_support.sentence_id = new.sentence_id
         """,
@@ -235,7 +235,7 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
     rows = reader.rows(
         f"""
         SELECT event.question_id, audit.sentence_id
-        FROM {WANTED} {lookup("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
+        FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
         {lookup("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
         """,
         {"collection": collection_id, "ids": list(events)},
@@ -268,7 +268,7 @@ def put_questions(
     )
     writer.execute(
         f"""
-        DELETE FROM question USING {WANTED}
+        DELETE FROM question USING {WANTED_IDS}
         WHERE question.collection_id = wanted.collection_id AND question.id = wanted.id
         """,
         {"collection": collection_id, "ids": list(removed)},

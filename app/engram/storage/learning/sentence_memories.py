@@ -19,7 +19,7 @@ from engram.storage.column_parameters import (
     integers,
 )
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class StoredMemory:
 _BASE = f"""(
     SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector,
            NULL::bigint AS time_expression_id
-    FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")}
+    FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")}
     UNION ALL
     SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id
     FROM {id_rows("timed")} {lookup("sentence s", "s.id = wanted.id")}
@@ -106,7 +106,7 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         WITH memory AS MATERIALIZED (
             SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
                    memory.pulled
-            FROM {WANTED} JOIN sentence_memory memory
+            FROM {WANTED_IDS} JOIN sentence_memory memory
               ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
             WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
             ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
@@ -152,7 +152,7 @@ def read_gain_budget(value: Any) -> GainBudget:
 
 def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[RemainingShares]]:
     """Days and shares of many, as ``pulls_as_json`` keeps them."""
-    return [value.get("day", "") for value in values], [value.get("kept", _NOTHING) for value in values]
+    return [value.get("day", "") for value in values], [value.get("kept", _NO_SHARES) for value in values]
 
 
 def pulls_as_json(days: Sequence[str], budgets: Sequence[RemainingShares]) -> Documents:
@@ -160,10 +160,10 @@ def pulls_as_json(days: Sequence[str], budgets: Sequence[RemainingShares]) -> Do
     return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, budgets, strict=True)])
 
 
-_NOTHING: RemainingShares = {}
+_NO_SHARES: RemainingShares = {}
 _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
-_NEW = alias_rows(
+_NEW_MEMORIES = alias_rows(
     """
     unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)s::vector[], %(perplexities)s::float8[],
            %(counts)s::bigint[], %(pulled)s::jsonb[])
@@ -180,7 +180,7 @@ def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
         f"""
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
             update_count = new.update_count, pulled = new.pulled, updated_at = now()
-        FROM {_NEW}
+        FROM {_NEW_MEMORIES}
         WHERE sentence_memory.collection_id = new.collection_id
           AND sentence_memory.sentence_id = new.sentence_id
           AND sentence_memory.channel = {_CHANNEL.format("new.channel")}
@@ -277,7 +277,7 @@ def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
     """Keep these sentences from deletion until the transaction ends, locked in id order."""
     writer.rows(
         f"""
-        SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        SELECT s.id FROM {WANTED_IDS} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
         ORDER BY s.id FOR KEY SHARE OF s
         """,
         {"collection": collection_id, "ids": integers(sorted(sentences))},

@@ -58,7 +58,7 @@ def read(
         recall: least cosine, and how many questions, see ``experience.recall``; None to hear none.
         near: passages near the question that hubs are read in; None where the collection is small.
     """
-    before = f"called AS MATERIALIZED ({entity_lookup.CALLED}),"
+    before = f"called AS MATERIALIZED ({entity_lookup.ENTITY_STATEMENT}),"
     besides = f", {as_rows('SELECT * FROM called')} AS called, {CURRENT} AS current"
     if near is not None:
         # As a number: of a parameter the planner would take a tenth of the collection for what comes of it.

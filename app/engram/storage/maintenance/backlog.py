@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from engram.storage.database import Reader
-from engram.storage.jobs.jobs import OPEN
+from engram.storage.jobs.jobs import OPEN_JOB
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ def backlog(reader: Reader) -> Backlog:
             (SELECT extract(epoch FROM clock_timestamp() - min(received_at))::float8
              FROM feedback_event WHERE status = 'pending') AS verdict,
             (SELECT extract(epoch FROM clock_timestamp() - min(due_at))::float8
-             FROM job WHERE job.{OPEN} AND status = 'queued' AND due_at <= now()) AS job
+             FROM job WHERE job.{OPEN_JOB} AND status = 'queued' AND due_at <= now()) AS job
         """
     )
     return Backlog(row.verdict, row.job)

@@ -12,11 +12,11 @@ from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Vector
 from engram.storage.row_lookups import NOT_DELETED
 
-NEAREST = 10
+MEASURED_NEIGHBOURS = 10
 SAMPLES = {"passage": "sentence", "question": "question"}
 """Tables whose indexes are measured, and whose rows they are searched for where too few questions were asked. Names
 are none of them: one that is met by its embedding is near, or it is none."""
-SAME = 1e-6
+EQUAL_PRODUCTS = 1e-6
 """Inner products of unit vectors that differ by less are those of equals: either is as near."""
 
 
@@ -90,7 +90,8 @@ def measure_nearest(
     rows = reader.rows(
         f"""
         SELECT distance FROM (
-            SELECT {near.distance} AS distance FROM {table} WHERE {near.rows} ORDER BY {near.order} LIMIT {NEAREST}
+            SELECT {near.distance} AS distance FROM {table} WHERE {near.rows}
+            ORDER BY {near.order} LIMIT {MEASURED_NEIGHBOURS}
         ) AS nearest ORDER BY distance
         """,
         {"collection": collection.id, "vector": vector},
@@ -109,4 +110,4 @@ def count_matches(exact: Sequence[float], got: Sequence[float]) -> int:
 
     equal distances are interchangeable.
     """
-    return min(len(exact), sum(distance <= exact[-1] + SAME for distance in got)) if exact else 0
+    return min(len(exact), sum(distance <= exact[-1] + EQUAL_PRODUCTS for distance in got)) if exact else 0

@@ -16,7 +16,7 @@ def list_missing(database: Database) -> list[str]:
         expected = (
             citus_distribution.build_distributed_schema() if citus_distribution.is_distributed(reader) else metadata
         )
-    with database.inspected() as connection:
+    with database.open_for_inspection() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), expected)
     # A change of a column comes as a list of its own, and of vectors' dimensions the schema knows nothing.
     return sorted(

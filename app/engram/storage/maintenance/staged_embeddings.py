@@ -19,11 +19,11 @@ from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
 from engram.storage.passage_keys.staged_keys import SOURCE, KeySource
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 Vector = NDArray[np.float32]
 Row = Literal["sentence", "entity", "time_expression"]
-TEXT_OF: Mapping[Row, str] = {"sentence": "text", "entity": "surface", "time_expression": "text"}
+TEXT_COLUMNS: Mapping[Row, str] = {"sentence": "text", "entity": "surface", "time_expression": "text"}
 """What of a row its vector is made of."""
 
 # Made of what a key is made of: a re-key changes it as a new content does.
@@ -88,7 +88,7 @@ def list_unembedded_rows(
     """The table's next rows after ``after`` that have no vector of this encoder, in id order."""
     rows = reader.rows(
         f"""
-        SELECT r.id, r.{TEXT_OF[table]} AS text FROM {table} r
+        SELECT r.id, r.{TEXT_COLUMNS[table]} AS text FROM {table} r
         WHERE r.collection_id = %(collection)s AND r.id > %(after)s AND (
             SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = r.collection_id AND v.{table}_id = r.id AND v.encoder = %(encoder)s
@@ -335,7 +335,7 @@ def _put(table: Table, condition: str) -> str:
         UPDATE {table} r SET embedding = new.embedding
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding
-            FROM {WANTED} {lookup(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
+            FROM {WANTED_IDS} {lookup(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
         ) AS new
         WHERE r.collection_id = new.collection_id AND r.id = new.id
     """
@@ -348,7 +348,7 @@ def _match_sent_text(text: str) -> str:
 _TIMED = f"{_match_sent_text('held.time_constraint')} AND v.encoder = %(encoder)s"
 _PUT: Mapping[Table, str] = {
     "passage": _put("passage", f"v.passage_id = held.id AND v.digest = {_CONTENT.replace('p.', 'held.')}"),
-    **{table: _put(table, f"v.{table}_id = held.id") for table in TEXT_OF},
+    **{table: _put(table, f"v.{table}_id = held.id") for table in TEXT_COLUMNS},
     "question": _put("question", _match_sent_text("held.text")),
     "expansion_unit": _put("expansion_unit", _match_sent_text("held.text")),
     "judged_query": f"""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import floats, integers, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 Vector = NDArray[np.float32]
 
@@ -148,7 +148,7 @@ def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> d
 def _load_vectors(reader: Reader, collection_id: int, passages: Sequence[int], lock: str = "") -> dict[int, Vector]:
     rows = reader.rows(
         f"""
-        SELECT p.id, p.embedding FROM {WANTED} JOIN passage p
+        SELECT p.id, p.embedding FROM {WANTED_IDS} JOIN passage p
           ON p.collection_id = wanted.collection_id AND p.id = wanted.id
         ORDER BY p.id {lock}
         """,
@@ -179,7 +179,7 @@ def _add_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector]
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.length, term.term, posting.frequency
-        FROM {WANTED} {lookup("lexical_passage held", "held.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("lexical_passage held", "held.passage_id = wanted.id")}
         CROSS JOIN LATERAL unnest(held.term_ids) AS holding(term_id)
         {lookup("lexical_term term", "term.id = holding.term_id")}
         {lookup("lexical_posting posting", "posting.term_id = term.id AND posting.passage_id = held.passage_id")}
@@ -206,7 +206,7 @@ def replace_keys(
     parameters = {"collection": collection_id, "ids": sorted(passages)}
     writer.execute(
         f"""
-        DELETE FROM passage_key key USING {WANTED}
+        DELETE FROM passage_key key USING {WANTED_IDS}
         WHERE key.collection_id = wanted.collection_id AND key.passage_id = wanted.id
           AND NOT key.passage_id = ANY(%(kept)s)
         """,
@@ -216,7 +216,7 @@ def replace_keys(
         _put_keys(writer, collection_id, keys)
     writer.execute(
         f"""
-        DELETE FROM evolved_posting posting USING {WANTED}
+        DELETE FROM evolved_posting posting USING {WANTED_IDS}
         WHERE posting.collection_id = wanted.collection_id AND posting.passage_id = wanted.id
         """,
         parameters,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.feedback_log.judged_queries import JUDGED
-from engram.storage.row_lookups import WANTED, id_rows, lookup
+from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
+from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
 
 Vector = NDArray[np.float32]
 
@@ -70,10 +70,10 @@ class ScoredUnit:
     generation: int
 
 
-_BY_ID = f"{WANTED} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
-_OF_PASSAGE = lookup("key_credit credit", "credit.passage_id = wanted.id")
+_UNITS_BY_ID = f"{WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
+_PASSAGE_CREDITS = lookup("key_credit credit", "credit.passage_id = wanted.id")
 _EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id")
-_BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
+_UNITS_BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
 
 
 def load_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
@@ -81,7 +81,7 @@ def load_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> d
     rows = reader.rows(
         f"""
         SELECT unit.text_hash, unit.method, unit.text, unit.embedding, unit.terms, unit.frequencies
-        FROM {_BY_HASH}
+        FROM {_UNITS_BY_HASH}
         """,
         {"collection": collection_id, "hashes": list(hashes)},
     )
@@ -106,7 +106,7 @@ def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict
     for at in range(0, len(ordered), UNITS_AT_ONCE):
         _add_some_units(writer, collection_id, ordered[at : at + UNITS_AT_ONCE])
     rows = writer.rows(
-        f"SELECT unit.text_hash, unit.id FROM {_BY_HASH}",
+        f"SELECT unit.text_hash, unit.id FROM {_UNITS_BY_HASH}",
         {"collection": collection_id, "hashes": [unit.text_hash for unit in units]},
     )
     return {row.text_hash: row.id for row in rows}
@@ -142,7 +142,7 @@ def _add_some_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -
 def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, Vector]:
     """Unit -> embedding, unit length, (d,)."""
     rows = reader.rows(
-        f"SELECT unit.id, unit.embedding FROM {_BY_ID}",
+        f"SELECT unit.id, unit.embedding FROM {_UNITS_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: row.embedding.to_numpy() for row in rows}
@@ -151,7 +151,7 @@ def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
 def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, dict[str, float]]:
     """Unit -> term -> how often the unit has it."""
     rows = reader.rows(
-        f"SELECT unit.id, unit.terms, unit.frequencies FROM {_BY_ID}",
+        f"SELECT unit.id, unit.terms, unit.frequencies FROM {_UNITS_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: dict(zip(row.terms, row.frequencies, strict=True)) for row in rows}
@@ -183,7 +183,7 @@ def replace_credits(writer: Writer, collection_id: int, passages: Sequence[int],
     """Put these credits in the place of all that the passages had."""
     writer.execute(
         f"""
-        DELETE FROM key_credit credit USING {WANTED}
+        DELETE FROM key_credit credit USING {WANTED_IDS}
         WHERE credit.collection_id = wanted.collection_id AND credit.passage_id = wanted.id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -232,8 +232,8 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
     rows = reader.rows(
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
-        FROM {WANTED} {_OF_PASSAGE} {_EVIDENCE}
-        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED}
+        FROM {WANTED_IDS} {_PASSAGE_CREDITS} {_EVIDENCE}
+        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_LOOKUP}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -246,7 +246,7 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
 
 # Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.
 _COUNTED = f"""
-    FROM {id_rows("passages")} {_OF_PASSAGE} {_EVIDENCE}
+    FROM {id_rows("passages")} {_PASSAGE_CREDITS} {_EVIDENCE}
     {lookup("key_generation generation", "generation.number = evidence.generation", outer=True)}
     WHERE credit.weight > 0
 """
@@ -305,7 +305,7 @@ def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.unit_id, held.score
-        FROM {WANTED} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
         ORDER BY held.passage_id, held.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},

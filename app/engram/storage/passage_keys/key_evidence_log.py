@@ -9,7 +9,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.passage_keys.evolved_keys import EvolvedKey, Posting
 from engram.storage.passage_keys.key_credits import Credit
-from engram.storage.row_lookups import WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def bringers(
     """
     rows = reader.rows(
         f"""
-        SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.id AS event_id FROM {WANTED}
+        SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.id AS event_id FROM {WANTED_IDS}
         {lookup("expansion_unit unit", "unit.id = wanted.id")}
         {lookup("key_credit credit", "credit.unit_id = unit.id")}
         {lookup("feedback_event event", "event.id = credit.event_id")}
@@ -118,7 +118,7 @@ def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], rem
     )
     writer.execute(
         f"""
-        DELETE FROM expansion_unit unit USING {WANTED}
+        DELETE FROM expansion_unit unit USING {WANTED_IDS}
         WHERE unit.collection_id = wanted.collection_id AND unit.id = wanted.id
         """,
         {"collection": collection_id, "ids": list(removed)},
@@ -160,7 +160,7 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
     rows = reader.rows(
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, credit.gain, credit.weight
-        FROM {WANTED} {lookup("key_credit credit", "credit.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("key_credit credit", "credit.passage_id = wanted.id")}
         ORDER BY credit.passage_id, credit.event_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -171,7 +171,7 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:
     """Unit -> hash of its text."""
     rows = reader.rows(
-        f"SELECT unit.id, unit.text_hash FROM {WANTED} {lookup('expansion_unit unit', 'unit.id = wanted.id')}",
+        f"SELECT unit.id, unit.text_hash FROM {WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: bytes(row.text_hash) for row in rows}
@@ -182,7 +182,7 @@ def load_evolved_keys(reader: Reader, collection_id: int, passages: Sequence[int
     rows = reader.rows(
         f"""
         SELECT key.passage_id, key.generation, key.vector, key.units, key.scores
-        FROM {WANTED} {lookup("passage_key key", "key.passage_id = wanted.id")} ORDER BY key.passage_id
+        FROM {WANTED_IDS} {lookup("passage_key key", "key.passage_id = wanted.id")} ORDER BY key.passage_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -204,7 +204,7 @@ def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> lis
     rows = reader.rows(
         f"""
         SELECT posting.term, posting.passage_id, posting.base, posting.frequency, posting.length
-        FROM {WANTED} {lookup("evolved_posting posting", "posting.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("evolved_posting posting", "posting.passage_id = wanted.id")}
         ORDER BY posting.passage_id, posting.term COLLATE "C"
         """,
         {"collection": collection_id, "ids": list(passages)},

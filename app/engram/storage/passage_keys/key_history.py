@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.storage.database import Reader
-from engram.storage.feedback_log.judged_queries import JUDGED
+from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
 from engram.storage.row_lookups import id_rows, lookup
 
 Vector = NDArray[np.float32]
@@ -182,7 +182,7 @@ def sources(
             WHERE given.weight > 0
         ) AS credit
         {lookup("key_evidence evidence", "evidence.event_id = credit.event_id")} {_GENERATION}
-        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED}
+        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_LOOKUP}
         WHERE credit.place <= %(limit)s ORDER BY credit.unit_id, credit.place
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},

@@ -10,13 +10,13 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 
 
-CALLED = """
+ENTITY_STATEMENT = """
     SELECT given.name, called.id, called.surface
     FROM unnest(%(names)s::text[], %(spellings)s::text[]) AS given(name, spelling)
     CROSS JOIN LATERAL (
@@ -33,7 +33,7 @@ CALLED = """
 
 
 def build_called_parameters(names: Sequence[str]) -> dict[str, list[str]]:
-    """Normalised names as ``CALLED`` takes them."""
+    """Normalised names as ``ENTITY_STATEMENT`` takes them."""
     return {"names": list(names), "spellings": [normalise_spelling(name) for name in names]}
 
 
@@ -41,7 +41,7 @@ def find_called_entities(
     reader: Reader, collection: Collection, names: Sequence[str]
 ) -> dict[str, tuple[int, str]]:
     """Normalised name -> (entity, surface) for the names that an entity bears, be they spelt a little otherwise."""
-    rows = reader.rows(CALLED, {"collection": collection.id, **build_called_parameters(names)})
+    rows = reader.rows(ENTITY_STATEMENT, {"collection": collection.id, **build_called_parameters(names)})
     return {row.name: (row.id, row.surface) for row in rows}
 
 
@@ -50,7 +50,7 @@ def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[in
     if not ids:
         return {}
     rows = reader.rows(
-        f"SELECT e.id, e.surface FROM {WANTED} {lookup('entity e', 'e.id = wanted.id')}",
+        f"SELECT e.id, e.surface FROM {WANTED_IDS} {lookup('entity e', 'e.id = wanted.id')}",
         {"collection": collection.id, "ids": list(ids)},
     )
     surfaces = {row.id: row.surface for row in rows}

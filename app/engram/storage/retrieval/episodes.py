@@ -16,9 +16,9 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import NotFoundError
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
-from engram.storage.corpus.collection_lock import SHARED, row_lock
+from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOT_DELETED, WANTED, id_rows, lookup
+from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class StoredEpisode:
     created_at: datetime
 
 
-COLLAPSED = "collapsed"
+COLLAPSED_KEY = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
 SUFFICIENCY = "sufficiency"
 """Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
@@ -123,7 +123,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
                %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
         FROM collection c WHERE c.id = %(collection)s AND {NOT_DELETED} {"" if durable else _WITHOUT_DISK_WAIT}
-        {row_lock(writer, SHARED)}
+        {row_lock(writer, SHARED_LOCK)}
         """,
         {
             "collection": collection_id,
@@ -233,7 +233,10 @@ def load_answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> di
 def load_stand_ins(reader: Reader, collection_id: int, episode: UUID) -> dict[int, int]:
     """Passage that an answer left out as a duplicate -> the one that stood for it."""
     row = reader.row(
-        f"SELECT answer -> '{COLLAPSED}' AS held FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
+        f"""
+        SELECT answer -> '{COLLAPSED_KEY}' AS held FROM episode
+        WHERE collection_id = %(collection)s AND id = %(id)s
+        """,
         {"collection": collection_id, "id": episode},
     )
     stand_ins = {} if row is None or row.held is None else row.held
@@ -257,7 +260,7 @@ def find_nearest_sentences(
             WHERE collection_id = %(collection)s AND id = %(episode)s
               AND space = (SELECT space FROM collection WHERE id = %(collection)s) OFFSET 0
         ) AS asked
-        CROSS JOIN {WANTED} {lookup("sentence s", "s.passage_id = wanted.id")}
+        CROSS JOIN {WANTED_IDS} {lookup("sentence s", "s.passage_id = wanted.id")}
         GROUP BY s.passage_id
         """,
         {"collection": collection_id, "episode": episode, "ids": integers(sorted(passages))},

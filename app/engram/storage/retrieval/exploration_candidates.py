@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Vector
-from engram.storage.row_lookups import WANTED, lookup
+from engram.storage.row_lookups import WANTED_IDS, lookup
 
 RECENT = 200
 """Answers that are looked through for passages that they explored or activated."""
@@ -19,7 +19,7 @@ def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict
     rows = reader.rows(
         f"""
         WITH candidate AS MATERIALIZED (
-            SELECT s.id AS sentence_id, s.passage_id FROM {WANTED}
+            SELECT s.id AS sentence_id, s.passage_id FROM {WANTED_IDS}
             {lookup("sentence s", "s.passage_id = wanted.id")}
         ), recent AS (
             SELECT id, activated, explored FROM episode WHERE collection_id = %(collection)s
@@ -49,7 +49,7 @@ def find_nearest_sentences(
     rows = reader.rows(
         f"""
         SELECT DISTINCT ON (s.passage_id) s.id, s.passage_id, s.position, s.text
-        FROM {WANTED} {lookup("sentence s", "s.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("sentence s", "s.passage_id = wanted.id")}
         ORDER BY s.passage_id, s.embedding <#> %(q)s, s.position
         """,
         {"collection": collection_id, "ids": list(passages), "q": question},

@@ -14,7 +14,7 @@ from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED, id_rows, join_once, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, join_once, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ def evidence(
 ) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     """The given sentences as they can be read; and entity -> how many sentences name it, counted up to ``most``."""
     row = reader.row(
-        f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED}), {_LINKS} SELECT {_READ}",
+        f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED_IDS}), {_LINKS} SELECT {_READ}",
         {"collection": collection.id, "ids": integers(sentences), "hub_limit": most},
     )
     return _evidence(row)

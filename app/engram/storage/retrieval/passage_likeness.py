@@ -10,7 +10,7 @@ from engram.storage.column_parameters import Numbers, decode_column
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
 
-UNKNOWN = -1.0
+NO_COSINE = -1.0
 """Cosine of a title without a vector: no cosine is lower."""
 
 
@@ -19,7 +19,7 @@ class PassageLikeness:
     """Cosines of n passages with a question, in [-1, 1].
 
     Attributes:
-        titles: cosine of each title, (n,); ``UNKNOWN`` where there is none or it is not embedded yet.
+        titles: cosine of each title, (n,); ``NO_COSINE`` where there is none or it is not embedded yet.
         sentences: cosine of each passage's best sentence, (n,); 0 for a passage without sentences.
     """
 
@@ -53,6 +53,6 @@ def measure(
             WHERE e.collection_id = %(collection)s AND e.name = candidate.name OFFSET 0
         ) AS title ON true
         """,
-        focus.parameters(ids=Numbers(passages), names=list(names), unknown=UNKNOWN),
+        focus.parameters(ids=Numbers(passages), names=list(names), unknown=NO_COSINE),
     )
     return PassageLikeness(decode_column(row.titles, np.float64), decode_column(row.sentences, np.float64))

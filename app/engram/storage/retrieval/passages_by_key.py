@@ -15,7 +15,7 @@ from engram.storage.database import Reader
 from engram.storage.retrieval.graph_hops import DAYS
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
-from engram.storage.row_lookups import WANTED, join_once, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_once, lookup
 
 SEARCHES_AT_ONCE = 100
 """Searches that one statement makes: an exact one of 10,000 passages takes some milliseconds."""
@@ -215,7 +215,7 @@ def find_timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) 
     rows = reader.rows(
         f"""
         SELECT DISTINCT s.passage_id, {DAYS}
-        FROM {WANTED} {lookup("sentence s", "s.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {lookup("sentence s", "s.passage_id = wanted.id")}
         {lookup("time_expression t", "t.id = s.time_expression_id")}
         """,
         {"collection": focus.collection.id, "ids": list(passages)},

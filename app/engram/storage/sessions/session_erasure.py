@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from engram.core.filter.states import question_hash
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
-from engram.storage.row_lookups import NOW, WANTED, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import CLOCK, WANTED_IDS, alias_rows, id_rows, lookup
 
 
 def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int]) -> int:
@@ -28,7 +28,7 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
     """
     rows = writer.rows(
         f"""
-        SELECT DISTINCT read.session_id FROM {WANTED}
+        SELECT DISTINCT read.session_id FROM {WANTED_IDS}
         {lookup("session_passage read", "read.passage_id = wanted.id")}
         ORDER BY 1
         """,
@@ -78,7 +78,7 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
             stop_reason = CASE WHEN status = 'running' THEN 'erased' ELSE stop_reason END,
             finished_at = CASE WHEN status = 'running' THEN clock.moment ELSE finished_at END,
             status = CASE WHEN status = 'running' THEN 'stopped' ELSE status END
-        FROM {NOW}
+        FROM {CLOCK}
         WHERE session.collection_id = %(collection)s AND session.id = ANY(%(ids)s::uuid[])
         RETURNING session.id, session.question
         """,
@@ -134,7 +134,7 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
     )
     equal_rows = writer.rows(
         f"""
-        SELECT DISTINCT event.query_id, event.question_id FROM {WANTED}
+        SELECT DISTINCT event.query_id, event.question_id FROM {WANTED_IDS}
         {lookup("feedback_event event", "event.question_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": [row.id for row in taught]},

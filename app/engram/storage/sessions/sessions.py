@@ -17,11 +17,11 @@ from engram.core.planning.session import Round
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOW, WANTED, lookup
+from engram.storage.row_lookups import CLOCK, WANTED_IDS, lookup
 from engram.storage.sessions import session_erasure
 
-ONE = "collection_id = %(collection)s AND id = %(session)s"
-OF = "collection_id = %(collection)s AND session_id = %(session)s"
+SESSION_ROW = "collection_id = %(collection)s AND id = %(session)s"
+SESSION_CHILDREN = "collection_id = %(collection)s AND session_id = %(session)s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def add(
                 %(question)s, %(planner)s, %(asked)s, %(budget)s,
                 CASE WHEN %(job)s::uuid IS NULL THEN 'stopped' ELSE 'running' END,
                 CASE WHEN %(job)s::uuid IS NULL THEN clock.moment END
-        FROM {NOW}
+        FROM {CLOCK}
         """,
         {
             "collection": collection_id,
@@ -154,7 +154,7 @@ def add(
 def find(reader: Reader, collection_id: int, session: UUID) -> StoredSession | None:
     """The session, or None."""
     row = reader.row(
-        f"SELECT {_COLUMNS} FROM session WHERE {ONE}", {"collection": collection_id, "session": session}
+        f"SELECT {_COLUMNS} FROM session WHERE {SESSION_ROW}", {"collection": collection_id, "session": session}
     )
     return None if row is None else StoredSession(**row._asdict())
 
@@ -164,7 +164,7 @@ def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) ->
     rows = reader.rows(
         f"""
         SELECT number, action, said, episodes, curated, sufficiency, covered, cost, warnings, created_at, walk
-        FROM session_round WHERE {OF} AND number > %(after)s ORDER BY number
+        FROM session_round WHERE {SESSION_CHILDREN} AND number > %(after)s ORDER BY number
         """,
         {"collection": collection_id, "session": session, "after": after},
     )
@@ -176,7 +176,7 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
     rows = reader.rows(
         f"""
         SELECT e.sentence_id, e.passage_id, s.text, e.round, e.query, e.gap, e.score
-        FROM (SELECT * FROM session_evidence WHERE {OF} OFFSET 0) AS e
+        FROM (SELECT * FROM session_evidence WHERE {SESSION_CHILDREN} OFFSET 0) AS e
         {lookup("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
         """,
         {"collection": collection_id, "session": session},
@@ -199,7 +199,7 @@ def write_round(writer: Writer, collection_id: int, session: UUID, written: Roun
             status = CASE WHEN %(stop_reason)s::text IS NULL THEN status ELSE 'stopped' END,
             finished_at = CASE WHEN %(stop_reason)s::text IS NULL THEN NULL ELSE clock.moment END,
             updated_at = now()
-        FROM {NOW} WHERE {ONE} AND rounds = %(before)s AND status = 'running'
+        FROM {CLOCK} WHERE {SESSION_ROW} AND rounds = %(before)s AND status = 'running'
         """,
         {
             "collection": collection_id,
@@ -273,7 +273,7 @@ def _add_evidence(writer: Writer, collection_id: int, session: UUID, evidence: S
         INSERT INTO session_evidence
             (collection_id, session_id, sentence_id, passage_id, place, round, query, gap, score)
         SELECT %(collection)s, %(session)s, row.sentence, row.passage, row.at + (
-            SELECT coalesce(max(place), 0) FROM session_evidence WHERE {OF}
+            SELECT coalesce(max(place), 0) FROM session_evidence WHERE {SESSION_CHILDREN}
         ), row.round, row.query, row.gap, row.score
         FROM unnest(%(sentences)s::bigint[], %(passages)s::bigint[], %(rounds)s::smallint[],
                     %(queries)s::smallint[], %(gaps)s::text[], %(scores)s::real[])
@@ -302,13 +302,13 @@ def lock_if_unchanged(
     """
     locked_passages = writer.rows(
         f"""
-        SELECT p.id FROM passage p JOIN {WANTED} ON p.collection_id = wanted.collection_id AND p.id = wanted.id
+        SELECT p.id FROM passage p JOIN {WANTED_IDS} ON p.collection_id = wanted.collection_id AND p.id = wanted.id
         ORDER BY p.id FOR SHARE OF p
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
     row = writer.scalar(
-        f"SELECT count(*) FROM {WANTED} {lookup('sentence s', 's.id = wanted.id')}",
+        f"SELECT count(*) FROM {WANTED_IDS} {lookup('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
     return len(locked_passages) == len(set(passages)) and row == len(set(sentences))
@@ -321,7 +321,7 @@ def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
             f"""
             UPDATE session SET status = 'running', job_id = %(job)s, stop_reason = NULL, finished_at = NULL,
                 updated_at = now()
-            WHERE {ONE} AND status = 'stopped'
+            WHERE {SESSION_ROW} AND status = 'stopped'
             """,
             {"collection": collection_id, "session": session, "job": job},
         )
@@ -359,7 +359,7 @@ def end(writer: Writer, collection_id: int, session: UUID, status: str) -> bool:
             f"""
             UPDATE session
             SET status = %(status)s, stop_reason = %(status)s, finished_at = now(), updated_at = now()
-            WHERE {ONE} AND status = 'running'
+            WHERE {SESSION_ROW} AND status = 'running'
             """,
             {"collection": collection_id, "session": session, "status": status},
         )

@@ -163,11 +163,11 @@ class AsyncEngram:
 
     async def start_session(
         self, question: str, *, idempotency_key: str | None = None, **options: Unpack[r.SessionIn]
-    ) -> m.SessionAccepted:
+    ) -> m.AcceptedSession:
         """Take a question through rounds; ``session`` has what came of it, ``session_rounds`` each as it comes."""
         body = self._body(options, question=question, wait=False)
         call = Call(
-            m.SessionAccepted, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
+            m.AcceptedSession, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
         )
         return await self.send(call)
 
@@ -208,10 +208,10 @@ class AsyncEngram:
                 elif name == "data" and kind == "round":
                     yield decode_part(m.RoundOut, value)
 
-    async def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.SessionAccepted:
+    async def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.AcceptedSession:
         """One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned."""
         path = build_path("sessions", session_id, "rounds")
-        return await self.send(Call(m.SessionAccepted, "POST", path, json=self._body(wanted, wait=False)))
+        return await self.send(Call(m.AcceptedSession, "POST", path, json=self._body(wanted, wait=False)))
 
     async def cancel_session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
         """Have a session end; what its rounds found stays."""
@@ -269,13 +269,18 @@ class AsyncEngram:
         return await self._get(m.FeedbackDetail, path, collection=self._name(collection))
 
     async def verdicts(
-        self, *, collection: str | None = None, status: str | None = None
+        self, *, collection: str | None = None, status: str | None = None, query_id: str | UUID | None = None
     ) -> AsyncIterator[m.ListedFeedbackOut]:
-        """All verdicts of a collection, in order of acceptance."""
+        """All verdicts of a collection, in order of acceptance; with ``query_id`` those on that answer."""
         after: int | None = None
         while True:
             page = await self._get(
-                m.FeedbackPage, "/feedback", collection=self._name(collection), status=status, after=after
+                m.FeedbackPage,
+                "/feedback",
+                collection=self._name(collection),
+                status=status,
+                query_id=query_id,
+                after=after,
             )
             for event in page.feedback:
                 yield event
@@ -296,7 +301,7 @@ class AsyncEngram:
 
     async def revoke_many(
         self, *, idempotency_key: str | None = None, **which: Unpack[r.RevokeIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Take back all verdicts of a judge, of a span of time, or all."""
         return await self._job("/feedback/revoke", self._body(which), idempotency_key)
 
@@ -319,11 +324,11 @@ class AsyncEngram:
         *,
         collection: str | None = None,
         idempotency_key: str | None = None,
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Hand in passages; a job makes them searchable, see ``wait``. All of them are held in memory."""
         return await self.send(
             Call(
-                m.JobAccepted,
+                m.AcceptedJob,
                 "POST",
                 "/passages",
                 params={"collection": self._name(collection)},
@@ -341,7 +346,7 @@ class AsyncEngram:
         overlap: int | None = None,
         collection: str | None = None,
         idempotency_key: str | None = None,
-    ) -> m.DocumentAccepted:
+    ) -> m.AcceptedDocument:
         """Hand in a file, such as a PDF or a Word document; the service converts it into passages, see ``wait``.
 
         ``name`` says by its ending how the content is read, and passages cite it.
@@ -349,7 +354,7 @@ class AsyncEngram:
         where = {"name": name, "size": size, "overlap": overlap, "collection": self._name(collection)}
         return await self.send(
             Call(
-                m.DocumentAccepted,
+                m.AcceptedDocument,
                 "POST",
                 "/documents",
                 params=where,
@@ -360,7 +365,7 @@ class AsyncEngram:
 
     async def wait(
         self,
-        job: m.JobAccepted | m.DocumentAccepted,
+        job: m.AcceptedJob | m.AcceptedDocument,
         *,
         poll_seconds: float = 0.5,
         timeout_seconds: float | None = None,
@@ -512,7 +517,7 @@ class AsyncEngram:
 
     async def rekey(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.RekeyIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make all base keys anew, of other parts of the passages."""
         return await self._job(
             build_path("collections", self._name(collection), "rekey"), dict(how), idempotency_key
@@ -520,19 +525,19 @@ class AsyncEngram:
 
     async def reembed(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
         path = build_path("collections", self._name(collection), "reembed")
         return await self._job(path, dict(how), idempotency_key)
 
-    async def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+    async def drop_vectors(self, collection: str | None = None) -> m.AcceptedJob:
         """Give up the vectors of encoders that a collection is not of."""
         path = build_path("collections", self._name(collection), "reembed")
-        return await self.send(Call(m.JobAccepted, "DELETE", path, headers=build_idempotency_header(None)))
+        return await self.send(Call(m.AcceptedJob, "DELETE", path, headers=build_idempotency_header(None)))
 
     async def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make a collection of what was learned by a moment of the past."""
         path = build_path("collections", self._name(collection), "replay")
         return await self._job(path, dict(past), idempotency_key)
@@ -661,22 +666,22 @@ class AsyncEngram:
             if after is None:
                 return
 
-    async def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.AccessKeyMade:
+    async def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.IssuedAccessKey:
         """A new access key; this answer is the only one that shows it."""
-        return await self.send(Call(m.AccessKeyMade, "POST", "/access/keys", json=dict(wanted)))
+        return await self.send(Call(m.IssuedAccessKey, "POST", "/access/keys", json=dict(wanted)))
 
-    async def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
+    async def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.IssuedAccessKey:
         """An access key that follows another one, which counts a while longer."""
         path = build_path("access", "keys", key_id, "rotate")
-        return await self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
+        return await self.send(Call(m.IssuedAccessKey, "POST", path, json=dict(how)))
 
     async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return await self.send(Call(m.AccessKeyOut, "DELETE", build_path("access", "keys", key_id)))
 
-    async def remove_tenant(self, confirm: str) -> m.TenantClosed:
+    async def remove_tenant(self, confirm: str) -> m.TenantRemoval:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
-        return await self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
+        return await self.send(Call(m.TenantRemoval, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     async def audit(self) -> AsyncIterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
@@ -708,5 +713,5 @@ class AsyncEngram:
     async def _get(self, returns: type[T], path: str, **params: Any) -> T:
         return await self.send(Call(returns, "GET", path, params=params))
 
-    async def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.JobAccepted:
-        return await self.send(Call(m.JobAccepted, "POST", path, json=body, headers=build_idempotency_header(key)))
+    async def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.AcceptedJob:
+        return await self.send(Call(m.AcceptedJob, "POST", path, json=body, headers=build_idempotency_header(key)))

@@ -160,11 +160,11 @@ class Engram:
 
     def start_session(
         self, question: str, *, idempotency_key: str | None = None, **options: Unpack[r.SessionIn]
-    ) -> m.SessionAccepted:
+    ) -> m.AcceptedSession:
         """Take a question through rounds; ``session`` has what came of it, ``session_rounds`` each as it comes."""
         body = self._body(options, question=question, wait=False)
         call = Call(
-            m.SessionAccepted, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
+            m.AcceptedSession, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
         )
         return self.send(call)
 
@@ -203,10 +203,10 @@ class Engram:
                 elif name == "data" and kind == "round":
                     yield decode_part(m.RoundOut, value)
 
-    def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.SessionAccepted:
+    def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.AcceptedSession:
         """One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned."""
         path = build_path("sessions", session_id, "rounds")
-        return self.send(Call(m.SessionAccepted, "POST", path, json=self._body(wanted, wait=False)))
+        return self.send(Call(m.AcceptedSession, "POST", path, json=self._body(wanted, wait=False)))
 
     def cancel_session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
         """Have a session end; what its rounds found stays."""
@@ -264,13 +264,18 @@ class Engram:
         return self._get(m.FeedbackDetail, path, collection=self._name(collection))
 
     def verdicts(
-        self, *, collection: str | None = None, status: str | None = None
+        self, *, collection: str | None = None, status: str | None = None, query_id: str | UUID | None = None
     ) -> Iterator[m.ListedFeedbackOut]:
-        """All verdicts of a collection, in order of acceptance."""
+        """All verdicts of a collection, in order of acceptance; with ``query_id`` those on that answer."""
         after: int | None = None
         while True:
             page = self._get(
-                m.FeedbackPage, "/feedback", collection=self._name(collection), status=status, after=after
+                m.FeedbackPage,
+                "/feedback",
+                collection=self._name(collection),
+                status=status,
+                query_id=query_id,
+                after=after,
             )
             for event in page.feedback:
                 yield event
@@ -289,7 +294,7 @@ class Engram:
             )
         )
 
-    def revoke_many(self, *, idempotency_key: str | None = None, **which: Unpack[r.RevokeIn]) -> m.JobAccepted:
+    def revoke_many(self, *, idempotency_key: str | None = None, **which: Unpack[r.RevokeIn]) -> m.AcceptedJob:
         """Take back all verdicts of a judge, of a span of time, or all."""
         return self._job("/feedback/revoke", self._body(which), idempotency_key)
 
@@ -310,11 +315,11 @@ class Engram:
         *,
         collection: str | None = None,
         idempotency_key: str | None = None,
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Hand in passages; a job makes them searchable, see ``wait``. All of them are held in memory."""
         return self.send(
             Call(
-                m.JobAccepted,
+                m.AcceptedJob,
                 "POST",
                 "/passages",
                 params={"collection": self._name(collection)},
@@ -332,7 +337,7 @@ class Engram:
         overlap: int | None = None,
         collection: str | None = None,
         idempotency_key: str | None = None,
-    ) -> m.DocumentAccepted:
+    ) -> m.AcceptedDocument:
         """Hand in a file, such as a PDF or a Word document; the service converts it into passages, see ``wait``.
 
         ``name`` says by its ending how the content is read, and passages cite it.
@@ -340,7 +345,7 @@ class Engram:
         where = {"name": name, "size": size, "overlap": overlap, "collection": self._name(collection)}
         return self.send(
             Call(
-                m.DocumentAccepted,
+                m.AcceptedDocument,
                 "POST",
                 "/documents",
                 params=where,
@@ -351,7 +356,7 @@ class Engram:
 
     def wait(
         self,
-        job: m.JobAccepted | m.DocumentAccepted,
+        job: m.AcceptedJob | m.AcceptedDocument,
         *,
         poll_seconds: float = 0.5,
         timeout_seconds: float | None = None,
@@ -499,25 +504,25 @@ class Engram:
 
     def rekey(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.RekeyIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make all base keys anew, of other parts of the passages."""
         return self._job(build_path("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
 
     def reembed(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
         path = build_path("collections", self._name(collection), "reembed")
         return self._job(path, dict(how), idempotency_key)
 
-    def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+    def drop_vectors(self, collection: str | None = None) -> m.AcceptedJob:
         """Give up the vectors of encoders that a collection is not of."""
         path = build_path("collections", self._name(collection), "reembed")
-        return self.send(Call(m.JobAccepted, "DELETE", path, headers=build_idempotency_header(None)))
+        return self.send(Call(m.AcceptedJob, "DELETE", path, headers=build_idempotency_header(None)))
 
     def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
-    ) -> m.JobAccepted:
+    ) -> m.AcceptedJob:
         """Make a collection of what was learned by a moment of the past."""
         path = build_path("collections", self._name(collection), "replay")
         return self._job(path, dict(past), idempotency_key)
@@ -644,22 +649,22 @@ class Engram:
             if after is None:
                 return
 
-    def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.AccessKeyMade:
+    def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.IssuedAccessKey:
         """A new access key; this answer is the only one that shows it."""
-        return self.send(Call(m.AccessKeyMade, "POST", "/access/keys", json=dict(wanted)))
+        return self.send(Call(m.IssuedAccessKey, "POST", "/access/keys", json=dict(wanted)))
 
-    def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
+    def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.IssuedAccessKey:
         """An access key that follows another one, which counts a while longer."""
         path = build_path("access", "keys", key_id, "rotate")
-        return self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
+        return self.send(Call(m.IssuedAccessKey, "POST", path, json=dict(how)))
 
     def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return self.send(Call(m.AccessKeyOut, "DELETE", build_path("access", "keys", key_id)))
 
-    def remove_tenant(self, confirm: str) -> m.TenantClosed:
+    def remove_tenant(self, confirm: str) -> m.TenantRemoval:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
-        return self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
+        return self.send(Call(m.TenantRemoval, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     def audit(self) -> Iterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
@@ -691,5 +696,5 @@ class Engram:
     def _get(self, returns: type[T], path: str, **params: Any) -> T:
         return self.send(Call(returns, "GET", path, params=params))
 
-    def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.JobAccepted:
-        return self.send(Call(m.JobAccepted, "POST", path, json=body, headers=build_idempotency_header(key)))
+    def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.AcceptedJob:
+        return self.send(Call(m.AcceptedJob, "POST", path, json=body, headers=build_idempotency_header(key)))

@@ -7,32 +7,47 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 
-class AccessKeyMade(Struct):
+class AcceptedDocument(Struct):
     """
-    A key that was made.
+    A document that was converted, and the job that ingests its passages.
     """
 
-    created_at: str
-    ends_in: str
+    collection: str
+    job_id: str
+    notes: list[str]
     """
-    The key's last characters.
+    How it was read, where that may surprise: an encoding, attachments.
     """
-    expires_at: str | None
-    judge: str
-    key: str
+    passages: int
     """
-    The key itself, which is shown this once and stored nowhere.
+    Passages made of it.
     """
-    key_id: int
-    llm_tokens: int | None
-    name: str
-    revoked_at: str | None
-    scopes: dict[str, list[str]]
+    source: str
     """
-    Collection, or `*` for all -> what is allowed.
+    The name that passages cite as `metadata.source`; their ids begin with it.
     """
-    tenant: str
-    trusted: bool
+    status_url: str
+
+
+class AcceptedJob(Struct):
+    """
+    Address of an accepted job.
+    """
+
+    collection: str
+    job_id: str
+    status_url: str
+
+
+class AcceptedSession(Struct):
+    """
+    The answer to a request whose rounds a worker does.
+    """
+
+    collection: str
+    events_url: str
+    session_id: str
+    status_url: str
 
 
 class AccessKeyOut(Struct):
@@ -184,7 +199,7 @@ class ChannelOut(Struct):
     update_count: int
 
 
-class ChatSaid(Struct):
+class ChatReplyMessage(Struct):
     """
     The answer in words, its sources below it.
     """
@@ -312,28 +327,6 @@ class DifferenceOut(Struct):
     high: float | None
     low: float | None
     value: float
-
-
-class DocumentAccepted(Struct):
-    """
-    A document that was converted, and the job that ingests its passages.
-    """
-
-    collection: str
-    job_id: str
-    notes: list[str]
-    """
-    How it was read, where that may surprise: an encoding, attachments.
-    """
-    passages: int
-    """
-    Passages made of it.
-    """
-    source: str
-    """
-    The name that passages cite as `metadata.source`; their ids begin with it.
-    """
-    status_url: str
 
 
 class DuplicateOut(Struct):
@@ -824,14 +817,32 @@ class IndexRecallOut(Struct):
     """
 
 
-class JobAccepted(Struct):
+class IssuedAccessKey(Struct):
     """
-    Address of an accepted job.
+    A key that was made.
     """
 
-    collection: str
-    job_id: str
-    status_url: str
+    created_at: str
+    ends_in: str
+    """
+    The key's last characters.
+    """
+    expires_at: str | None
+    judge: str
+    key: str
+    """
+    The key itself, which is shown this once and stored nowhere.
+    """
+    key_id: int
+    llm_tokens: int | None
+    name: str
+    revoked_at: str | None
+    scopes: dict[str, list[str]]
+    """
+    Collection, or `*` for all -> what is allowed.
+    """
+    tenant: str
+    trusted: bool
 
 
 class KeyCauseOut(Struct):
@@ -1692,17 +1703,6 @@ class SentenceTraceOut(Struct):
     """
 
 
-class SessionAccepted(Struct):
-    """
-    The answer to a request whose rounds a worker does.
-    """
-
-    collection: str
-    events_url: str
-    session_id: str
-    status_url: str
-
-
 class SessionPassageOut(Struct):
     """
     A passage that the session read; `evidence`: its sentences in the pool.
@@ -1853,7 +1853,7 @@ class SufficiencyOut(Struct):
     """
 
 
-class TenantClosed(Struct):
+class TenantRemoval(Struct):
     """
     A tenant that is being removed.
     """
@@ -2052,7 +2052,7 @@ class ChatChoice(Struct):
     There is one.
     """
 
-    message: ChatSaid
+    message: ChatReplyMessage
     finish_reason: Literal["stop"] = "stop"
     index: Literal[0] = 0
 

@@ -30,7 +30,7 @@ from engram_client.requests import FeedbackIn, SentenceById, SentenceByText
 
 RELEVANT = 0.5
 """From here on a passage helped."""
-WHOLE = 0.999
+COMPLETE_RECALL = 0.999
 """From this recall on nothing is missing."""
 LEAST_CONFIDENCE = 0.05
 CORRECT = ("answer_correctness", "factual_correctness")
@@ -73,7 +73,7 @@ def verdict(answer: EpisodeOut, scored: Mapping[str, Any], *, vouch: bool = Fals
         for sentence in passage.sentences
     ]
     scores_all = all(passage.passage_id in relevance for passage in answer.passages)
-    complete = bool(supporting) and scores_all and recall is not None and recall >= WHOLE
+    complete = bool(supporting) and scores_all and recall is not None and recall >= COMPLETE_RECALL
     if not supporting and not rejected:
         return None
     feedback = FeedbackIn(
@@ -83,7 +83,7 @@ def verdict(answer: EpisodeOut, scored: Mapping[str, Any], *, vouch: bool = Fals
         confidence=_confidence(relevance.values()),
     )
     if vouch and recall is not None:
-        feedback["retrieval_success"] = recall >= WHOLE
+        feedback["retrieval_success"] = recall >= COMPLETE_RECALL
     if vouch and correct is not None:
         feedback["generation_score"] = correct
     return feedback

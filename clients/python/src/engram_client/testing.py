@@ -56,7 +56,7 @@ QUESTION = "Which moon of Saturn has lakes of liquid methane?"
 BEST = "titan"
 """The passage that answers the question."""
 JOB_SECONDS = 120.0
-NOWHERE = "http://127.0.0.1:1"
+UNREACHABLE_URL = "http://127.0.0.1:1"
 """An address where nobody listens."""
 
 
@@ -166,7 +166,7 @@ class AdapterSuite(ABC):
     def test_a_service_that_is_away_is_an_error_and_not_an_empty_result(self) -> None:
         """A service that cannot be reached raises what the client raises."""
         try:
-            self.search(QUESTION, url=NOWHERE, collection="default", k=1)
+            self.search(QUESTION, url=UNREACHABLE_URL, collection="default", k=1)
         except UnreachableError:
             return
         raise AssertionError("a service that is away must raise UnreachableError")

@@ -18,9 +18,9 @@ def check_facts(
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Count the facts that the rules read in news, minutes, handbooks and e-mails: precision and recall."""
+    from engram.composition.models import Models
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram.runtime.models import Models
     from engram_evaluation.workplace import HALVES, check, load_sentences, summaries
     from engram_evaluation.workplace import as_json as all_of_it
 

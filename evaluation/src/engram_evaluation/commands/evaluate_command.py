@@ -13,7 +13,7 @@ from engram.runtime.local_engine import engine
 from engram_evaluation.commands.dataset_names import load_dataset
 
 if TYPE_CHECKING:
-    from engram.runtime.container import Application, Servers
+    from engram.composition.container import Application, Servers
     from engram_evaluation.dataset import Dataset
     from engram_evaluation.learning_variations import Variation
     from engram_evaluation.run_options import Options
@@ -206,7 +206,7 @@ def evaluate(
         _agent(loaded, options, folder)
         return
     if options.protocol == "streamed":
-        _streamed(loaded, options, folder)
+        _run_streamed(loaded, options, folder)
         return
     settings = Settings()
     if prior is not None:
@@ -233,8 +233,8 @@ def evaluate(
 
 def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path) -> None:
     """Measure the facts that the rules find, which takes no server: nothing is ingested."""
+    from engram.composition.models import Models
     from engram.config.settings import Settings
-    from engram.runtime.models import Models
     from engram_evaluation.extraction_protocol import measure
 
     models = Models(Settings())
@@ -261,9 +261,9 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
 def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``agent``: an environment is played, which takes no server but the configured model's."""
+    from engram.composition.models import Models
     from engram.config.settings import Settings
     from engram.providers.language import load_language
-    from engram.runtime.models import Models
     from engram_evaluation.agent_protocol import play_all
     from engram_evaluation.run_progress import progress, steps
 
@@ -276,16 +276,16 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     say(str(report.write(folder, options.slug(dataset.name))))
 
 
-def _streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
+def _run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``streamed``, which takes no server but the configured model's."""
+    from engram.composition.models import Models
     from engram.config.settings import Settings
     from engram.providers.language import load_language
-    from engram.runtime.models import Models
     from engram_evaluation.run_progress import progress, steps
-    from engram_evaluation.streamed_protocol import NOTE, streamed
+    from engram_evaluation.streamed_protocol import NOTE, measure_streamed
 
     with closing(Models(Settings())) as models, progress(err()) as bars:
-        report = streamed(
+        report = measure_streamed(
             dataset,
             options,
             models.llm,
@@ -302,8 +302,8 @@ def _streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
 def build_variation(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
+    from engram.composition.container import Application
     from engram.core.filter.states import AUDITED
-    from engram.runtime.container import Application
     from engram.services.learning.weight_teaching import WeightTeaching
     from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 

@@ -14,7 +14,7 @@ from engram_evaluation.commands.dataset_names import load_dataset
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engram_evaluation.fact_links_measure import Compared
+    from engram_evaluation.fact_links_measure import FactLinkComparison
 
 
 @cli.command(rich_help_panel=MEASURE)
@@ -45,7 +45,7 @@ def fit(
     """
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram.providers.ranking_prior import SHIPPED, build_general_priors, build_neutral_prior, load_ranking
+    from engram.providers.ranking_prior import SHIPPED_FILE, build_general_priors, build_neutral_prior, load_ranking
     from engram_evaluation.dataset import cut_dataset
     from engram_evaluation.fact_links_measure import compare
     from engram_evaluation.harness import open_harness
@@ -68,14 +68,14 @@ def fit(
         if facts:
             _say_facts(compare(corpora, services.language, services.priors.encyclopedic.first, report_progress))
             return
-        shipped = json.loads(SHIPPED.read_text(encoding="utf-8"))
+        shipped = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
         content = fit_kinds(corpora, report_progress, shipped, previous)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))
 
 
-def _say_facts(comparisons: "Sequence[Compared]") -> None:
+def _say_facts(comparisons: "Sequence[FactLinkComparison]") -> None:
     rows = [
         [
             one.dataset,

@@ -35,7 +35,7 @@ def export(
 ) -> None:
     """Write the sessions that came to a right answer as training data; those that did not are counted."""
     from engram.config.settings import Settings
-    from engram_evaluation.trajectory_export import SHAPES, Exported, build_judge_reward, reward_by_gold
+    from engram_evaluation.trajectory_export import SHAPES, ExportCounts, build_judge_reward, reward_by_gold
     from engram_evaluation.trajectory_export import export as exported
 
     if shape not in SHAPES:
@@ -45,7 +45,7 @@ def export(
     loaded, settings = load_dataset(dataset), Settings()
     if rewards == "llm" and settings.llm_base_url is None:
         raise LlmNotConfiguredError("--rewards llm needs ENGRAM_LLM_BASE_URL to be set.")
-    counted = Exported()
+    counted = ExportCounts()
     with engine(settings) as (services, _):
         scope = services.access.scope(collection or f"evaluate-{loaded.name}")
         reward = reward_by_gold if rewards == "gold" or services.llm is None else build_judge_reward(services.llm)

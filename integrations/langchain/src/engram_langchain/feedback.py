@@ -13,7 +13,7 @@ from engram_client.documents import build_repeat_key
 from engram_client.models import FeedbackOut
 from engram_client.requests import FeedbackIn
 
-REMEMBERED = 10_000
+MOST_RUNS = 10_000
 """Runs, by default, whose queries a handler knows."""
 
 
@@ -22,15 +22,15 @@ class EngramFeedback(BaseCallbackHandler):
 
     Put it among a chain's ``callbacks`` with a ``run_id`` of your own, and keep that with the answer you show::
 
-        heard = EngramFeedback(Engram(collection="notes"))
-        chain.invoke(question, {"callbacks": [heard], "run_id": run})
-        heard.helped(run, ["titan"])   # or heard.nothing(run)
+        feedback = EngramFeedback(Engram(collection="notes"))
+        chain.invoke(question, {"callbacks": [feedback], "run_id": run})
+        feedback.mark_helpful(run, ["titan"])   # or feedback.mark_unhelpful(run)
 
     It lives in this process: where thumbs arrive in another, keep ``query_id`` of the documents' metadata instead
     and call the client.
     """
 
-    def __init__(self, engram: Engram, *, judge: str | None = None, remember: int = REMEMBERED) -> None:
+    def __init__(self, engram: Engram, *, judge: str | None = None, remember: int = MOST_RUNS) -> None:
         """
         Args:
             engram: the client that verdicts go through; stays the caller's to close.
@@ -92,13 +92,13 @@ class EngramFeedback(BaseCallbackHandler):
         """Reject everything that was found; raises as ``mark_helpful`` does."""
         return self._judge_all(run_id, "nothing", FeedbackIn(none_helped=True))
 
-    def _judge_all(self, run_id: UUID, what: str, said: FeedbackIn) -> list[FeedbackOut]:
-        said |= self._said
+    def _judge_all(self, run_id: UUID, what: str, verdict: FeedbackIn) -> list[FeedbackOut]:
+        verdict |= self._said
         return [
             self._engram.feedback(
                 query_id,
-                idempotency_key=build_repeat_key(str(run_id), query_id, what, said),
-                **(said | FeedbackIn(collection=collection)),
+                idempotency_key=build_repeat_key(str(run_id), query_id, what, verdict),
+                **(verdict | FeedbackIn(collection=collection)),
             )
             for query_id, collection in self.queries(run_id).items()
         ]

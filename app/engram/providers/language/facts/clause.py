@@ -101,7 +101,7 @@ def is_title(item: Item) -> bool:
 
 def names_other_work(predicates: Sequence[str]) -> bool:
     """Whether what was said last names another work, which what follows may be about."""
-    return any(predicate.partition(" ")[0] in clause_words.DERIVED for predicate in predicates)
+    return any(predicate.partition(" ")[0] in clause_words.DERIVATION_NOUNS for predicate in predicates)
 
 
 def find_kin(nouns: Sequence[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 BE = frozenset("is are was were be been".split())
 AUXILIARIES = frozenset("has have had having do does did will would shall should".split())
-DOUBTFUL = frozenset(
+DOUBT_WORDS = frozenset(
     """could might may can cannot not never no neither nor without unless if whether didn wasn isn doesn weren
     aren hasn hadn wouldn couldn""".split()
 )
@@ -118,8 +118,10 @@ WORKS = frozenset(
     anime record track video cartoon serial silent romance melodrama telefilm biopic picture story memoir""".split()
 )
 """What is released or published."""
-LOCATED = frozenset({"located in", "situated in", "based in", "lies in", "headquartered in", "found in", "set in"})
-DERIVED = frozenset(
+LOCATION_PHRASES = frozenset(
+    {"located in", "situated in", "based in", "lies in", "headquartered in", "found in", "set in"}
+)
+DERIVATION_NOUNS = frozenset(
     "sequel prequel remake adaptation version part spin-off spinoff followup follow-up cover".split()
 )
 PLACES = frozenset(

@@ -58,7 +58,7 @@ def _read() -> tuple[dict[str, str], dict[str, str]]:
 
 COUNTRIES, ADJECTIVES = _read()
 """Case-folded name, or adjective, to the country's first name in the table."""
-JOINED = tuple(name for entry in re.split(r"[;:,\n]", _TABLE) if " and " in (name := entry.strip()))
+JOINED_COUNTRIES = tuple(name for entry in re.split(r"[;:,\n]", _TABLE) if " and " in (name := entry.strip()))
 """Countries that the names in text may fall apart at."""
 
 

@@ -29,7 +29,7 @@ _DEFINED = re.compile(r"[A-Z][^().]{0,80}\([^()]{0,200}[0-9]{4}[^()]{0,80}\)")
 """A name with dates in brackets, with which pages of an encyclopedia begin."""
 _CLOSER = frozenset({"position held", "based in", "affiliation"})
 _POST_OPENINGS = OFFICES | {"chief", "managing"}
-_TELLING = OFFICES | frozenset(
+_FACT_WORDS = OFFICES | frozenset(
     """based became becomes employed headquartered headquarters joined left lived lives located member moved office
     relocated resides situated succeeded succeeds taught teaches took worked works""".split()
 )
@@ -83,7 +83,7 @@ def extract_facts(
         if about is not None and lead:
             topic = _topic(about, items, sentences)
             context.topic, context.kind = topic.words, topic.kind
-        telling = about is None or any(item.word.partition(" ")[0] in _TELLING for item in everything)
+        telling = about is None or any(item.word.partition(" ")[0] in _FACT_WORDS for item in everything)
         stated = read_statements(sentence.text, everything, context, ordinal) if telling else []
         if about is not None and not is_denied(sentence.text):
             speaks = any(item.kind in "bv" for item in items)

@@ -36,7 +36,7 @@ _HEADINGS = frozenset(
 """Words of headings that name no person, place or organisation."""
 
 
-_SMALL = NAME_PARTICLES | frozenset("a an and as at by for from in on or the to up with".split())
+_LOWER_CASE_WORDS = NAME_PARTICLES | frozenset("a an and as at by for from in on or the to up with".split())
 """Words that names hold in lower case."""
 
 
@@ -47,7 +47,7 @@ def is_heading(title: str) -> bool:
     """
     parts = title.split()
     plain = {part.strip(".,:;!?").casefold() for part in parts}
-    small = [part for part in parts if part[0].islower() and part not in _SMALL]
+    small = [part for part in parts if part[0].islower() and part not in _LOWER_CASE_WORDS]
     dated = re.search(r",\s*[0-9]", title) is not None
     return bool(small or dated or plain & _HEADINGS or title.rstrip().endswith(("?", "!")))
 

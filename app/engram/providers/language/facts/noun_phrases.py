@@ -17,7 +17,7 @@ _SEAT_ADJECTIVES = frozenset(
     "head main registered principal global european world central own new corporate".split()
 )
 _PERSONAL = frozenset({"his", "her", "their", "my", "your"})
-_OWN = frozenset({"our", "my", "your"})
+_POSSESSIVES = frozenset({"our", "my", "your"})
 _ASIDES = "avpgRkn"
 """Kinds of the items that may begin a parenthesis between a subject and its verb."""
 _MOST_DEPTH = 5
@@ -75,8 +75,8 @@ class NounPhrases(SentenceState):
             return Phrase(at + 1, self.context.resolve_pronoun(word))
         if kind == "N":
             return self._name_phrase(at, subject=subject)
-        if kind == "o" or word in _OWN:
-            owner = None if word in _OWN else self.context.resolve_pronoun(word)
+        if kind == "o" or word in _POSSESSIVES:
+            owner = None if word in _POSSESSIVES else self.context.resolve_pronoun(word)
             return self._read_owned_phrase(at + 1, owner, word, subject=subject)
         if kind == "d" and self.get_kind(at + 1) == "N" and self.get_kind(at + 2) == "w":
             national = self.items[at + 1].word in ADJECTIVES
@@ -142,7 +142,7 @@ class NounPhrases(SentenceState):
         role = replace(role, definite=True)
         if owner is not None and determiner in _PERSONAL:
             owner = None  # "her deputy": nobody can tell of which organisation
-        known = owner is not None or determiner in _OWN or role.organisation is not None
+        known = owner is not None or determiner in _POSSESSIVES or role.organisation is not None
         days, end = self._role_days(role.end)
         comma = self.get_kind(end) == ","
         name = end + comma

@@ -159,7 +159,7 @@ def _state(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) ->
 def _state_country(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) -> None:
     """State the country of a thing that "is" in it; people are left out."""
     subject = clause.subject
-    stands = clause.copula or predicate in clause_words.LOCATED
+    stands = clause.copula or predicate in clause_words.LOCATION_PHRASES
     inside = stands and predicate.rpartition(" ")[2] in _WITHIN and item.word in COUNTRIES
     if subject is not None and inside and saying.find_subject_kind(subject) != "person":
         saying.say(subject, "country", item, clause, 0.85)

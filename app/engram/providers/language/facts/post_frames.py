@@ -6,7 +6,7 @@ from engram.providers.language.facts.sentence_items import Item
 from engram.providers.language.facts.verb_arguments import TIMELESS, Arguments, Days
 from engram.providers.language.facts.verb_groups import VerbGroup
 
-NAMING = frozenset(
+APPOINTMENT_VERBS = frozenset(
     """appointed assigned chosen chose co-opted confirmed crowned designated elected elevated engaged enthroned
     hired
     inaugurated installed made named ordained picked promoted reappointed recruited reelected selected sworn tapped

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language.facts import clause_words
-from engram.providers.language.facts.countries import ADJECTIVES, JOINED
+from engram.providers.language.facts.countries import ADJECTIVES, JOINED_COUNTRIES
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
@@ -32,7 +32,7 @@ _MARKS = {
     "”": '"',
 }
 _MARKS |= {"-": "-", "–": "-", "&": "c", "'": "'", "’": "'"}
-_LOOK = 8  # items back
+_ITEMS_BACK = 8  # items back
 _LY_NOUNS = frozenset("ally anomaly assembly butterfly family homily monopoly rally reply supply".split())
 _QUALIFIED = re.compile(r"\s*\([^()]*\)\s*$")
 
@@ -64,7 +64,7 @@ class Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._trie: dict[str, dict[str, object]] = {}
-        for name in (*names, *JOINED):
+        for name in (*names, *JOINED_COUNTRIES):
             self.add(name)
 
     def add(self, name: str) -> None:
@@ -182,7 +182,7 @@ def _item(surface: str, start: int, end: int, before: Sequence[Item]) -> Item:
 _KINDS = (
     (clause_words.BE, "b"),
     (clause_words.AUXILIARIES, "x"),
-    (clause_words.DOUBTFUL, "n"),
+    (clause_words.DOUBT_WORDS, "n"),
     (clause_words.SUBJECT_PRONOUNS, "h"),
     (clause_words.POSSESSIVES, "o"),
     (clause_words.RELATIVES, "r"),
@@ -253,7 +253,7 @@ def _is_gerund_noun(items: Sequence[Item], at: int) -> bool:
 def _follows_subject(items: Sequence[Item], at: int) -> bool:
     """Whether a subject, an auxiliary or another verb stands before, adverbs and "and" apart."""
     back = at - 1
-    while back >= max(0, at - _LOOK) and items[back].kind in "ac":
+    while back >= max(0, at - _ITEMS_BACK) and items[back].kind in "ac":
         back -= 1
     return back >= 0 and items[back].kind in "Nhbxrv"
 

@@ -12,7 +12,7 @@ MOST_NOUNS = 2
 """Nouns that may stand for something of the topic's: "principal photography was"."""
 _PARTS = frozenset("most much majority bulk part parts half rest remainder name title version".split())
 """What "of the film" adds nothing to: "most of the film was shot in"."""
-LOOK = 8
+LOOKED_ITEMS = 8
 """Items that are looked back or ahead."""
 
 
@@ -28,7 +28,7 @@ def find_first_verb(items: Sequence[Item]) -> int:
 
 def begins_clause(items: Sequence[Item], at: int) -> bool:
     """Whether a subject and a verb follow within a few items."""
-    for item in items[at : at + LOOK]:
+    for item in items[at : at + LOOKED_ITEMS]:
         if item.kind in "hbxv":
             return True
         if item.kind in ",;p":
@@ -66,7 +66,7 @@ def find_apposed_name(saying: SentenceFacts, items: Sequence[Item], at: int, cla
 def relative_clause(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> Clause:
     """The clause after "who", "which" or "that": about the name before it, or what the subject is said to be."""
     back = at - 1
-    while back >= max(0, at - LOOK) and items[back].kind in ",a":
+    while back >= max(0, at - LOOKED_ITEMS) and items[back].kind in ",a":
         back -= 1
     subject: str | None = None
     if back < 0 or items[back].kind != "N":
@@ -156,7 +156,7 @@ def _noun_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item])
 def find_new_subject(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> str | None:
     """The name before a second verb where a boundary stands before the name."""
     back = at - 1
-    while back >= max(0, at - LOOK) and items[back].kind in "ax":
+    while back >= max(0, at - LOOKED_ITEMS) and items[back].kind in "ax":
         back -= 1
     if back < 1 or items[back].kind != "N" or items[back - 1].kind not in ",c;k":
         return None

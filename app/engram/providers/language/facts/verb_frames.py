@@ -7,7 +7,7 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from engram.providers.language.facts.name_types import is_organisation
 from engram.providers.language.facts.noun_phrases import Phrase, follows_name
-from engram.providers.language.facts.post_frames import NAMING, PostFrames
+from engram.providers.language.facts.post_frames import APPOINTMENT_VERBS, PostFrames
 from engram.providers.language.facts.roles import read_role
 from engram.providers.language.facts.sentence_state import LOOK_AHEAD
 from engram.providers.language.facts.verb_arguments import TIMELESS, Argument, Arguments
@@ -536,7 +536,7 @@ def _drop_articles(words: str) -> str:
 
 Frame = Callable[[VerbFrames, Phrase, VerbGroup, Arguments], None]
 _PASSIVE: dict[str, Frame] = {
-    **dict.fromkeys(NAMING, VerbFrames.hold_passive),
+    **dict.fromkeys(APPOINTMENT_VERBS, VerbFrames.hold_passive),
     **dict.fromkeys(("based", "headquartered", "located", "situated"), VerbFrames._read_place),
     **dict.fromkeys(("succeeded", "replaced", "followed"), VerbFrames.read_succession),
     **dict.fromkeys(("dismissed", "fired", "ousted", "removed", "sacked"), VerbFrames.resign),
@@ -551,7 +551,7 @@ _PASSIVE: dict[str, Frame] = {
 }
 """Frames of verbs behind "is" or "was"."""
 _ACTIVE: dict[str, Frame] = {
-    **dict.fromkeys(NAMING, VerbFrames.hold_active),
+    **dict.fromkeys(APPOINTMENT_VERBS, VerbFrames.hold_active),
     **dict.fromkeys(
         (
             *("became", "rose", "ascended", "advanced", "took over", "came in", "stepped in", "stepped up"),

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from engram.composition.models import Models
 from engram.config.settings import Settings
-from engram.runtime.models import Models
 from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.facts.entity_merge import EntityMergeService
 from engram.services.facts.fact_instructions import InstructionService

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from engram.composition.models import Models
+from engram.composition.parts.auth_services import AuthServices
+from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
-from engram.runtime.models import Models
-from engram.runtime.parts.auth_services import AuthServices
-from engram.runtime.parts.retrieval_services import RetrievalServices
 from engram.services.answers.reranking import RerankingService
 from engram.services.answers.worded_answer import AnswerService
 from engram.services.experiments.arm_comparison import ComparisonService

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from engram.runtime.models import Models
-from engram.runtime.parts.answer_services import AnswerServices
-from engram.runtime.parts.auth_services import AuthServices
-from engram.runtime.parts.fact_services import FactServices
-from engram.runtime.parts.learning_services import LearningServices
-from engram.runtime.parts.retrieval_services import RetrievalServices
+from engram.composition.models import Models
+from engram.composition.parts.answer_services import AnswerServices
+from engram.composition.parts.auth_services import AuthServices
+from engram.composition.parts.fact_services import FactServices
+from engram.composition.parts.learning_services import LearningServices
+from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.services.jobs.job_runner import Runner
 from engram.services.sessions.agent_planner import AgentPlanner
 from engram.services.sessions.auto_planner import AutoPlanner

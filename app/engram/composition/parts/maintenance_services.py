@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
+from engram.composition.models import Models
+from engram.composition.servers import Connections, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres
-from engram.runtime.models import Models
-from engram.runtime.servers import Connections, Servers
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.backup_service import BackupService

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from engram.composition.models import Models
 from engram.config.settings import Settings
-from engram.runtime.models import Models
 from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.passage_reranking import PassageReranker

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from engram.runtime.models import Models
+from engram.composition.models import Models
 from engram.services.explanations.learning_overview import LearningOverviewService
 from engram.services.explanations.sentence_explanations import ExplanationService
 from engram.storage.database import Database

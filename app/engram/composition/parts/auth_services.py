@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from engram.composition.models import Models
+from engram.composition.servers import Connections
 from engram.config.settings import Settings
-from engram.runtime.models import Models
-from engram.runtime.servers import Connections
 from engram.services.auth.access_key_service import KeysService
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.quotas import QuotaService

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from engram.runtime.models import Models
+from engram.composition.models import Models
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.passage_keys.key_view import KeyViewService

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from engram.runtime.models import Models
-from engram.runtime.parts.learning_services import LearningServices
-from engram.runtime.parts.passage_key_services import PassageKeyServices
+from engram.composition.models import Models
+from engram.composition.parts.learning_services import LearningServices
+from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.services.revocation.learning_reset import LearningResetService
 from engram.services.revocation.past_state import PastService
 from engram.services.revocation.rating_service import RatingService

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from engram.composition.parts.corpus_services import CorpusServices
+from engram.composition.parts.revocation_services import RevocationServices
+from engram.composition.parts.session_services import SessionServices
 from engram.config.settings import Settings
-from engram.runtime.parts.corpus_services import CorpusServices
-from engram.runtime.parts.revocation_services import RevocationServices
-from engram.runtime.parts.session_services import SessionServices
 from engram.services.jobs.job_kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION, SESSIONS
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService

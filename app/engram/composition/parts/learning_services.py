@@ -4,9 +4,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 
+from engram.composition.models import Models
+from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
-from engram.runtime.models import Models
-from engram.runtime.parts.passage_key_services import PassageKeyServices
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_exam import ModelExam
 from engram.services.learning.judge_settings import JudgesService

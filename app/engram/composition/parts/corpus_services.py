@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from engram.composition.models import Models
+from engram.composition.parts.fact_services import FactServices
+from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
-from engram.runtime.models import Models
-from engram.runtime.parts.fact_services import FactServices
-from engram.runtime.parts.passage_key_services import PassageKeyServices
 from engram.services.corpus.document_conversion import DocumentsService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService

@@ -5,25 +5,25 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Generic, TypeVar
 
 from engram import __version__
+from engram.composition.models import Models
+from engram.composition.parts.answer_services import AnswerServices
+from engram.composition.parts.auth_services import AuthServices
+from engram.composition.parts.corpus_services import CorpusServices
+from engram.composition.parts.explanation_services import ExplanationServices
+from engram.composition.parts.fact_services import FactServices
+from engram.composition.parts.job_services import JobServices
+from engram.composition.parts.learning_services import LearningServices
+from engram.composition.parts.maintenance_services import MaintenanceServices
+from engram.composition.parts.passage_key_services import PassageKeyServices
+from engram.composition.parts.retrieval_services import RetrievalServices
+from engram.composition.parts.revocation_services import RevocationServices
+from engram.composition.parts.session_services import SessionServices
+from engram.composition.servers import Connections, Servers, servers
+from engram.composition.startup import Startup
 from engram.config.settings import Settings
-from engram.runtime.models import Models
-from engram.runtime.parts.answer_services import AnswerServices
-from engram.runtime.parts.auth_services import AuthServices
-from engram.runtime.parts.corpus_services import CorpusServices
-from engram.runtime.parts.explanation_services import ExplanationServices
-from engram.runtime.parts.fact_services import FactServices
-from engram.runtime.parts.job_services import JobServices
-from engram.runtime.parts.learning_services import LearningServices
-from engram.runtime.parts.maintenance_services import MaintenanceServices
-from engram.runtime.parts.passage_key_services import PassageKeyServices
-from engram.runtime.parts.retrieval_services import RetrievalServices
-from engram.runtime.parts.revocation_services import RevocationServices
-from engram.runtime.parts.session_services import SessionServices
-from engram.runtime.servers import Connections, Servers, servers
-from engram.runtime.startup import Startup
 from engram.services.auth.encoder_registry import EncoderRegistry
 from engram.telemetry import tracing
-from engram.telemetry.metrics_endpoint import Check, Exposed
+from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 
 __all__ = ["Application", "Servers", "application", "servers"]
 
@@ -218,7 +218,7 @@ class Application:
         """
         settings = self.settings
         if settings.metrics_port:
-            exposed = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics, checks)
+            exposed = MetricsEndpoint(settings.metrics_host, settings.metrics_port, self.state.metrics, checks)
             self._closing.callback(exposed.close)
         if settings.otlp_endpoint:
             self._closing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))

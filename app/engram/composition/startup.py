@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import structlog
 
+from engram.composition.models import Models
+from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.prefixes import MOST_DIMENSION
 from engram.providers.reranker.folder_reranker import FolderReranker
-from engram.runtime.models import Models
-from engram.runtime.parts.retrieval_services import RetrievalServices
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.maintenance.schema_standing import load_standing
@@ -59,7 +59,7 @@ class Startup:
 
     def _warn_of_other_encoders(self) -> None:
         """Log the collections that this process cannot serve because another encoder made their vectors."""
-        with tenancy.unrestricted(), self.database.read() as reader:
+        with tenancy.allow_all_tenants(), self.database.read() as reader:
             fingerprints = self.models.encoder.fingerprints
             differing = collections.list_of_other_encoders(reader, fingerprints, LOGGED_COLLECTIONS + 1)
         if differing:
@@ -81,7 +81,7 @@ class Startup:
             UnavailableError: Postgres is out of reach.
         """
         models = self.models
-        with tenancy.unrestricted(), self.database.read() as reader:
+        with tenancy.allow_all_tenants(), self.database.read() as reader:
             load_standing(reader)  # one that was never migrated is refused
         models.encoder.identify()
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):

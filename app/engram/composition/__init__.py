@@ -1,0 +1,1 @@
+"""Composition of an application: its models, its connections and the services of each room."""
