@@ -14,8 +14,9 @@ from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import SHIPPED, RankingPrior, as_json, from_json, load_priors
+from engram.providers.ranking_prior import SHIPPED, RankingPrior, from_json, load_priors
 from engram.runtime.container import Application, Servers
+from engram_evaluation.prior_files import format_ranking
 
 SIZE = len(FEATURES)
 LITTLE = len(sufficiency.FEATURES)
@@ -38,7 +39,7 @@ def some_first(seed: int = 0) -> NDArray[np.float64]:
 
 
 def content(**changed: Any) -> dict[str, Any]:
-    return as_json(some_first(), some_prior(), ("one", "other"), some_enough()) | changed
+    return format_ranking(some_first(), some_prior(), ("one", "other"), some_enough()) | changed
 
 
 def write(path: Path, general: object) -> Path:
@@ -54,7 +55,7 @@ def load_general(path: Path | None = None) -> RankingPrior:
 def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     prior = some_prior()
     read = load_general(
-        write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"), some_enough()))
+        write(tmp_path / "prior.json", format_ranking(some_first(), prior, ("one", "other"), some_enough()))
     )
 
     np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
@@ -68,7 +69,7 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
 def test_rounding_is_done_once(tmp_path: Path) -> None:
     first = load_general(write(tmp_path / "first.json", content()))
     second = load_general(
-        write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted, first.sufficiency))
+        write(tmp_path / "second.json", format_ranking(first.first, first.prior, first.fitted, first.sufficiency))
     )
 
     assert second.name == first.name
@@ -87,13 +88,16 @@ def test_the_name_is_that_of_the_numbers() -> None:
 
     assert from_json(content(fitted=["elsewhere"])).name == name
     others = [(some_first(), other), (some_first(), firmer), (some_first(1), some_prior())]
-    assert len({name, *(from_json(as_json(first, prior, (), some_enough())).name for first, prior in others)}) == 4
+    assert (
+        len({name, *(from_json(format_ranking(first, prior, (), some_enough())).name for first, prior in others)})
+        == 4
+    )
 
 
 def test_sufficiency_name_depends_on_both_priors() -> None:
     read = from_json(content())
-    refitted = from_json(as_json(some_first(), some_prior(), (), some_enough(1)))
-    reranked = from_json(as_json(some_first(), some_prior(1), (), some_enough()))
+    refitted = from_json(format_ranking(some_first(), some_prior(), (), some_enough(1)))
+    reranked = from_json(format_ranking(some_first(), some_prior(1), (), some_enough()))
 
     assert refitted.name == read.name
     assert len({read.sufficiency_name, refitted.sufficiency_name, reranked.sufficiency_name}) == 3
@@ -108,7 +112,7 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
 
 
 def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
-    other = as_json(some_first(1), some_prior(1), ("third",), some_enough(1))
+    other = format_ranking(some_first(1), some_prior(1), ("third",), some_enough(1))
     priors = load_priors(write(tmp_path / "priors.json", other))
 
     assert priors.select_kind("encyclopedic").fitted == ("one", "other")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import exc
 
-from engram.core.ranking.bm25 import inverse_document_frequency, saturation
+from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import terms
 from engram.runtime.container import Application
 from engram.sample import corpus as sample_corpus
@@ -21,7 +21,7 @@ from engram.storage.column_parameters import Numbers
 from engram.storage.corpus import collections, lexical_index, passages
 from tests.support import state
 from tests.support.keys import evolve, statements
-from tests.support.lexical import fresh, matched, put, reference, search, stored
+from tests.support.lexical import fresh, matched, put, reference, saturation, search, stored
 
 words = st.sampled_from("ant bee cat dog eel fox gnu hen".split())
 texts = st.lists(words, max_size=9)
