@@ -12,7 +12,8 @@ from fastapi.responses import StreamingResponse
 from engram.api.answers.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
 from engram.api.answers.vector_store_schemas import unix_seconds
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, ParentTrace, PostedBody, json_body, limit_time, needs, read_body
+from engram.api.dependencies import App, Asker, ParentTrace, PostedBody, needs, read_body
+from engram.api.operations import operation
 from engram.api.problems import responses
 from engram.core.auth.access_keys import QUERY, READ
 
@@ -30,9 +31,15 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/chat/completions",
     response_model=ChatOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | STREAMED,
-    summary="Answer in a chat",
+    **operation(
+        "Answer in a chat",
+        needs(QUERY, takes="queries"),
+        404,
+        reads_json=True,
+        limited=True,
+        embeds=True,
+        answers=STREAMED,
+    ),
 )
 def post_chat(
     sent: Annotated[PostedBody[ChatIn], Depends(read_body(ChatIn))],

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Depends, Response
 
 from engram.api.answers.dify_schemas import RecordsOut, RetrievalIn
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, json_body, limit_time, needs, read_body
-from engram.api.problems import responses
+from engram.api.dependencies import Answering, App, PostedBody, needs, read_body
+from engram.api.operations import operation
 from engram.core.auth.access_keys import QUERY
 
 router = APIRouter(tags=["frontends"], route_class=Route)
@@ -16,9 +16,9 @@ router = APIRouter(tags=["frontends"], route_class=Route)
 @router.post(
     "/retrieval",
     response_model=RecordsOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Retrieve for Dify",
+    **operation(
+        "Retrieve for Dify", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
+    ),
 )
 async def post_retrieval(
     sent: Annotated[PostedBody[RetrievalIn], Depends(read_body(RetrievalIn))], app: App, answering: Answering

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Response
 
 from engram.api.answers.rerank_schemas import RerankIn, RerankOut
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, json_body, limit_time, needs, read_body
-from engram.api.problems import responses
+from engram.api.dependencies import Answering, App, PostedBody, needs, read_body
+from engram.api.operations import operation
 from engram.core.auth.access_keys import QUERY
 from engram.runtime.container import Application
 
@@ -19,9 +19,7 @@ Posted = Annotated[PostedBody[RerankIn], Depends(read_body(RerankIn))]
 @router.post(
     "/v1/rerank",
     response_model=RerankOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Rank texts",
+    **operation("Rank texts", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True),
 )
 async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
     """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
@@ -35,9 +33,14 @@ async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
 @router.post(
     "/v2/rerank",
     response_model=RerankOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Rank texts, for version 2 of Cohere's clients",
+    **operation(
+        "Rank texts, for version 2 of Cohere's clients",
+        needs(QUERY, takes="queries"),
+        404,
+        reads_json=True,
+        limited=True,
+        embeds=True,
+    ),
 )
 async def post_rerank_v2(sent: Posted, app: App, answering: Answering) -> Response:
     """Rank texts for a question, as `POST /v1/rerank` does."""

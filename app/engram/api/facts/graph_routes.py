@@ -10,8 +10,6 @@ from engram.api.dependencies import (
     OptionalKey,
     PostedBody,
     RequiredKey,
-    json_body,
-    limit_time,
     needs,
     read_body,
 )
@@ -23,18 +21,14 @@ from engram.api.facts.graph_schemas import (
     GraphMergeIn,
     GraphMergeOut,
 )
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.core.auth.access_keys import MODERATE
 
 router = APIRouter(tags=["facts"], route_class=Route)
 
 
 @router.post(
-    "/facts/merge",
-    response_model=GraphMergeOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Merge a graph of facts",
+    "/facts/merge", **operation("Merge a graph of facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
 def post_graph_merge(
     sent: Annotated[PostedBody[GraphMergeIn], Depends(read_body(GraphMergeIn))], app: App, key: RequiredKey
@@ -52,11 +46,7 @@ def post_graph_merge(
 
 
 @router.post(
-    "/facts/revoke",
-    response_model=FactRevokeOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Revoke verdicts on facts",
+    "/facts/revoke", **operation("Revoke verdicts on facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
 def post_facts_revoke(
     sent: Annotated[PostedBody[FactRevokeIn], Depends(read_body(FactRevokeIn))], app: App, key: OptionalKey
@@ -75,10 +65,7 @@ def post_facts_revoke(
 
 @router.post(
     "/entities/align",
-    response_model=AlignOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Join names of facts",
+    **operation("Join names of facts", needs(MODERATE), 404, reads_json=True, limited=True, embeds=True),
 )
 def post_align(sent: Annotated[PostedBody[AlignIn], Depends(read_body(AlignIn))], app: App) -> AlignOut:
     """Join names that mean the same, as is done with every new name; what somebody took apart stays so.

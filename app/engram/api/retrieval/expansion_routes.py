@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, PostedBody, json_body, limit_time, needs, read_body
-from engram.api.problems import responses
+from engram.api.dependencies import App, PostedBody, needs, read_body
+from engram.api.operations import operation
 from engram.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut, WarningOut
 from engram.core.auth.access_keys import QUERY
 from engram.services.retrieval.fallbacks import Fallback
@@ -16,10 +16,9 @@ router = APIRouter(tags=["expansions"], route_class=Route)
 
 @router.post(
     "/expand",
-    response_model=ExpandOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
-    summary="Widen a question",
+    **operation(
+        "Widen a question", needs(QUERY, takes="queries"), 404, 502, reads_json=True, limited=True, embeds=True
+    ),
 )
 def post_expand(sent: Annotated[PostedBody[ExpandIn], Depends(read_body(ExpandIn))], app: App) -> ExpandOut:
     """Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`."""

@@ -18,12 +18,11 @@ from engram.api.dependencies import (
     PostedToSession,
     QueryScope,
     SessionAt,
-    json_body,
     needs,
     read_body,
     read_session_body,
 )
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.sessions.schemas import (
     ListedSessionOut,
     RoundIn,
@@ -73,10 +72,9 @@ _ENDED: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/sessions",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SessionAccepted | SessionOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED,
-    summary="Start a session",
+    **operation(
+        "Start a session", needs(QUERY, takes="queries"), 404, reads_json=True, embeds=True, answers=_ENDED
+    ),
 )
 def post_session(
     sent: Annotated[PostedBody[SessionIn], Depends(read_body(SessionIn))],
@@ -95,13 +93,7 @@ def post_session(
     return _answer_session(app, sent.scope, session, response, wait=sent.body.wait)
 
 
-@router.get(
-    "/sessions",
-    response_model=SessionsOut,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503),
-    summary="List sessions",
-)
+@router.get("/sessions", **operation("List sessions", needs(QUERY), 404))
 def get_sessions(
     app: App,
     scope: QueryScope,
@@ -118,13 +110,7 @@ def get_sessions(
     )
 
 
-@router.get(
-    "/sessions/{session_id}",
-    response_model=SessionOut,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503),
-    summary="Read a session",
-)
+@router.get("/sessions/{session_id}", **operation("Read a session", needs(QUERY), 404))
 def get_session(app: App, at: SessionAt) -> SessionOut:
     """The session whole: its pool with citations, its rounds, why it stopped and what it cost."""
     return SessionOut.from_service(app.sessions.read(at.scope, at.id))
@@ -133,9 +119,7 @@ def get_session(app: App, at: SessionAt) -> SessionOut:
 @router.get(
     "/sessions/{session_id}/events",
     response_class=StreamingResponse,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503) | EVENTS,
-    summary="Follow a session",
+    **operation("Follow a session", needs(QUERY), 404, answers=EVENTS),
 )
 def get_events(
     app: App,
@@ -154,10 +138,7 @@ def get_events(
 @router.post(
     "/sessions/{session_id}/rounds",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=SessionAccepted | SessionOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED,
-    summary="Run one more round",
+    **operation("Run one more round", needs(QUERY, takes="queries"), 404, 409, reads_json=True, answers=_ENDED),
 )
 def post_round(
     sent: Annotated[PostedToSession[RoundIn], Depends(read_session_body(RoundIn))], response: Response, app: App
@@ -171,13 +152,7 @@ def post_round(
     return _answer_session(app, sent.scope, sent.id, response, wait=sent.body.wait)
 
 
-@router.delete(
-    "/sessions/{session_id}",
-    response_model=SessionOut,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503),
-    summary="Cancel a session",
-)
+@router.delete("/sessions/{session_id}", **operation("Cancel a session", needs(QUERY), 404))
 def delete_session(app: App, at: SessionAt) -> SessionOut:
     """Have the session end. What its rounds found stays; a round that is in hand is not kept."""
     return SessionOut.from_service(app.sessions.cancel(at.scope, at.id))
