@@ -38,6 +38,8 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
 from engram.cli.terminal import cli, complain
 from engram.context.errors import EngramError
 
+__all__ = ["cli", "command", "main"]
+
 COMMANDS = "engram.commands"
 """Entry points of other packages: modules that add commands to ``engram.cli.terminal.cli`` as they are imported."""
 OBJECTS = 10_000

@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import Any, Literal
 
 from engram.pulls.product_http import MissingRouteError, ProductError, ProductHttp
-from engram.pulls.product_scores import Scale, Score, ScoreShapeError, moment, reason_text, text_field, word_rating
+from engram.pulls.product_scores import (
+    Scale,
+    Score,
+    ScoreShapeError,
+    map_records,
+    moment,
+    reason_text,
+    text_field,
+    word_rating,
+)
 
 PRODUCT = "langfuse"
 PAGE = 100
@@ -85,7 +94,6 @@ class LangfuseScores:
     scale: Scale = field(default_factory=Scale)
     skipped: dict[str, str] = field(default_factory=dict)
     product: str = PRODUCT
-    windowed: bool = True
     _version: Version | None = None
 
     def read(self, since: datetime | None) -> list[Score]:
@@ -94,18 +102,8 @@ class LangfuseScores:
         Raises:
             ProductError: Langfuse cannot be reached, refuses, or answers in another shape.
         """
-        self.skipped.clear()
         where = {} if since is None else {"fromTimestamp": _iso(since)}
-        scores: dict[str, Score] = {}
-        for record in self._records(where):
-            try:
-                score = score_of_record(record, self.scale)
-            except ScoreShapeError as error:
-                self.skipped[str(record.get("id"))] = str(error)
-                continue
-            if score is not None:
-                scores[score.score_id] = score
-        return list(scores.values())
+        return map_records(self._records(where), lambda record: score_of_record(record, self.scale), self.skipped)
 
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]:
         """Return those of the ids that Langfuse does not have, each asked for by itself.

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from engram.pulls.product_http import MissingRouteError, ProductError, ProductHttp
-from engram.pulls.product_scores import TEN, Rating, Score, ScoreShapeError, moment, reason_text, text_field
+from engram.pulls.product_scores import (
+    TEN,
+    Rating,
+    Score,
+    ScoreShapeError,
+    map_records,
+    moment,
+    reason_text,
+    text_field,
+)
 
 PRODUCT = "open-webui"
 EXPORT, LIST = "/api/v1/evaluations/feedbacks/all/export", "/api/v1/evaluations/feedbacks/all"
@@ -80,7 +89,6 @@ class OpenWebUiFeedbacks:
     source: Path | ProductHttp
     skipped: dict[str, str] = field(default_factory=dict)
     product: str = PRODUCT
-    windowed: bool = False
 
     def read(self, since: datetime | None) -> list[Score]:
         """List all feedback of the export.
@@ -88,17 +96,7 @@ class OpenWebUiFeedbacks:
         Raises:
             ProductError: the file or the server cannot be read, or has another shape.
         """
-        self.skipped.clear()
-        scores: dict[str, Score] = {}
-        for record in self._records():
-            try:
-                score = score_of_feedback(record)
-            except ScoreShapeError as error:
-                self.skipped[str(record.get("id"))] = str(error)
-                continue
-            if score is not None:
-                scores[score.score_id] = score
-        return list(scores.values())
+        return map_records(self._records(), score_of_feedback, self.skipped)
 
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]:
         """Return all of the ids: an export is whole."""

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -133,3 +133,27 @@ def text_field(record: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise ScoreShapeError(f"{name}: {value!r} is no text")
     return value
+
+
+def map_records(
+    records: Iterable[Mapping[str, Any]],
+    map_record: Callable[[Mapping[str, Any]], Score | None],
+    skipped: dict[str, str],
+) -> list[Score]:
+    """Map a product's records to scores, the last of each id.
+
+    Args:
+        map_record: maps one record; None if it is no score.
+        skipped: is emptied, and gets the id of each record that could not be mapped, with the cause.
+    """
+    skipped.clear()
+    scores: dict[str, Score] = {}
+    for record in records:
+        try:
+            score = map_record(record)
+        except ScoreShapeError as error:
+            skipped[str(record.get("id"))] = str(error)
+            continue
+        if score is not None:
+            scores[score.score_id] = score
+    return list(scores.values())

@@ -106,18 +106,13 @@ class ServingService:
         return changed
 
 
-def choose_serving_mode(query: Query, query_id: UUID | None = None) -> ServingMode:
+def choose_serving_mode(query: Query) -> ServingMode:
     """Return the query's serving mode by the settings of its collection.
 
     In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
     its name says. A query that says an arm itself belongs to none.
-
-    Args:
-        query_id: by default a new one.
     """
     plain_query = as_asked(query)
-    if query_id is not None:
-        plain_query = replace(plain_query, query_id=query_id)
     collection = query.scope.collection
     shadow = collection.serving == "shadow"
     unit = str(plain_query.query_id) if query.unit is None else query.unit
