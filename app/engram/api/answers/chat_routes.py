@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
 
 from engram.api.answers.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
 from engram.api.answers.vector_store_schemas import unix_seconds
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, ParentTrace, PostedBody, needs, read_body
+from engram.api.dependencies import App, Asker, ParentTrace, Posted, needs
 from engram.api.operations import operation
 from engram.api.problems import responses
 from engram.core.auth.access_keys import QUERY, READ
@@ -42,7 +42,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
     ),
 )
 def post_chat(
-    sent: Annotated[PostedBody[ChatIn], Depends(read_body(ChatIn))],
+    sent: Posted[ChatIn],
     app: App,
     parent: ParentTrace,
     message_id: Annotated[str | None, Header(alias="x-openwebui-message-id", include_in_schema=False)] = None,

@@ -1,12 +1,10 @@
 """Dify's external knowledge API over a collection."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from engram.api.answers.dify_schemas import RecordsOut, RetrievalIn
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, needs, read_body
+from engram.api.dependencies import Answering, App, Posted, needs
 from engram.api.operations import operation
 from engram.core.auth.access_keys import QUERY
 
@@ -20,9 +18,7 @@ router = APIRouter(tags=["frontends"], route_class=Route)
         "Retrieve for Dify", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
     ),
 )
-async def post_retrieval(
-    sent: Annotated[PostedBody[RetrievalIn], Depends(read_body(RetrievalIn))], app: App, answering: Answering
-) -> Response:
+async def post_retrieval(sent: Posted[RetrievalIn], app: App, answering: Answering) -> Response:
     """`POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
 
     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the

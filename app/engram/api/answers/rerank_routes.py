@@ -1,19 +1,17 @@
 """Reranking by a collection, for clients of Cohere and Jina."""
 
 from functools import partial
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from engram.api.answers.rerank_schemas import RerankIn, RerankOut
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, needs, read_body
+from engram.api.dependencies import Answering, App, Posted, PostedBody, needs
 from engram.api.operations import operation
 from engram.core.auth.access_keys import QUERY
 from engram.runtime.container import Application
 
 router = APIRouter(tags=["frontends"], route_class=Route)
-Posted = Annotated[PostedBody[RerankIn], Depends(read_body(RerankIn))]
 
 
 @router.post(
@@ -21,7 +19,7 @@ Posted = Annotated[PostedBody[RerankIn], Depends(read_body(RerankIn))]
     response_model=RerankOut,
     **operation("Rank texts", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True),
 )
-async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
+async def post_rerank(sent: Posted[RerankIn], app: App, answering: Answering) -> Response:
     """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
 
     A text that the collection has as a passage is ranked with everything that the collection has learned. Other
@@ -42,7 +40,7 @@ async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
         embeds=True,
     ),
 )
-async def post_rerank_v2(sent: Posted, app: App, answering: Answering) -> Response:
+async def post_rerank_v2(sent: Posted[RerankIn], app: App, answering: Answering) -> Response:
     """Rank texts for a question, as `POST /v1/rerank` does."""
     return await answering.do(partial(_write_reranking, sent, app, "2"))
 

@@ -15,17 +15,7 @@ from engram.api.corpus.schemas import (
     PassagesOut,
     RekeyIn,
 )
-from engram.api.dependencies import (
-    App,
-    Asker,
-    Limit,
-    Need,
-    OptionalKey,
-    PathScope,
-    QueryScope,
-    build_opener,
-    needs,
-)
+from engram.api.dependencies import App, Asker, Limit, Need, OptionalKey, PathScope, QueryScope, build_opener, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.operations import operation

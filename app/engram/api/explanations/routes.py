@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import AfterValidator
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, PostedBody, QueryScope, needs, read_body
+from engram.api.dependencies import App, Posted, QueryScope, needs
 from engram.api.explanations.schemas import CompareIn, CompareOut, SentenceMemoryOut
 from engram.api.operations import operation
 from engram.api.schemas import MAX_ID, check_storable
@@ -46,7 +46,7 @@ def get_sentence_memory(
         "Ask under two arms", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
     ),
 )
-def post_compare(sent: Annotated[PostedBody[CompareIn], Depends(read_body(CompareIn))], app: App) -> CompareOut:
+def post_compare(sent: Posted[CompareIn], app: App) -> CompareOut:
     """Ask one question under two arms, by default without and with memory, whatever the collection is set to.
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.

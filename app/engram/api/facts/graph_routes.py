@@ -1,18 +1,9 @@
 """Routes for a whole graph of facts: merge it, join its names, revoke verdicts on it."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import (
-    App,
-    OptionalKey,
-    PostedBody,
-    RequiredKey,
-    needs,
-    read_body,
-)
+from engram.api.dependencies import App, OptionalKey, Posted, RequiredKey, needs
 from engram.api.facts.graph_schemas import (
     AlignIn,
     AlignOut,
@@ -30,9 +21,7 @@ router = APIRouter(tags=["facts"], route_class=Route)
 @router.post(
     "/facts/merge", **operation("Merge a graph of facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
-def post_graph_merge(
-    sent: Annotated[PostedBody[GraphMergeIn], Depends(read_body(GraphMergeIn))], app: App, key: RequiredKey
-) -> GraphMergeOut:
+def post_graph_merge(sent: Posted[GraphMergeIn], app: App, key: RequiredKey) -> GraphMergeOut:
     """Have the collection's graph say what another one says, once under the Idempotency-Key.
 
     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
@@ -48,9 +37,7 @@ def post_graph_merge(
 @router.post(
     "/facts/revoke", **operation("Revoke verdicts on facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
-def post_facts_revoke(
-    sent: Annotated[PostedBody[FactRevokeIn], Depends(read_body(FactRevokeIn))], app: App, key: OptionalKey
-) -> FactRevokeOut:
+def post_facts_revoke(sent: Posted[FactRevokeIn], app: App, key: OptionalKey) -> FactRevokeOut:
     """Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
 
     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
@@ -67,7 +54,7 @@ def post_facts_revoke(
     "/entities/align",
     **operation("Join names of facts", needs(MODERATE), 404, reads_json=True, limited=True, embeds=True),
 )
-def post_align(sent: Annotated[PostedBody[AlignIn], Depends(read_body(AlignIn))], app: App) -> AlignOut:
+def post_align(sent: Posted[AlignIn], app: App) -> AlignOut:
     """Join names that mean the same, as is done with every new name; what somebody took apart stays so.
 
     For facts that came before, or through a process that could not look.

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Path, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match
 from starlette.types import Scope as RequestScope
@@ -14,11 +14,11 @@ from engram.api.dependencies import (
     App,
     Limit,
     OptionalKey,
+    Posted,
     PostedBody,
     QueryScope,
     RequiredKey,
     needs,
-    read_body,
 )
 from engram.api.facts.entity_schemas import (
     CountIn,
@@ -61,12 +61,7 @@ Graph = Annotated[CollectionName | None, Query(description="A graph of its own; 
 
 
 @router.post("/facts", **operation("State facts", needs(INGEST), 404, reads_json=True))
-async def post_facts(
-    sent: Annotated[PostedBody[FactsIn], Depends(read_body(FactsIn))],
-    app: App,
-    key: OptionalKey,
-    answering: Answering,
-) -> FactsOut:
+async def post_facts(sent: Posted[FactsIn], app: App, key: OptionalKey, answering: Answering) -> FactsOut:
     """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
@@ -118,9 +113,7 @@ def _take_facts(app: Application, scope: Scope, count: int) -> None:
 
 
 @router.post("/facts/revise", **operation("Judge facts", needs(JUDGE), 404, 502, reads_json=True, limited=True))
-def post_facts_revise(
-    sent: Annotated[PostedBody[ReviseIn], Depends(read_body(ReviseIn))], app: App, key: RequiredKey
-) -> FactsOut:
+def post_facts_revise(sent: Posted[ReviseIn], app: App, key: RequiredKey) -> FactsOut:
     """Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
 
     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
@@ -136,9 +129,7 @@ def post_facts_revise(
 
 
 @router.post("/facts/search", **operation("Search facts", needs(QUERY), 404, reads_json=True, limited=True))
-def post_facts_search(
-    sent: Annotated[PostedBody[FactSearchIn], Depends(read_body(FactSearchIn))], app: App
-) -> FactSearchOut:
+def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
     """Paths of facts from what a question names, their facts, and these as text with citations within a budget.
 
     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
@@ -171,12 +162,7 @@ def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 
 
 
 @router.post("/entities/{entity_id}/merge", **operation("Merge entities", needs(MODERATE), 404, reads_json=True))
-def post_merge(
-    entity_id: EntityId,
-    sent: Annotated[PostedBody[MergeIn], Depends(read_body(MergeIn))],
-    app: App,
-    key: RequiredKey,
-) -> FactEntityOut:
+def post_merge(entity_id: EntityId, sent: Posted[MergeIn], app: App, key: RequiredKey) -> FactEntityOut:
     """Have entities be one with this, once under the Idempotency-Key; a split takes it back."""
     body = sent.body
     judge, _ = sent.scope.judge(body.judge)
@@ -185,9 +171,7 @@ def post_merge(
 
 
 @router.post("/entities/{entity_id}/split", **operation("Split entities", needs(MODERATE), 404, reads_json=True))
-def post_split(
-    entity_id: EntityId, sent: Annotated[PostedBody[SplitIn], Depends(read_body(SplitIn))], app: App
-) -> FactEntityOut:
+def post_split(entity_id: EntityId, sent: Posted[SplitIn], app: App) -> FactEntityOut:
     """Take apart what was merged into this entity, or this from what it was merged into."""
     app.join.split(sent.scope, entity_id)
     return FactEntityOut.from_service(app.show.entity(sent.scope, entity_id, 100))
@@ -203,9 +187,7 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
 
 
 @router.put("/predicates", **operation("Declare a predicate", needs(MODERATE), 404, reads_json=True))
-def put_predicate(
-    sent: Annotated[PostedBody[PredicateIn], Depends(read_body(PredicateIn))], app: App
-) -> PredicateOut:
+def put_predicate(sent: Posted[PredicateIn], app: App) -> PredicateOut:
     """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
     body = sent.body
     return PredicateOut.model_validate(
@@ -214,7 +196,7 @@ def put_predicate(
 
 
 @router.post("/predicates/count", **operation("Count predicates", needs(MODERATE), 404, reads_json=True))
-def post_count(sent: Annotated[PostedBody[CountIn], Depends(read_body(CountIn))], app: App) -> PredicatesOut:
+def post_count(sent: Posted[CountIn], app: App) -> PredicatesOut:
     """Learn which predicates are functional from how often a subject has one object at a time."""
     predicates = app.predicates.count(sent.scope, sent.body.graph)
     return PredicatesOut(

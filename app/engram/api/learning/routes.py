@@ -13,12 +13,12 @@ from engram.api.dependencies import (
     EventId,
     Limit,
     OptionalKey,
+    Posted,
     PostedBody,
     QueryScope,
     RequiredKey,
     VerdictAt,
     needs,
-    read_body,
     read_frequent_body,
 )
 from engram.api.jobs.routes import build_accepted
@@ -139,12 +139,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     status_code=status.HTTP_202_ACCEPTED,
     **operation("Revoke many verdicts", needs(MODERATE, takes="jobs"), 404, reads_json=True),
 )
-def post_revoke(
-    sent: Annotated[PostedBody[RevokeIn], Depends(read_body(RevokeIn))],
-    response: Response,
-    app: App,
-    key: OptionalKey,
-) -> JobAccepted:
+def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: OptionalKey) -> JobAccepted:
     """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
 
     Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
@@ -156,7 +151,7 @@ def post_revoke(
 
 
 @router.post("/feedback/retry", **operation("Retry parked verdicts", needs(MODERATE), 404, reads_json=True))
-def post_retry(sent: Annotated[PostedBody[RetryIn], Depends(read_body(RetryIn))], app: App) -> RetryOut:
+def post_retry(sent: Posted[RetryIn], app: App) -> RetryOut:
     """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
     body = sent.body
     return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))

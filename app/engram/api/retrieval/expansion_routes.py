@@ -1,11 +1,9 @@
 """Widening: what to send on with a verdict as the expansions of its question."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, PostedBody, needs, read_body
+from engram.api.dependencies import App, Posted, needs
 from engram.api.operations import operation
 from engram.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut, WarningOut
 from engram.core.auth.access_keys import QUERY
@@ -20,7 +18,7 @@ router = APIRouter(tags=["expansions"], route_class=Route)
         "Widen a question", needs(QUERY, takes="queries"), 404, 502, reads_json=True, limited=True, embeds=True
     ),
 )
-def post_expand(sent: Annotated[PostedBody[ExpandIn], Depends(read_body(ExpandIn))], app: App) -> ExpandOut:
+def post_expand(sent: Posted[ExpandIn], app: App) -> ExpandOut:
     """Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`."""
     body = sent.body
     failures: list[Fallback] = []

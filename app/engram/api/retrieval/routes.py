@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
@@ -15,11 +15,11 @@ from engram.api.dependencies import (
     Asker,
     Need,
     ParentTrace,
+    Posted,
     PostedBody,
     QueryAt,
     QueryScope,
     needs,
-    read_body,
 )
 from engram.api.operations import operation
 from engram.api.problem_document import Problem
@@ -62,12 +62,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
         embeds=True,
     ),
 )
-async def post_query(
-    sent: Annotated[PostedBody[QueryIn], Depends(read_body(QueryIn))],
-    app: App,
-    answering: Answering,
-    parent: ParentTrace,
-) -> Response:
+async def post_query(sent: Posted[QueryIn], app: App, answering: Answering, parent: ParentTrace) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
     return await _answer_in_turn(app, answering, [sent.body], partial(_answer_query, app, sent, parent))
 
@@ -163,9 +158,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
         "Answer a question in words", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
     ),
 )
-def post_answer(
-    sent: Annotated[PostedBody[AnswerIn], Depends(read_body(AnswerIn))], app: App, parent: ParentTrace
-) -> AnswerOut:
+def post_answer(sent: Posted[AnswerIn], app: App, parent: ParentTrace) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
     answer = app.answer.answer(sent.body.to_query(sent.scope, parent))
     return AnswerOut(

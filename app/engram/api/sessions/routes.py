@@ -14,12 +14,11 @@ from engram.api.dependencies import (
     App,
     Limit,
     OptionalKey,
-    PostedBody,
+    Posted,
     PostedToSession,
     QueryScope,
     SessionAt,
     needs,
-    read_body,
     read_session_body,
 )
 from engram.api.operations import operation
@@ -77,10 +76,7 @@ _ENDED: dict[int | str, dict[str, Any]] = {
     ),
 )
 def post_session(
-    sent: Annotated[PostedBody[SessionIn], Depends(read_body(SessionIn))],
-    response: Response,
-    app: App,
-    key: OptionalKey,
+    sent: Posted[SessionIn], response: Response, app: App, key: OptionalKey
 ) -> SessionAccepted | SessionOut:
     """Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
     spent.
