@@ -5,8 +5,9 @@ from typing import Any
 
 from fastapi import Depends, params
 
-from engram.api.dependencies import json_body, limit_time
+from engram.api.dependencies import json_body, limit_time, needs
 from engram.api.problems import responses
+from engram.core.auth.access_keys import QUERY
 
 
 def operation(
@@ -37,3 +38,11 @@ def operation(
         "dependencies": [need, *body, *time],
         "responses": responses(*sorted(statuses), embeds=embeds) | dict(answers or {}),
     }
+
+
+def question_operation(
+    summary: str, *problems: int, answers: Mapping[int | str, dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Describe a route that answers a question from a collection, within the time that a request has."""
+    needed = needs(QUERY, takes="queries")
+    return operation(summary, needed, 404, *problems, reads_json=True, limited=True, embeds=True, answers=answers)

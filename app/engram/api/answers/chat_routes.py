@@ -13,9 +13,9 @@ from engram.api.answers.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
 from engram.api.answers.vector_store_schemas import unix_seconds
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, Asker, ParentTrace, Posted, needs
-from engram.api.operations import operation
+from engram.api.operations import question_operation
 from engram.api.problems import responses
-from engram.core.auth.access_keys import QUERY, READ
+from engram.core.auth.access_keys import READ
 
 router = APIRouter(tags=["chat"], route_class=Route, prefix="/v1")
 MODELS = 1_000
@@ -29,17 +29,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 
 
 @router.post(
-    "/chat/completions",
-    response_model=ChatOut,
-    **operation(
-        "Answer in a chat",
-        needs(QUERY, takes="queries"),
-        404,
-        reads_json=True,
-        limited=True,
-        embeds=True,
-        answers=STREAMED,
-    ),
+    "/chat/completions", response_model=ChatOut, **question_operation("Answer in a chat", answers=STREAMED)
 )
 def post_chat(
     sent: Posted[ChatIn],

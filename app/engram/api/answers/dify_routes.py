@@ -4,20 +4,13 @@ from fastapi import APIRouter, Response
 
 from engram.api.answers.dify_schemas import RecordsOut, RetrievalIn
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, Posted, needs
-from engram.api.operations import operation
-from engram.core.auth.access_keys import QUERY
+from engram.api.dependencies import Answering, App, Posted
+from engram.api.operations import question_operation
 
 router = APIRouter(tags=["frontends"], route_class=Route)
 
 
-@router.post(
-    "/retrieval",
-    response_model=RecordsOut,
-    **operation(
-        "Retrieve for Dify", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
-    ),
-)
+@router.post("/retrieval", response_model=RecordsOut, **question_operation("Retrieve for Dify"))
 async def post_retrieval(sent: Posted[RetrievalIn], app: App, answering: Answering) -> Response:
     """`POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
 

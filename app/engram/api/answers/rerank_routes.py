@@ -6,19 +6,14 @@ from fastapi import APIRouter, Response
 
 from engram.api.answers.rerank_schemas import RerankIn, RerankOut
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, Posted, PostedBody, needs
-from engram.api.operations import operation
-from engram.core.auth.access_keys import QUERY
+from engram.api.dependencies import Answering, App, Posted, PostedBody
+from engram.api.operations import question_operation
 from engram.runtime.container import Application
 
 router = APIRouter(tags=["frontends"], route_class=Route)
 
 
-@router.post(
-    "/v1/rerank",
-    response_model=RerankOut,
-    **operation("Rank texts", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True),
-)
+@router.post("/v1/rerank", response_model=RerankOut, **question_operation("Rank texts"))
 async def post_rerank(sent: Posted[RerankIn], app: App, answering: Answering) -> Response:
     """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
 
@@ -29,16 +24,7 @@ async def post_rerank(sent: Posted[RerankIn], app: App, answering: Answering) ->
 
 
 @router.post(
-    "/v2/rerank",
-    response_model=RerankOut,
-    **operation(
-        "Rank texts, for version 2 of Cohere's clients",
-        needs(QUERY, takes="queries"),
-        404,
-        reads_json=True,
-        limited=True,
-        embeds=True,
-    ),
+    "/v2/rerank", response_model=RerankOut, **question_operation("Rank texts, for version 2 of Cohere's clients")
 )
 async def post_rerank_v2(sent: Posted[RerankIn], app: App, answering: Answering) -> Response:
     """Rank texts for a question, as `POST /v1/rerank` does."""

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Response
 from engram.api.answers.vector_store_schemas import SearchIn, SearchPageOut, VectorStoreOut, VectorStoresOut
 from engram.api.body_reading import Route
 from engram.api.dependencies import Answering, App, Asker, PathScope, needs
-from engram.api.operations import operation
+from engram.api.operations import operation, question_operation
 from engram.api.schemas import CollectionName
-from engram.core.auth.access_keys import QUERY, READ
+from engram.core.auth.access_keys import READ
 
 router = APIRouter(tags=["frontends"], route_class=Route, prefix="/v1/vector_stores")
 
@@ -38,13 +38,7 @@ def get_vector_store(scope: PathScope) -> VectorStoreOut:
     return VectorStoreOut.from_service(scope.collection)
 
 
-@router.post(
-    "/{name}/search",
-    response_model=SearchPageOut,
-    **operation(
-        "Search a vector store", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
-    ),
-)
+@router.post("/{name}/search", response_model=SearchPageOut, **question_operation("Search a vector store"))
 async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, answering: Answering) -> Response:
     """`POST /query` in the shape of OpenAI's vector stores: the store is the collection.
 

@@ -8,9 +8,9 @@ from pydantic import AfterValidator
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, Posted, QueryScope, needs
 from engram.api.explanations.schemas import CompareIn, CompareOut, SentenceMemoryOut
-from engram.api.operations import operation
+from engram.api.operations import operation, question_operation
 from engram.api.schemas import MAX_ID, check_storable
-from engram.core.auth.access_keys import AUDIT, QUERY
+from engram.core.auth.access_keys import AUDIT
 
 router = APIRouter(tags=["explanations"], route_class=Route)
 
@@ -40,12 +40,7 @@ def get_sentence_memory(
     )
 
 
-@router.post(
-    "/query/compare",
-    **operation(
-        "Ask under two arms", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
-    ),
-)
+@router.post("/query/compare", **question_operation("Ask under two arms"))
 def post_compare(sent: Posted[CompareIn], app: App) -> CompareOut:
     """Ask one question under two arms, by default without and with memory, whatever the collection is set to.
 

@@ -3,21 +3,15 @@
 from fastapi import APIRouter
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Posted, needs
-from engram.api.operations import operation
+from engram.api.dependencies import App, Posted
+from engram.api.operations import question_operation
 from engram.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut, WarningOut
-from engram.core.auth.access_keys import QUERY
 from engram.services.retrieval.fallbacks import Fallback
 
 router = APIRouter(tags=["expansions"], route_class=Route)
 
 
-@router.post(
-    "/expand",
-    **operation(
-        "Widen a question", needs(QUERY, takes="queries"), 404, 502, reads_json=True, limited=True, embeds=True
-    ),
-)
+@router.post("/expand", **question_operation("Widen a question", 502))
 def post_expand(sent: Posted[ExpandIn], app: App) -> ExpandOut:
     """Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`."""
     body = sent.body

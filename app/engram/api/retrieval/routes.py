@@ -21,7 +21,7 @@ from engram.api.dependencies import (
     QueryScope,
     needs,
 )
-from engram.api.operations import operation
+from engram.api.operations import operation, question_operation
 from engram.api.problem_document import Problem
 from engram.api.problems import content
 from engram.api.retrieval.expansion_schemas import WarningOut
@@ -53,14 +53,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    **operation(
-        "Retrieve passages for a question",
-        needs(QUERY, takes="queries"),
-        404,
-        reads_json=True,
-        limited=True,
-        embeds=True,
-    ),
+    **question_operation("Retrieve passages for a question"),
 )
 async def post_query(sent: Posted[QueryIn], app: App, answering: Answering, parent: ParentTrace) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
@@ -152,12 +145,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
     )
 
 
-@router.post(
-    "/answer",
-    **operation(
-        "Answer a question in words", needs(QUERY, takes="queries"), 404, reads_json=True, limited=True, embeds=True
-    ),
-)
+@router.post("/answer", **question_operation("Answer a question in words"))
 def post_answer(sent: Posted[AnswerIn], app: App, parent: ParentTrace) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
     answer = app.answer.answer(sent.body.to_query(sent.scope, parent))
