@@ -24,7 +24,7 @@ from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe, skip_turn
 from engram.services.facts.grounding import GroundedFacts, StreamDocument, ground_text
 from engram_evaluation import answer_marking
-from engram_evaluation.rewards import FORMAT_WEIGHT, play_reward
+from engram_evaluation.reasoning_rewards import FORMAT_WEIGHT, play_reward
 
 Info = dict[str, Any]
 

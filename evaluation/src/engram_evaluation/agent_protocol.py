@@ -245,7 +245,7 @@ def _text(passage: Mapping[str, Any]) -> Text:
 
 
 def _correct(turn: AgentTurn) -> AgentTurn:
-    """The same turn as a correction: facts that contradict it are doubted or closed."""
+    """Turn an insertion into a correction: facts that contradict it are doubted or closed."""
     return turn if turn.skips else AgentTurn("update", turn.content, turn.thought)
 
 

@@ -8,7 +8,7 @@ from engram.core.planning.rewards import HIGHEST_RATING
 from engram_evaluation import answer_marking
 from engram_evaluation.decomposition import fill_references
 from engram_evaluation.oracle_knowledge import Case, Knowledge, says
-from engram_evaluation.rewards import GRADES, OUTCOME, PATH
+from engram_evaluation.reasoning_rewards import GRADES, OUTCOME, PATH
 
 Fields = dict[str, Any]
 Parts = Mapping[str, str]

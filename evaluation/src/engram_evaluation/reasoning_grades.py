@@ -11,7 +11,7 @@ from engram.providers.llm.prompts import conversation, cut_quote, guard_wording,
 from engram.providers.llm.replies import Reply, UnusableReplyError, convert_to_lower_case, read
 from engram.providers.llm.session_model import Sentences
 from engram.providers.llm.session_prompts import lines
-from engram_evaluation.rewards import GRADES, OUTCOME, PATH, Grade
+from engram_evaluation.reasoning_rewards import GRADES, OUTCOME, PATH, Grade
 
 _Graded = Annotated[Grade, BeforeValidator(convert_to_lower_case)]
 _GRADED = f"Each grade is one of {', '.join(GRADES)}."

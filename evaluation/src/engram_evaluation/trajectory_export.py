@@ -16,8 +16,7 @@ from engram.providers.llm import Llm, agent_prompts, prompts, session_prompts
 from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 from engram_evaluation import answer_marking, reasoning_grades
 from engram_evaluation.dataset import Dataset, Gold, Question
-from engram_evaluation.retrieval_metrics import is_match
-from engram_evaluation.rewards import (
+from engram_evaluation.reasoning_rewards import (
     objective,
     outcome_reward,
     outcome_reward_by_gold,
@@ -26,6 +25,7 @@ from engram_evaluation.rewards import (
     play_reward,
     share_held,
 )
+from engram_evaluation.retrieval_metrics import is_match
 
 Shape = Literal["steps", "sft", "grpo"]
 AGENT = "agent"

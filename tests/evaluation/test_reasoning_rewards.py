@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_evaluation.rewards import (
+from engram_evaluation.reasoning_rewards import (
     GRADES,
     OUTCOME,
     PATH,
