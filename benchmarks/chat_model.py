@@ -28,6 +28,7 @@ from engram.core.passage_keys.expansion import WordedMethod
 from engram.core.planning.curation import words
 from engram.providers.language import PassageText, load_language
 from engram.providers.llm import Llm, agent_model, facts_by_model, reasoning, session_model
+from engram_evaluation import reasoning_grades
 
 SAMPLE = files("engram.sample")
 DISTRACTORS = 3
@@ -114,7 +115,7 @@ def uses() -> dict[str, ModelUse]:
     def observation(item: Item) -> AgentObservation:
         return AgentObservation(item.question, "", None, item.title, " ".join(item.sentences), 1, 1, 1, 4)
 
-    graded = ["relevance", "stop_rule"]
+    graded = ["relevance", "sufficiency"]
     by_name: dict[str, ModelUse] = {
         "time of a sentence": ModelUse(lambda llm, item: llm.extract_time_constraint(item.texts[0])),
         "sufficiency: all evidence": ModelUse(
@@ -178,13 +179,13 @@ def uses() -> dict[str, ModelUse]:
             names_answer,
         ),
         "grade of a step": ModelUse(
-            lambda llm, item: reasoning.grade_step(
+            lambda llm, item: reasoning_grades.grade_step(
                 llm, item.question, [], item.question, item.evidence, item.answers[0]
             ),
             lambda came, _: all(came[name] in ("good", "excellent") for name in graded),
         ),
         "grade of an outcome": ModelUse(
-            lambda llm, item: reasoning.grade_outcome(llm, item.question, item.notes, item.answers[0])
+            lambda llm, item: reasoning_grades.grade_outcome(llm, item.question, item.notes, item.answers[0])
         ),
         "turn of the agent": ModelUse(lambda llm, item: agent_model.ask_turn(llm, observation(item))),
     }

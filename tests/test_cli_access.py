@@ -66,3 +66,8 @@ def test_tenants_have_quotas(cli: Cli, env: dict[str, str], collection: str) -> 
 )
 def test_only_what_is_on_loopback_needs_no_key(host: str, alone: bool) -> None:
     assert is_loopback(host) is alone
+
+
+@pytest.mark.parametrize("command", [("audit",), ("ask", "Who?"), ("query", "Who?")])
+def test_commands_send_the_access_key(cli: Cli, command: tuple[str, ...]) -> None:
+    assert "Unauthorized" in cli.fails(*command, ENGRAM_ACCESS_KEY="engram_" + "a" * 43)

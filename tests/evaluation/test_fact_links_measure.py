@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from engram.core.ranking.weight_fitting import JudgedQuestion
 from engram_evaluation.fact_links_measure import FEATURES, ComparableFact, features, shares
+from engram_evaluation.ranking_fit import JudgedQuestion
 
 DIRECTOR, BORN = frozenset({"direct"}), frozenset({"born"})
 

@@ -14,6 +14,7 @@ import pytest
 from engram.context.errors import LlmError, LlmRefusalError
 from engram.core.knowledge.agent_turns import AgentObservation
 from engram.providers.llm import Llm, agent_model, reasoning, session_model
+from engram_evaluation import reasoning_grades
 from tests.support.openai_server import OpenAiServer, Reply
 
 QUESTION = "On which river was Ada born?"
@@ -180,13 +181,13 @@ USES = {
         ("sufficient",),
     ),
     "grade step": Use(
-        lambda llm: reasoning.grade_step(llm, QUESTION, [], "Where?", SENTENCES, "Lisbon"),
+        lambda llm: reasoning_grades.grade_step(llm, QUESTION, [], "Where?", SENTENCES, "Lisbon"),
         GRADES,
         paper=json.dumps(dict.fromkeys(GRADES, "Good")),
         understood=True,
     ),
     "grade outcome": Use(
-        lambda llm: reasoning.grade_outcome(llm, QUESTION, ["Lisbon"], "the Tagus"),
+        lambda llm: reasoning_grades.grade_outcome(llm, QUESTION, ["Lisbon"], "the Tagus"),
         OUTCOME,
         paper=json.dumps(dict.fromkeys(OUTCOME, "Fair.")),
         understood=True,

@@ -4,13 +4,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from structlog.testing import capture_logs
 
 from engram.context.errors import LlmError
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import SentenceAnalysis
-from engram.providers.llm import FactCorrection, Llm, Relation, extract_facts_with
-from tests.support.openai_server import OpenAiServer, Reply
+from engram.providers.llm import FactCorrection, Llm, Relation, facts_by_model
+from tests.support.openai_server import OpenAiServer
 
 SENTENCES = [
     SentenceAnalysis("Ada Berg was born in Lund.", ("Ada Berg", "Lund"), None),
@@ -43,7 +42,7 @@ def test_names_first_then_relations_among_them(server: OpenAiServer, llm: Llm) -
     server.queue(NAMES)
     server.queue(facts(fact("ada berg", "Born_in", "Lund", 1), fact("Ada Berg", "lived in", "Oslo", 2)))
 
-    found = extract_facts_with(llm, "Ada Berg", SENTENCES)
+    found = facts_by_model(llm, "Ada Berg", SENTENCES)
 
     lived = {"valid_from": 711858, "valid_to": 715876}
     assert found == [
@@ -81,18 +80,6 @@ def test_unusable_fact_reply_is_retried_once_and_then_refused(
     server.queue(unusable)
     with pytest.raises(LlmError):
         llm.extract_relations(None, sentences, ["Ada Berg", "Lund"])
-
-
-@pytest.mark.parametrize("failing", [Reply(status=500), Reply("nonsense"), Reply(hang_up=True)])
-def test_the_rules_read_what_the_model_does_not(server: OpenAiServer, llm: Llm, failing: Reply) -> None:
-    server.queue(failing)
-    server.queue(failing)
-
-    with capture_logs() as logs:
-        found = extract_facts_with(llm, "Ada Berg", SENTENCES)
-
-    assert ("Ada Berg", "place of birth", "Lund") in {(f.subject, f.predicate, f.object) for f in found}
-    assert "facts_by_rules_instead" in {entry["event"] for entry in logs}
 
 
 def test_empty_fact_input_makes_no_llm_call(server: OpenAiServer, llm: Llm) -> None:

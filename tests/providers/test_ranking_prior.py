@@ -15,7 +15,8 @@ from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, as_json, from_json, load_priors
+from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, from_json, load_priors
+from engram_evaluation.prior_files import format_ranking
 
 SIZE = len(FEATURES)
 LITTLE = len(sufficiency.FEATURES)
@@ -38,7 +39,7 @@ def draw_first_look(seed: int = 0) -> NDArray[np.float64]:
 
 
 def content(**changed: Any) -> dict[str, Any]:
-    return as_json(draw_first_look(), draw_prior(), ("one", "other"), draw_sufficiency_prior()) | changed
+    return format_ranking(draw_first_look(), draw_prior(), ("one", "other"), draw_sufficiency_prior()) | changed
 
 
 def write(path: Path, general: object) -> Path:
@@ -55,7 +56,8 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     prior = draw_prior()
     read = load_general(
         write(
-            tmp_path / "prior.json", as_json(draw_first_look(), prior, ("one", "other"), draw_sufficiency_prior())
+            tmp_path / "prior.json",
+            format_ranking(draw_first_look(), prior, ("one", "other"), draw_sufficiency_prior()),
         )
     )
 
@@ -70,7 +72,7 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
 def test_rounding_is_done_once(tmp_path: Path) -> None:
     first = load_general(write(tmp_path / "first.json", content()))
     second = load_general(
-        write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted, first.sufficiency))
+        write(tmp_path / "second.json", format_ranking(first.first, first.prior, first.fitted, first.sufficiency))
     )
 
     assert second.name == first.name
@@ -93,7 +95,10 @@ def test_the_name_is_that_of_the_numbers() -> None:
         len(
             {
                 name,
-                *(from_json(as_json(first, prior, (), draw_sufficiency_prior())).name for first, prior in others),
+                *(
+                    from_json(format_ranking(first, prior, (), draw_sufficiency_prior())).name
+                    for first, prior in others
+                ),
             }
         )
         == 4
@@ -102,8 +107,8 @@ def test_the_name_is_that_of_the_numbers() -> None:
 
 def test_sufficiency_name_depends_on_both_priors() -> None:
     read = from_json(content())
-    refitted = from_json(as_json(draw_first_look(), draw_prior(), (), draw_sufficiency_prior(1)))
-    reranked = from_json(as_json(draw_first_look(), draw_prior(1), (), draw_sufficiency_prior()))
+    refitted = from_json(format_ranking(draw_first_look(), draw_prior(), (), draw_sufficiency_prior(1)))
+    reranked = from_json(format_ranking(draw_first_look(), draw_prior(1), (), draw_sufficiency_prior()))
 
     assert refitted.name == read.name
     assert len({read.sufficiency_name, refitted.sufficiency_name, reranked.sufficiency_name}) == 3
@@ -118,7 +123,7 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
 
 
 def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
-    other = as_json(draw_first_look(1), draw_prior(1), ("third",), draw_sufficiency_prior(1))
+    other = format_ranking(draw_first_look(1), draw_prior(1), ("third",), draw_sufficiency_prior(1))
     priors = load_priors(write(tmp_path / "priors.json", other))
 
     assert priors.select_kind("encyclopedic").fitted == ("one", "other")

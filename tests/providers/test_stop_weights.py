@@ -12,12 +12,13 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.planning.feedback_stop import Network
-from engram.providers.stop_weights import COSINE, CrossEncoder, StopWeights, load_stop, stop_as_json
+from engram.providers.stop_weights import COSINE, CrossEncoder, StopWeights, load_stop
+from engram_evaluation.prior_files import format_stop
 from tests.support.encoder import tiny_cross_encoder
 
 
 def write_weights(path: Path, **changed: Any) -> Path:
-    plain = stop_as_json(StopWeights(Network(np.array([-1.0, 0.5, 2.0])), COSINE, ("some",)))
+    plain = format_stop(StopWeights(Network(np.array([-1.0, 0.5, 2.0])), COSINE, ("some",)))
     path.write_text(json.dumps(plain | changed), encoding="utf-8")
     return path
 
@@ -27,7 +28,7 @@ def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert (found.network.direct.tolist(), found.relevance, found.fitted) == ([-1.0, 0.5, 2.0], COSINE, ("some",))
     hidden = {"hidden": [[0.5, 1.0, -2.0], [0.0, 0.25, 3.0]], "out": [1.5, -1.0]}
     layered = load_stop(write_weights(tmp_path / "layered.json", **hidden))
-    again = stop_as_json(layered)
+    again = format_stop(layered)
     assert {name: again[name] for name in hidden} == hidden
     shipped = load_stop()
     assert shipped.relevance == COSINE

@@ -8,9 +8,11 @@ from typing import Any
 
 import bm25s
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from psycopg.types.json import Jsonb
 
 from engram.composition.container import Application
+from engram.core.ranking.bm25 import K1, B
 from engram.providers.language import terms
 from engram.storage.corpus import collections, lexical_index, passages
 from engram.storage.corpus.collections import Collection
@@ -164,3 +166,19 @@ def reference(corpus: Tokens, question: Sequence[str]) -> dict[str, float]:
 
 def _pairs(reader: Reader, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     return [(row[0], row[1]) for row in reader.rows(statement, parameters)]
+
+
+def saturation(
+    frequency: ArrayLike, length: ArrayLike, mean_length: float, *, k1: float = K1, b: float = B
+) -> NDArray[np.float64]:
+    """f / (f + k1 (1 - b + b length / mean length)): what a term's repetitions in one passage count, in [0, 1).
+
+    Args:
+        frequency: f, how often the passage has the term, >= 0; a weight need not be whole.
+        length: how many terms the passage has, repetitions counted; of frequency's shape.
+        mean_length: the collection's mean of that, > 0.
+    """
+    if mean_length <= 0:
+        raise ValueError("a collection in which a term occurs has a positive mean length")
+    f = np.asarray(frequency, dtype=np.float64)
+    return f / (f + k1 * (1 - b + b * np.asarray(length, dtype=np.float64) / mean_length))

@@ -6,7 +6,7 @@ costs many times the function.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, params
@@ -282,6 +282,17 @@ def read_body(model: type[B]) -> Callable[..., PostedBody[B]]:
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
+
+
+if TYPE_CHECKING:
+    Posted = PostedBody
+else:
+
+    class Posted:
+        """``Posted[Model]``: a parameter of a route that is given the body, by ``read_body``."""
+
+        def __class_getitem__(cls, model: type) -> Any:
+            return Annotated[PostedBody[model], Depends(read_body(model))]
 
 
 def read_frequent_body(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import Query
 from pydantic import (
@@ -43,6 +43,16 @@ class ResponseModel(BaseModel):
     """A response: read from the attributes of what a service returns."""
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    @classmethod
+    def combine(cls, source: object, **computed: Any) -> Self:
+        """Make the response of the attributes of ``source``, but for the fields that are computed.
+
+        Raises:
+            AttributeError: a field is neither computed nor an attribute.
+        """
+        own = {name: getattr(source, name) for name in cls.model_fields if name not in computed}
+        return cls(**own, **computed)
 
 
 def check_storable(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from engram.cli import (
+from engram.cli import (  # noqa: F401 - each adds its commands as it is imported
     access_commands,
     ask_command,
     audit_command,
@@ -38,36 +38,7 @@ from engram.cli import (
 from engram.cli.terminal import cli, complain
 from engram.context.errors import EngramError
 
-__all__ = [
-    "access_commands",
-    "ask_command",
-    "audit_command",
-    "backup_commands",
-    "cli",
-    "command",
-    "distribute_command",
-    "doctor_command",
-    "explanation_commands",
-    "fact_commands",
-    "graph_commands",
-    "import_command",
-    "ingest_commands",
-    "job_commands",
-    "judge_commands",
-    "main",
-    "maintain_command",
-    "parked_commands",
-    "passage_key_commands",
-    "process_commands",
-    "pull_commands",
-    "query_commands",
-    "replay_command",
-    "revocation_commands",
-    "serving_commands",
-    "session_list_command",
-    "status_commands",
-]
-
+__all__ = ["cli", "command", "main"]
 
 COMMANDS = "engram.commands"
 """Entry points of other packages: modules that add commands to ``engram.cli.terminal.cli`` as they are imported."""

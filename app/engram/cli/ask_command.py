@@ -4,16 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from engram.cli.http_client import Client
+from engram.cli.http_client import drop_unset
 from engram.cli.terminal import (
     ASK,
     CollectionOption,
     JsonOption,
     UrlOption,
-    base_url,
     cli,
     complain,
     format_count,
+    open_client,
     say,
     say_json,
 )
@@ -57,24 +57,18 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question in rounds: what is missing is asked for until nothing is, or a budget is spent."""
-    limits = {
-        "rounds": rounds,
-        "llm_calls": llm_calls,
-        "tokens": tokens,
-        "seconds": seconds,
-        "passages": passages,
-    }
+    limits = {"rounds": rounds, "llm_calls": llm_calls, "tokens": tokens, "seconds": seconds, "passages": passages}
     body = {
         "question": question,
         "collection": collection,
         "planner": planner,
-        "budget": {name: value for name, value in limits.items() if value is not None},
+        "budget": drop_unset(limits),
         "stop": {"rule": stop},
         "top_k": top_k,
         "answer": answer,
         "learn": learn,
     }
-    with Client(base_url(url)) as client:
+    with open_client(url) as client:
         accepted = client.send("POST", "/sessions", json=body)
         session: dict[str, Any] = {}
         try:

@@ -1,29 +1,27 @@
 """The command that shows what administrators did."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.http_client import Client
-from engram.cli.terminal import RUN, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import RUN, cli, say, say_table
 
 HEADINGS = ("id", "when", "who", "from", "status", "what", "to what")
 
 
 @cli.command(rich_help_panel=RUN)
+@service_command
 def audit(
+    client: Client,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Entries to show.")] = 20,
     before: Annotated[int | None, typer.Option(min=1, help="Only those before this one.")] = None,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """List who changed, revoked or removed what, the latest first."""
-    where = {"limit": limit} | ({} if before is None else {"before": before})
-    with Client(base_url(url)) as client:
-        page = client.send("GET", "/audit", params=where)
-    if as_json:
-        say_json(page)
-        return
+    page = client.send("GET", "/audit", params={"limit": limit, "before": before})
+    yield page
     if page["entries"]:
         say_table([HEADINGS, *map(_cells, page["entries"])], "><<<><<")
     if page["next_before"] is not None:

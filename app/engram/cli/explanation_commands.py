@@ -5,19 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from engram.cli.http_client import ClientError, build_path
+from engram.cli.http_client import Client, ClientError, build_path
 from engram.cli.metadata_filters import FilterOption, as_filter
-from engram.cli.terminal import (
-    ASK,
-    CollectionOption,
-    JsonOption,
-    UrlOption,
-    cli,
-    open_client,
-    say,
-    say_json,
-    say_table,
-)
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import ASK, CollectionOption, cli, say, say_table
 
 COLUMN = 46
 """Characters of one of two columns, so that a line has less than 100."""
@@ -28,23 +19,19 @@ ARM = ("memory", "profile", "strategy")
 
 
 @cli.command(rich_help_panel=ASK)
+@service_command
 def memory(
+    client: Client,
     sentence: Annotated[int, typer.Argument(min=1, metavar="ID", help="The sentence's id.")],
     query: Annotated[str | None, typer.Option(help="A text to tell how near the memory is to.")] = None,
     after: Annotated[int, typer.Option(min=0, help="Go on after this place in the order of application.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Verdicts shown, the earliest first.")] = 100,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Show what is remembered of a sentence, and every verdict that made it so."""
-    options = {"collection": collection, "after": after, "limit": limit, "query": query}
-    params = {name: value for name, value in options.items() if value is not None}
-    with open_client(url) as client:
-        document = client.send("GET", build_path("sentences", str(sentence), "memory"), params=params)
-    if as_json:
-        say_json(document)
-        return
+    params = {"collection": collection, "after": after, "limit": limit, "query": query}
+    document = client.send("GET", build_path("sentences", str(sentence), "memory"), params=params)
+    yield document
     say(f"[{sentence}] {_line(document['text'])}")
     say(f"     of passage {document['passage_id']}")
     for channel in document["channels"]:
@@ -86,7 +73,9 @@ def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]
 
 
 @cli.command(rich_help_panel=ASK)
+@service_command
 def compare(
+    client: Client,
     text: Annotated[str, typer.Argument(help="The question.")],
     a: Annotated[str, typer.Option(help="An arm: memory=off,profile=default,strategy=graph, or some of it.")] = (
         "memory=off"
@@ -95,9 +84,7 @@ def compare(
     filters: FilterOption = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown of each.")] = 5,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Ask a question under two arms and show the answers side by side; nothing is kept of it."""
     body = {
         "query": text,
@@ -107,11 +94,8 @@ def compare(
         "b": _arm(b),
         "filter": as_filter(filters),
     }
-    with open_client(url) as client:
-        compared = client.send("POST", "/query/compare", json=body)
-    if as_json:
-        say_json(compared)
-        return
+    compared = client.send("POST", "/query/compare", json=body)
+    yield compared
     left, right = (_column(compared, one, other) for one, other in (("a", "b"), ("b", "a")))
     rows = max(len(left), len(right))
     padded = ([*column, *[""] * (rows - len(column))] for column in (left, right))

@@ -1,29 +1,24 @@
 """Commands about facts: what sources state, what judges say of it, and what is believed."""
 
 import uuid
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.command_groups import fact_group
-from engram.cli.http_client import ClientError
-from engram.cli.terminal import (
-    CollectionOption,
-    JsonOption,
-    JudgeOption,
-    UrlOption,
-    judge_of,
-    open_client,
-    say,
-    say_json,
-)
+from engram.cli.http_client import Client, ClientError, drop_unset
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import CollectionOption, JudgeOption, judge_of, say
 
 GraphOption = Annotated[str | None, typer.Option(help="A graph of facts of its own; by default the collection's.")]
 KeyOption = Annotated[str | None, typer.Option(help="Idempotency-Key; by default a new one.")]
 
 
 @fact_group.command("search")
+@service_command
 def search_facts(
+    client: Client,
     question: Annotated[str | None, typer.Argument(help="What is asked.")] = None,
     entity: Annotated[list[str] | None, typer.Option(help="An entity to begin at; repeatable.")] = None,
     subject: Annotated[str | None, typer.Option(help="Facts of this subject.")] = None,
@@ -35,9 +30,7 @@ def search_facts(
     include_closed: Annotated[bool, typer.Option("--include-closed", help="Also what is over.")] = False,
     graph: GraphOption = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Search facts: lines of what is believed, with who says so."""
     options = {
         "query": question,
@@ -52,12 +45,9 @@ def search_facts(
         "graph": graph,
         "collection": collection,
     }
-    with open_client(url) as client:
-        body = {name: value for name, value in options.items() if value is not None}
-        result = client.send("POST", "/facts/search", json=body)
-    if as_json:
-        say_json(result)
-    elif not result["facts"]:
+    result = client.send("POST", "/facts/search", json=drop_unset(options))
+    yield result
+    if not result["facts"]:
         say(f"{collection}: no such facts")
     else:
         for fact in result["facts"]:
@@ -67,7 +57,9 @@ def search_facts(
 
 
 @fact_group.command("add")
+@service_command
 def add_fact(
+    client: Client,
     source: Annotated[str, typer.Argument(help="Who says so.")],
     subject: Annotated[str, typer.Argument()],
     predicate: Annotated[str, typer.Argument()],
@@ -79,9 +71,7 @@ def add_fact(
     graph: GraphOption = None,
     key: KeyOption = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Have a source state a fact; what several sources state is believed the more."""
     statement: dict[str, str | None] = {"subject": subject, "predicate": predicate, "object": object_, "kind": kind}
     statement |= {"valid_from": since, "valid_to": until, "sentence": sentence}
@@ -89,13 +79,15 @@ def add_fact(
         "collection": collection,
         "source": source,
         "graph": graph,
-        "facts": [{name: value for name, value in statement.items() if value is not None}],
+        "facts": [drop_unset(statement)],
     }
-    _send_statement("/facts", body, key, url, as_json=as_json)
+    yield from _send_statement(client, "/facts", body, key)
 
 
 @fact_group.command("revise")
+@service_command
 def revise_fact(
+    client: Client,
     action: Annotated[str, typer.Argument(help="confirm, contradict, supersede, close; or words.")],
     fact_id: Annotated[int | None, typer.Argument(metavar="FACT", help="The fact; none with words.")] = None,
     judge: JudgeOption = None,
@@ -105,32 +97,27 @@ def revise_fact(
     graph: GraphOption = None,
     key: KeyOption = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Judge a fact; or say in words what is so, for which the service needs an LLM."""
     body: dict[str, Any] = {"collection": collection, "judge": judge_of(judge), "graph": graph}
     if fact_id is None:
         body["instruction"] = action
     else:
         options = {"action": action, "fact_id": fact_id, "by": by, "until": until, "reason": reason}
-        body["revisions"] = [{name: value for name, value in options.items() if value is not None}]
-    _send_statement("/facts/revise", body, key or uuid.uuid4().hex, url, as_json=as_json)
+        body["revisions"] = [drop_unset(options)]
+    yield from _send_statement(client, "/facts/revise", body, key or uuid.uuid4().hex)
 
 
 @fact_group.command("show")
+@service_command
 def show_fact(
+    client: Client,
     fact_id: Annotated[int, typer.Argument(metavar="FACT")],
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Show a fact: who says it, and everything that moved what is believed of it."""
-    with open_client(url) as client:
-        detail = client.send("GET", f"/facts/{fact_id}", params={"collection": collection})
-    if as_json:
-        say_json(detail)
-        return
+    detail = client.send("GET", f"/facts/{fact_id}", params={"collection": collection})
+    yield detail
     say(_line(detail))
     for cause in detail["history"]:
         effect = "speaks for it" if cause["supports"] else "speaks against it"
@@ -145,40 +132,32 @@ def show_fact(
 
 
 @fact_group.command("predicate")
+@service_command
 def set_predicate(
+    client: Client,
     name: Annotated[str | None, typer.Argument(help="Without one all are counted and shown.")] = None,
     one: Annotated[bool | None, typer.Option("--one/--several", help="Objects at a time.")] = None,
     graph: GraphOption = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Say how many objects a subject has at a time; or learn it for all predicates from counts."""
     if one is not None and name is None:
         raise ClientError("Say of which predicate.")
     body: dict[str, Any] = {"collection": collection, "graph": graph}
-    with open_client(url) as client:
-        if name is None:
-            document = client.send("POST", "/predicates/count", json=body)
-        else:
-            document = client.send("PUT", "/predicates", json=body | {"predicate": name, "functional": one})
-    if as_json:
-        say_json(document)
-        return
+    if name is None:
+        document = client.send("POST", "/predicates/count", json=body)
+    else:
+        document = client.send("PUT", "/predicates", json=body | {"predicate": name, "functional": one})
+    yield document
     for shown in document["predicates"] if name is None else [document]:
         declared = " (as declared)" if shown["declared"] is not None else ""
         how = "one at a time" if shown["functional"] else "several"
         say(f"{shown['predicate']}: {how}{declared}; {shown['single']} of {shown['subjects']} subjects have one")
 
 
-def _send_statement(path: str, body: dict[str, Any], key: str | None, url: str | None, *, as_json: bool) -> None:
-    headers = {} if key is None else {"idempotency-key": key}
-    sent = {name: value for name, value in body.items() if value is not None}
-    with open_client(url) as client:
-        done = client.send("POST", path, json=sent, headers=headers)
-    if as_json:
-        say_json(done)
-        return
+def _send_statement(client: Client, path: str, body: dict[str, Any], key: str | None) -> Iterator[Any]:
+    done = client.send("POST", path, json=drop_unset(body), key=key)
+    yield done
     for event in done["events"]:
         say(f"event {event['event_id']}: {event['kind']}, {event['status']}")
     for fact in done["facts"]:

@@ -1,64 +1,48 @@
 """Commands about graphs of facts as a whole: merged, aligned, and what judges said of them taken back."""
 
 import uuid
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.command_groups import fact_group
 from engram.cli.fact_commands import GraphOption, KeyOption
-from engram.cli.http_client import ClientError
-from engram.cli.terminal import (
-    CollectionOption,
-    JsonOption,
-    JudgeOption,
-    UrlOption,
-    judge_of,
-    open_client,
-    say,
-    say_json,
-)
+from engram.cli.http_client import Client, ClientError, drop_unset
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import CollectionOption, JudgeOption, judge_of, say
 
 
 @fact_group.command("merge")
+@service_command
 def merge_graphs(
+    client: Client,
     graph: Annotated[str, typer.Argument(help="A graph of facts of its own.")],
     into: Annotated[str | None, typer.Option(help="The graph it comes to; by default the collection's.")] = None,
     judge: JudgeOption = None,
     key: KeyOption = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Merge a graph of facts into another: all that was said in it, each once; `retract` takes it back."""
     options = {"collection": collection, "graph": graph, "into": into, "judge": judge_of(judge)}
-    body = {name: value for name, value in options.items() if value is not None}
-    with open_client(url) as client:
-        headers = {"idempotency-key": key or uuid.uuid4().hex}
-        done = client.send("POST", "/facts/merge", json=body, headers=headers)
-    if as_json:
-        say_json(done)
-    else:
-        counts = (f"{done[name]} {name}" for name in ("facts", "sentences", "verdicts", "joins"))
-        say(f"event {done['event']['event_id']}: merged {graph}: {', '.join(counts)}")
+    done = client.send("POST", "/facts/merge", json=drop_unset(options), key=key or uuid.uuid4().hex)
+    yield done
+    counts = (f"{done[name]} {name}" for name in ("facts", "sentences", "verdicts", "joins"))
+    say(f"event {done['event']['event_id']}: merged {graph}: {', '.join(counts)}")
 
 
 @fact_group.command("align")
+@service_command
 def align_names(
+    client: Client,
     preview: Annotated[bool, typer.Option("--preview", help="Only show which.")] = False,
     graph: GraphOption = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Join names of facts that mean the same, as is done with every new one."""
     options = {"collection": collection, "graph": graph, "preview": preview}
-    with open_client(url) as client:
-        body = {name: value for name, value in options.items() if value is not None}
-        result = client.send("POST", "/entities/align", json=body)
-    if as_json:
-        say_json(result)
-        return
+    result = client.send("POST", "/entities/align", json=drop_unset(options))
+    yield result
     for one in result["joins"]:
         how = one["way"] if one["way"] == "alias" else f"{one['way']} {one['similarity']:.2f}"
         say(f"entity {one['entity_id']}: {one['name']} is {one['means']}, entity {one['means_id']} ({how})")
@@ -66,7 +50,9 @@ def align_names(
 
 
 @fact_group.command("retract")
+@service_command
 def retract(
+    client: Client,
     event_id: Annotated[
         int | None,
         typer.Argument(metavar="EVENT", help="Its id, as `add`, `revise`, `merge` and `show` print it."),
@@ -82,25 +68,20 @@ def retract(
     graph: GraphOption = None,
     key: KeyOption = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Revoke what was said of facts, as if it had never come; of a revocation, have what it revoked count again."""
     conditions: dict[str, Any] = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
     conditions |= {"graph": graph, "kinds": kind}
-    criteria = {name: value for name, value in conditions.items() if value is not None}
+    criteria = drop_unset(conditions)
     if (event_id is None) == (not criteria):
         raise ClientError("Say which: an event, or --judge, --from, --to, --graph or --all.")
-    with open_client(url) as client:
-        if event_id is not None:
-            done = client.send("DELETE", f"/facts/events/{event_id}", params={"collection": collection})
-        else:
-            body = criteria | {"collection": collection, "preview": preview}
-            headers = {"idempotency-key": key or uuid.uuid4().hex}
-            done = client.send("POST", "/facts/revoke", json=body, headers=headers)
-    if as_json:
-        say_json(done)
-    elif event_id is not None:
+    if event_id is not None:
+        done = client.send("DELETE", f"/facts/events/{event_id}", params={"collection": collection})
+    else:
+        body = criteria | {"collection": collection, "preview": preview}
+        done = client.send("POST", "/facts/revoke", json=body, key=key or uuid.uuid4().hex)
+    yield done
+    if event_id is not None:
         say(f"event {done['event_id']}: {done['status']}")
     else:
         _say_revoked(done, preview=preview)

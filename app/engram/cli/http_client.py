@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
@@ -47,6 +47,11 @@ def _httpx() -> "ModuleType":
     import httpx
 
     return httpx
+
+
+def drop_unset(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 class Patience:
@@ -98,8 +103,28 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def send(self, method: str, path: str, **arguments: Any) -> Any:
+    @property
+    def base_url(self) -> str:
+        """Address of the service."""
+        return self._base_url
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        content_type: str | None = None,
+        **body: Any,
+    ) -> Any:
         """One request; its JSON answer, None where there is nothing to say.
+
+        Args:
+            params: of the query; those that are None are not sent.
+            key: the Idempotency-Key.
+            content_type: of a body in ``content``.
+            body: ``json`` or ``content``, as httpx takes them; none by default.
 
         Raises:
             AwayError: the service is out of reach or cannot serve for now.
@@ -107,7 +132,13 @@ class Client:
         """
         httpx = _httpx()
         try:
-            response = self._http.request(method, path, **arguments)
+            response = self._http.request(
+                method,
+                path,
+                params=drop_unset(params or {}) or None,
+                headers=drop_unset({"idempotency-key": key, "content-type": content_type}),
+                **body,
+            )
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
             raise AwayError(f"{self._base_url} is out of reach ({reason}). Is `engram up` running?") from error
@@ -165,8 +196,9 @@ class Client:
         accepted: dict[str, Any] = self.send(
             "POST",
             "/passages",
-            params={"collection": collection} | ({} if encoder is None else {"encoder": encoder}),
-            headers={"content-type": "application/x-ndjson"} | ({} if key is None else {"idempotency-key": key}),
+            params={"collection": collection, "encoder": encoder},
+            key=key,
+            content_type="application/x-ndjson",
             content=_chunks(stream, sent),
         )
         return accepted

@@ -5,7 +5,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, cast
+from typing import IO, TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -162,8 +162,8 @@ def _list_imported_ids(client: Client, collection: str) -> Iterator[str]:
     """Ids of passages that look like an import's."""
     after: str | None = None
     while True:
-        where: dict[str, Any] = {"limit": PAGE} | ({} if after is None else {"after": after})
-        page = client.send("GET", build_path("collections", collection, "passages"), params=where)
+        path = build_path("collections", collection, "passages")
+        page = client.send("GET", path, params={"limit": PAGE, "after": after})
         yield from (listed["id"] for listed in page["passages"] if "#" in listed["id"])
         after = page["next_after"]
         if after is None:

@@ -1,40 +1,30 @@
 """Commands about jobs: what is under way in a collection, and an end to it."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.command_groups import job_group
-from engram.cli.http_client import build_path
-from engram.cli.terminal import (
-    CollectionOption,
-    JsonOption,
-    UrlOption,
-    complain,
-    open_client,
-    say,
-    say_json,
-    say_table,
-)
+from engram.cli.http_client import Client, build_path
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import CollectionOption, complain, say, say_table
 
 HEADINGS = ("job", "kind", "status", "done", "of", "asked for", "")
 
 
 @job_group.command("list")
+@service_command
 def list_jobs(
+    client: Client,
     collection: CollectionOption = "default",
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Jobs to list.")] = 20,
     before: Annotated[int | None, typer.Option(min=1, help="Only those before this number.")] = None,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """List the jobs of a collection, the latest first."""
-    where = {"limit": limit} | ({} if before is None else {"before": before})
-    with open_client(url) as client:
-        page = client.send("GET", build_path("collections", collection, "jobs"), params=where)
-    if as_json:
-        say_json(page)
-        return
+    where = {"limit": limit, "before": before}
+    page = client.send("GET", build_path("collections", collection, "jobs"), params=where)
+    yield page
     if page["jobs"]:
         say_table([HEADINGS, *map(_cells, page["jobs"])], "<<<>><<")
     for job in page["jobs"]:
@@ -45,18 +35,16 @@ def list_jobs(
 
 
 @job_group.command("cancel")
+@service_command
 def cancel_job(
+    client: Client,
     job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.")],
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """End a job early. What it did so far stays."""
-    with open_client(url) as client:
-        job = client.send("DELETE", build_path("jobs", job_id), params={"collection": collection})
-    if as_json:
-        say_json(job)
-    elif job["status"] == "cancelled":
+    job = client.send("DELETE", build_path("jobs", job_id), params={"collection": collection})
+    yield job
+    if job["status"] == "cancelled":
         say(f"job {job_id}: cancelled, {_progress(job)}")
     else:
         say(f"job {job_id}: ends as soon as what is in hand is whole, {_progress(job)} so far")

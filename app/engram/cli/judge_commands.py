@@ -1,21 +1,14 @@
 """Commands about judges: who they are, and how far each counts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.command_groups import judges_group
-from engram.cli.http_client import ClientError, build_path
-from engram.cli.terminal import (
-    CollectionOption,
-    JsonOption,
-    UrlOption,
-    open_client,
-    say,
-    say_json,
-    say_table,
-)
+from engram.cli.http_client import Client, ClientError, build_path, drop_unset
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import CollectionOption, say, say_table
 
 HEADINGS = (
     "judge",
@@ -40,20 +33,18 @@ FIELDS = (
 
 
 @judges_group.command("list")
+@service_command
 def list_judges(
+    client: Client,
     collection: CollectionOption = "default",
     after: Annotated[str | None, typer.Option(help="Judges after this name.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Judges shown, in name order.")] = 100,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Show who judges, and how far each counts; what is a judge's own has a star."""
-    params = {"limit": limit} | ({} if after is None else {"after": after})
-    with open_client(url) as client:
-        page = client.send("GET", build_path("collections", collection, "judges"), params=params)
-    if as_json:
-        say_json(page)
-    elif not page["judges"]:
+    path = build_path("collections", collection, "judges")
+    page = client.send("GET", path, params={"limit": limit, "after": after})
+    yield page
+    if not page["judges"]:
         say(f"{collection}: no judges")
     else:
         say_table([HEADINGS, *map(_cells, page["judges"])], "<>>>>>>>>>>")
@@ -62,7 +53,9 @@ def list_judges(
 
 
 @judges_group.command("set")
+@service_command
 def set_judge(
+    client: Client,
     judge: Annotated[str, typer.Argument(help="The judge's name.")],
     positive: Annotated[float | None, typer.Option(help="R_pos: unreliability of its support.")] = None,
     negative: Annotated[float | None, typer.Option(help="R_neg: unreliability of its rejections.")] = None,
@@ -77,22 +70,15 @@ def set_judge(
     ] = None,
     like_all: Annotated[bool, typer.Option("--like-all", help="Let it be as every other judge.")] = False,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Set how far a judge counts from now on; what is not said is as for every judge."""
-    given: Iterable[tuple[str, Any]] = zip(FIELDS, (positive, negative, share, contested, comparisons), strict=True)
-    body = {name: value for name, value in given if value is not None}
-    if trusted is not None:
-        body["trusted"] = trusted
+    values = (positive, negative, share, contested, comparisons)
+    body = drop_unset(dict(zip(FIELDS, values, strict=True)) | {"trusted": trusted})
     if like_all == bool(body):
         raise ClientError("Say what is to differ for this judge, or else --like-all.")
-    with open_client(url) as client:
-        judge_out = client.send("PUT", build_path("collections", collection, "judges", judge), json=body)
-    if as_json:
-        say_json(judge_out)
-    else:
-        say_table([HEADINGS, _cells(judge_out)], "<>>>>>>>>>>")
+    judge_out = client.send("PUT", build_path("collections", collection, "judges", judge), json=body)
+    yield judge_out
+    say_table([HEADINGS, _cells(judge_out)], "<>>>>>>>>>>")
 
 
 def _cells(judge: dict[str, Any]) -> list[str]:

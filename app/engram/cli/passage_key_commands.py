@@ -1,32 +1,25 @@
 """Commands about passage keys that evolve: take in what verdicts validated, look at it, go back."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.command_groups import passage_key_group
-from engram.cli.http_client import build_path
-from engram.cli.terminal import (
-    CollectionOption,
-    JsonOption,
-    UrlOption,
-    open_client,
-    say,
-    say_json,
-    say_table,
-)
+from engram.cli.http_client import Client, build_path
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import CollectionOption, say, say_table
 
 HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", "")
 
 
 @passage_key_group.command("evolve")
-def evolve(collection: CollectionOption = "default", url: UrlOption = None, as_json: JsonOption = False) -> None:
+@service_command
+def evolve(client: Client, collection: CollectionOption = "default") -> Iterator[Any]:
     """Let the passage keys of a collection take in now what verdicts validated."""
-    with open_client(url) as client:
-        done = client.send("POST", build_path("collections", collection, "evolve"))
-    if as_json:
-        say_json(done)
-    elif done["generation"] is None:
+    done = client.send("POST", build_path("collections", collection, "evolve"))
+    yield done
+    if done["generation"] is None:
         say(f"{collection}: nothing waits that moves a key; {_format_generation(done['serving'])}")
     else:
         generation = done["generation"]
@@ -37,19 +30,16 @@ def evolve(collection: CollectionOption = "default", url: UrlOption = None, as_j
 
 
 @passage_key_group.command("status")
+@service_command
 def key_status(
+    client: Client,
     collection: CollectionOption = "default",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Generations shown, the latest first.")] = 20,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Show where the passage keys of a collection stand, and its evolutions."""
-    with open_client(url) as client:
-        standing = client.send("GET", build_path("collections", collection, "keys"))
-        page = client.send("GET", build_path("collections", collection, "generations"), params={"limit": limit})
-    if as_json:
-        say_json({"keys": standing, "generations": page})
-        return
+    standing = client.send("GET", build_path("collections", collection, "keys"))
+    page = client.send("GET", build_path("collections", collection, "generations"), params={"limit": limit})
+    yield {"keys": standing, "generations": page}
     say(_format_standing(standing))
     if page["generations"]:
         rows = (_cells(made, standing["generation"]) for made in page["generations"])
@@ -57,38 +47,32 @@ def key_status(
 
 
 @passage_key_group.command("rollback")
+@service_command
 def rollback(
+    client: Client,
     generation: Annotated[int, typer.Argument(min=0, help="The generation to serve; 0: base keys.")],
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Serve the passage keys of another generation, earlier or later."""
-    with open_client(url) as client:
-        path = build_path("collections", collection, "rollback")
-        standing = client.send("POST", path, json={"generation": generation})
-    if as_json:
-        say_json(standing)
-    else:
-        say(_format_standing(standing))
+    path = build_path("collections", collection, "rollback")
+    standing = client.send("POST", path, json={"generation": generation})
+    yield standing
+    say(_format_standing(standing))
 
 
 @passage_key_group.command("show")
+@service_command
 def show_key(
+    client: Client,
     passage: Annotated[str, typer.Argument(help="Your id of the passage.")],
     collection: CollectionOption = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="Units shown, best first.")] = 20,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Show what a passage's key learned, and the questions behind it."""
-    with open_client(url) as client:
-        document = client.send(
-            "GET", build_path("passages", passage, "key"), params={"collection": collection, "limit": limit}
-        )
-    if as_json:
-        say_json(document)
-        return
+    document = client.send(
+        "GET", build_path("passages", passage, "key"), params={"collection": collection, "limit": limit}
+    )
+    yield document
     if document["evolved"]:
         say(
             f"{passage}: evolved, as of generation {document['key_generation']}; "

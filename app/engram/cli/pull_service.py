@@ -27,7 +27,7 @@ class PullService:
     def ledger(self, since: datetime | None) -> dict[str, LedgerScore]:
         """Return what was sent of scores given at ``since`` or later, by score id."""
         scores: dict[str, LedgerScore] = {}
-        where: dict[str, Any] = {"limit": PAGE} | ({} if since is None else {"from": _iso(since)})
+        where: dict[str, Any] = {"limit": PAGE, "from": None if since is None else _iso(since)}
         while True:
             page = self._client.send("GET", self._ledger, params=where)
             for row in page["scores"]:
@@ -70,7 +70,7 @@ class PullService:
         if reason is not None:
             body["reason"] = reason
         try:
-            self._client.send("POST", "/feedback", json=body, headers={"idempotency-key": key})
+            self._client.send("POST", "/feedback", json=body, key=key)
         except ClientError as error:
             if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
                 raise

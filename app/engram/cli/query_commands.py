@@ -3,6 +3,7 @@
 import json
 import shlex
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +11,9 @@ import typer
 
 from engram.cli.answer_text import explain_empty_answer, say_answer, say_changes
 from engram.cli.command_groups import collection_group
-from engram.cli.http_client import Client, ClientError, build_path
+from engram.cli.http_client import Client, ClientError, build_path, drop_unset
 from engram.cli.metadata_filters import FilterOption, as_filter
+from engram.cli.service_commands import service_command
 from engram.cli.terminal import (
     ASK,
     CollectionOption,
@@ -94,35 +96,29 @@ def say_statuses(page: dict[str, Any]) -> None:
 
 
 @collection_group.command("rekey")
+@service_command
 def rekey(
+    client: Client,
     key_building: Annotated[
         str, typer.Option(help="What keys are made of from now on: full, title, abstract or keywords.")
     ],
     collection: CollectionOption = "default",
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
-    with open_client(url) as client:
-        headers = {} if key is None else {"idempotency-key": key}
-        accepted = client.send(
-            "POST",
-            build_path("collections", collection, "rekey"),
-            json={"key_building": key_building},
-            headers=headers,
-        )
-        with progress_bar() as progress:
-            job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    path = build_path("collections", collection, "rekey")
+    accepted = client.send("POST", path, json={"key_building": key_building}, key=key)
+    with progress_bar() as progress:
+        job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
     require_success(job)
-    if as_json:
-        say_json(job)
-        return
+    yield job
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
 
 @collection_group.command("reembed")
+@service_command
 def reembed(
+    client: Client,
     collection: CollectionOption = "default",
     model: Annotated[
         str | None, typer.Option(help="The encoder; by default that of the service that the collection is not of.")
@@ -131,35 +127,29 @@ def reembed(
         bool, typer.Option("--drop", help="Give up the vectors that do not serve: there is no going back then.")
     ] = False,
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Give a collection the vectors of another encoder, and wait until they serve; queries go on meanwhile."""
     if drop and model is not None:
         raise ClientError("--drop and --model do not go together.")
-    path, headers = (
-        build_path("collections", collection, "reembed"),
-        {} if key is None else {"idempotency-key": key},
-    )
-    with open_client(url) as client:
-        if drop:
-            accepted = client.send("DELETE", path, headers=headers)
-        else:
-            body = {} if model is None else {"model": model}
-            accepted = client.send("POST", path, json=body, headers=headers)
-        with progress_bar() as progress:
-            job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    path = build_path("collections", collection, "reembed")
+    if drop:
+        accepted = client.send("DELETE", path, key=key)
+    else:
+        accepted = client.send("POST", path, json=drop_unset({"model": model}), key=key)
+    with progress_bar() as progress:
+        job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
     require_success(job)
-    if as_json:
-        say_json(job)
-    elif drop:
+    yield job
+    if drop:
         say(f"{collection}: {job['updated']} vectors that did not serve are gone")
     else:
         say(f"{collection}: {job['result']['model']} serves, {job['updated']} vectors")
 
 
 @cli.command(rich_help_panel=ASK)
+@service_command
 def query(
+    client: Client,
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown.")] = 5,
@@ -183,12 +173,9 @@ def query(
     trace: Annotated[
         bool, typer.Option("--trace", help="Show why each sentence was selected, and which verdicts did what.")
     ] = False,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Ask a question and show the passages that answer it."""
-    options = {"memory": memory, "profile": profile, "strategy": strategy}
-    arm = {name: value for name, value in options.items() if value is not None}
+    arm = drop_unset({"memory": memory, "profile": profile, "strategy": strategy})
     body = {
         "query": text,
         "collection": collection,
@@ -199,16 +186,12 @@ def query(
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
-    with open_client(url) as client:
-        # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
-        answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
-        nothing = None if answer["passages"] or as_json else explain_empty_answer(client, answer, body["filter"])
-    if as_json:
-        say_json(answer)
-        return
+    # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
+    answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
+    yield answer
     say_answer(answer)
-    if nothing:
-        say(nothing)
+    if not answer["passages"] and (reason := explain_empty_answer(client, answer, body["filter"])):
+        say(reason)
 
 
 def _expansions(path: Path) -> Any:
@@ -225,7 +208,9 @@ def _refuse(constant: str) -> Any:
 
 
 @cli.command(rich_help_panel=ASK)
+@service_command
 def expand(
+    client: Client,
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
     methods: Annotated[
@@ -237,17 +222,12 @@ def expand(
         ),
     ] = None,
     passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that prf and diver learn from.")] = 5,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Widen a question: pieces of text to send on with a verdict, as its expansions."""
     chosen_methods = methods or ["prf"]
     body = {"query": text, "collection": collection, "methods": chosen_methods, "passages": passages}
-    with open_client(url) as client:
-        widened = client.send("POST", "/expand", json=body)
-    if as_json:
-        say_json(widened)
-        return
+    widened = client.send("POST", "/expand", json=body)
+    yield widened
     width = max(map(len, chosen_methods))
     for method in chosen_methods:
         texts = [unit["text"] for unit in widened["expansions"] if unit["method"] == method]
@@ -313,7 +293,8 @@ def feedback(
         "judge": judge_of(judge_name),
         "wait": True,
     }
-    _send_verdict(body, key, url, as_json=as_json)
+    with open_client(url) as client:
+        _send_verdict(client, body, key, as_json=as_json)
 
 
 @cli.command(rich_help_panel=ASK)
@@ -336,34 +317,30 @@ def thumb(
     """Rate an answer, and show what that changed. A rating replaces the judge's earlier one."""
     if rating not in {"up", "down", "none"}:
         raise ClientError(f"A rating is up, down or none, not {rating!r}.")
-    body: dict[str, Any] = {
+    body = {
         "query_id": query_id,
         "collection": collection,
         "rating": None if rating == "none" else rating,
         "judge": judge_of(judge_name),
         "wait": True,
     }
-    if cited:
-        body["cited"] = cited
-    if reason is not None:
-        body["reason"] = reason
-    _send_verdict(body, key, url, as_json=as_json)
+    with open_client(url) as client:
+        _send_verdict(client, body | drop_unset({"cited": cited or None, "reason": reason}), key, as_json=as_json)
 
 
-def _send_verdict(body: dict[str, Any], key: str | None, url: str | None, *, as_json: bool) -> None:
-    """Post a verdict and print what it changed.
+def _send_verdict(client: Client, body: dict[str, Any], key: str | None, *, as_json: bool) -> None:
+    """Send a verdict or a rating, and print what it changed.
 
     Raises:
-        ClientError: the service refuses it or cannot apply it.
+        ClientError: it cannot be applied.
     """
-    with open_client(url) as client:
-        receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
-        if as_json:
-            say_json(receipt)
-        else:
-            say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
-            say_changes(client, receipt)
-            _say_keys(receipt["keys"])
+    receipt = client.send("POST", "/feedback", json=body, key=key or str(uuid.uuid4()))
+    if as_json:
+        say_json(receipt)
+    else:
+        say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
+        say_changes(client, receipt)
+        _say_keys(receipt["keys"])
     if receipt["status"] == "parked":
         raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
 

@@ -1,43 +1,41 @@
 """The command that brings back what a collection had learned at a past moment."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.http_client import Client, build_path
+from engram.cli.http_client import Client, build_path, drop_unset
 from engram.cli.query_commands import progress_bar, require_success
-from engram.cli.terminal import LEARNT, CollectionOption, JsonOption, UrlOption, cli, open_client, say, say_json
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import LEARNT, CollectionOption, cli, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
 @cli.command(rich_help_panel=LEARNT)
+@service_command
 def replay(
+    client: Client,
     until: Annotated[str, typer.Option(metavar="TIME", help="The moment, with its offset: 2026-05-01T12:00:00Z.")],
     into: Annotated[
         str | None, typer.Option(metavar="NAME", help="The new collection; named by the moment by default.")
     ] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Make a collection of what another had learned at a past moment, to compare with it or to go back to.
 
     It holds the same passages and the verdicts that counted then, and serves without memory until it is switched
     live. The collection itself is left alone. A job makes it; this waits for the job.
     """
-    body = {"until": until} | ({} if into is None else {"into": into})
-    headers = {} if key is None else {"idempotency-key": key}
-    with open_client(url) as client:
-        accepted = client.send("POST", build_path("collections", collection, "replay"), json=body, headers=headers)
-        with progress_bar() as progress:
-            past = require_success(_follow_stages(client, accepted, progress))["result"]
-    if as_json:
-        say_json(past)
-    else:
-        _print(past)
+    body = drop_unset({"until": until, "into": into})
+    accepted = client.send("POST", build_path("collections", collection, "replay"), json=body, key=key)
+    with progress_bar() as progress:
+        past = require_success(_follow_stages(client, accepted, progress))["result"]
+    yield past
+    _print(past)
 
 
 def _follow_stages(client: Client, accepted: dict[str, Any], progress: "Progress") -> dict[str, Any]:

@@ -1,24 +1,15 @@
 """Commands that take verdicts back, and that prove what is learned to follow from those that count."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.http_client import Client, ClientError
+from engram.cli.http_client import Client, ClientError, drop_unset
 from engram.cli.query_commands import follow_job, progress_bar, require_success, say_statuses, send_one_by_one
-from engram.cli.terminal import (
-    LEARNT,
-    CollectionOption,
-    JsonOption,
-    UrlOption,
-    cli,
-    complain,
-    open_client,
-    say,
-    say_json,
-    settings,
-)
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import LEARNT, CollectionOption, cli, complain, say, say_json, settings
 from engram.context import tenancy
 from engram.context.errors import NotFoundError
 
@@ -27,30 +18,28 @@ if TYPE_CHECKING:
 
 
 @cli.command(rich_help_panel=LEARNT)
+@service_command
 def revoke(
+    client: Client,
     events: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Feedback ids.")] = None,
     judge_name: Annotated[str | None, typer.Option("--judge", help="Verdicts of this judge.")] = None,
     since: Annotated[str | None, typer.Option("--from", help="Received since, as 2026-05-01T00:00:00Z.")] = None,
     before: Annotated[str | None, typer.Option("--to", help="Received before that.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every verdict of the collection.")] = False,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Revoke verdicts: what was learned becomes what it would be if they had never come."""
     options = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
-    criteria = {name: value for name, value in options.items() if value is not None}
+    criteria = drop_unset(options)
     if bool(events) == bool(criteria):
         raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
-    with open_client(url) as client:
-        done = (
-            send_one_by_one(client, "DELETE", events, collection)
-            if events
-            else _revoke_many(client, criteria, collection)
-        )
-    if as_json:
-        say_json(done)
-    elif events:
+    done = (
+        send_one_by_one(client, "DELETE", events, collection)
+        if events
+        else _revoke_many(client, criteria, collection)
+    )
+    yield done
+    if events:
         say_statuses(done)
     else:
         say(f"{collection}: {done['updated']} revoked")

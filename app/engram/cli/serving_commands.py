@@ -1,24 +1,16 @@
 """Commands about how a collection serves, and what its arms come to."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.command_groups import collection_group
-from engram.cli.http_client import ClientError, build_path
-from engram.cli.terminal import (
-    LEARNT,
-    CollectionOption,
-    JsonOption,
-    UrlOption,
-    cli,
-    open_client,
-    say,
-    say_json,
-    say_table,
-)
+from engram.cli.http_client import Client, ClientError, build_path, drop_unset
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import LEARNT, CollectionOption, cli, say, say_table
 
 PLURALS = {"passage": "passages", "sentence": "sentences", "entity": "entities"}
 FIGURES = ("retrieval_success", "evidence_recall", "reciprocal_rank", "generation_success", "hops")
@@ -26,20 +18,18 @@ HEADINGS = ("arm", "queries", "judged", "unjudged", *(name.replace("_", " ") for
 
 
 @collection_group.command("show")
-def show_collection(
-    collection: CollectionOption = "default", url: UrlOption = None, as_json: JsonOption = False
-) -> None:
+@service_command
+def show_collection(client: Client, collection: CollectionOption = "default") -> Iterator[Any]:
     """Show what a collection holds and how it serves."""
-    with open_client(url) as client:
-        document = client.send("GET", build_path("collections", collection))
-    if as_json:
-        say_json(document)
-    else:
-        _say_collection(document)
+    document = client.send("GET", build_path("collections", collection))
+    yield document
+    _say_collection(document)
 
 
 @collection_group.command("set")
+@service_command
 def set_collection(
+    client: Client,
     collection: CollectionOption = "default",
     shadow: Annotated[
         bool | None, typer.Option("--shadow/--live", help="Serve without memory while it learns, or with it.")
@@ -67,12 +57,9 @@ def set_collection(
             help="Which passages facts are read from: on (all), off (none), auto (those about their title)."
         ),
     ] = None,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Change how a collection serves. A setting that no option names stays as it is."""
-    exploration = {"share": explore, "slots": slots, "seed": seed}
-    exploring = {key: value for key, value in exploration.items() if value is not None}
+    exploring = drop_unset({"share": explore, "slots": slots, "seed": seed})
     if experiment is not None and no_experiment:
         raise ClientError("--experiment and --no-experiment contradict each other.")
     if exploring and no_exploration:
@@ -90,12 +77,9 @@ def set_collection(
         patch["passage_facts"] = passage_facts
     if not patch:
         raise ClientError("Name at least one setting to change: engram collection set --help.")
-    with open_client(url) as client:
-        document = client.send("PATCH", build_path("collections", collection), json=patch)
-    if as_json:
-        say_json(document)
-    else:
-        _say_collection(document)
+    document = client.send("PATCH", build_path("collections", collection), json=patch)
+    yield document
+    _say_collection(document)
 
 
 _FACTS_FROM = {"on": "all passages", "off": "no passages", "auto": "passages about their title"}
@@ -140,24 +124,20 @@ def _say_collection(document: dict[str, Any]) -> None:
 
 
 @cli.command(rich_help_panel=LEARNT)
+@service_command
 def lift(
+    client: Client,
     collection: CollectionOption = "default",
     since: Annotated[str | None, typer.Option("--from", help="Answered since, as 2026-05-01T00:00:00Z.")] = None,
     before: Annotated[str | None, typer.Option("--to", help="Answered before that.")] = None,
     baseline: Annotated[
         str | None, typer.Option(help="The arm to compare the others with; the experiment's first by default.")
     ] = None,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Compare the arms of a collection's experiment by what verdicts say of their queries."""
-    options = {"from": since, "to": before, "baseline": baseline}
-    params = {key: value for key, value in options.items() if value is not None}
-    with open_client(url) as client:
-        report = client.send("GET", build_path("collections", collection, "lift"), params=params)
-    if as_json:
-        say_json(report)
-        return
+    params = {"from": since, "to": before, "baseline": baseline}
+    report = client.send("GET", build_path("collections", collection, "lift"), params=params)
+    yield report
     say_table([HEADINGS, *map(_cells, report["arms"])], "<" + ">" * (len(HEADINGS) - 1))
     for arm in report["arms"]:
         for figure in FIGURES:

@@ -1,40 +1,27 @@
 """Commands that look: at the service, its collections, its passages."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from engram.cli.command_groups import collection_group, passage_group
 from engram.cli.explanation_commands import shorten
-from engram.cli.http_client import build_path
-from engram.cli.terminal import (
-    RUN,
-    CollectionOption,
-    JsonOption,
-    UrlOption,
-    base_url,
-    cli,
-    format_count,
-    open_client,
-    say,
-    say_json,
-    say_table,
-)
+from engram.cli.http_client import Client, build_path
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import RUN, CollectionOption, UrlOption, cli, format_count, open_client, say, say_table
 
 SHOWN_CHECKS = ("postgres", "migrations", "redis", "workers", "encoder", "language", "llm")
 HEADINGS = ("collection", "passages", "sentences", "entities", "keys of", "serving", "encoder")
 
 
 @cli.command(rich_help_panel=RUN)
-def status(url: UrlOption = None, as_json: JsonOption = False) -> None:
+@service_command
+def status(client: Client) -> Iterator[Any]:
     """Show whether the service can serve, on what, and whether workers keep up; exit code 1 if it cannot."""
-    address = base_url(url)
-    with open_client(url) as client:
-        ready = client.send("GET", "/readyz")
-    if as_json:
-        say_json(ready)
-        return
-    say(f"{address}: {ready['status']}")
+    ready = client.send("GET", "/readyz")
+    yield ready
+    say(f"{client.base_url}: {ready['status']}")
     rows = [[name, "unknown" if ready[name] is None else str(ready[name])] for name in SHOWN_CHECKS]
     for name in ("verdict", "job"):
         waited = ready[f"oldest_{name}_seconds"]
@@ -45,19 +32,15 @@ def status(url: UrlOption = None, as_json: JsonOption = False) -> None:
 
 
 @collection_group.command("list")
+@service_command
 def list_collections(
+    client: Client,
     after: Annotated[str | None, typer.Option(help="Only those whose names come after this one.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Collections shown.")] = 100,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """List collections with what they hold."""
-    where: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
-    with open_client(url) as client:
-        page = client.send("GET", "/collections", params=where)
-    if as_json:
-        say_json(page)
-        return
+    page = client.send("GET", "/collections", params={"limit": limit, "after": after})
+    yield page
     if page["collections"]:
         say_table([HEADINGS, *map(_cells, page["collections"])], "<>>><<<")
     elif after is None:
@@ -94,20 +77,17 @@ def delete_collection(
 
 
 @passage_group.command("list")
+@service_command
 def list_passages(
+    client: Client,
     after: Annotated[str | None, typer.Option(help="Only those whose ids come after this one.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Passages to list.")] = 20,
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """List the passages of a collection by their ids."""
-    params: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
-    with open_client(url) as client:
-        page = client.send("GET", build_path("collections", collection, "passages"), params=params)
-    if as_json:
-        say_json(page)
-        return
+    path = build_path("collections", collection, "passages")
+    page = client.send("GET", path, params={"limit": limit, "after": after})
+    yield page
     for passage in page["passages"]:
         title = f"{shorten(passage['title'], 60)}: " if passage["title"] else ""
         say(f"{passage['id']}  {title}{shorten(passage['text'], 100)}")
@@ -116,21 +96,18 @@ def list_passages(
 
 
 @passage_group.command("show")
+@service_command
 def show_passages(
+    client: Client,
     passage_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of passages.")],
     collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> Iterator[Any]:
     """Show passages with their metadata and the ids of their sentences."""
-    with open_client(url) as client:
-        documents = [
-            client.send("GET", build_path("passages", passage_id), params={"collection": collection})
-            for passage_id in passage_ids
-        ]
-    if as_json:
-        say_json({"passages": documents})
-        return
+    documents = [
+        client.send("GET", build_path("passages", passage_id), params={"collection": collection})
+        for passage_id in passage_ids
+    ]
+    yield {"passages": documents}
     for document in documents:
         _say_passage(document)
 

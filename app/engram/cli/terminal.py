@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
     from engram.cli.http_client import Client
     from engram.config.settings import Settings
@@ -202,13 +202,6 @@ def say(text: str) -> None:
     open_console().print(escape_controls(text), markup=False, highlight=False, emoji=False)
 
 
-def show(table: "RenderableType", width: int | None = None) -> None:
-    """Print a table that Engram made; ``width`` in columns, by default the terminal's."""
-    from rich.console import Console
-
-    Console(width=width).print(table)
-
-
 def format_count(number: int, noun: str) -> str:
     """ "1 hop", "2 hops"; of words whose plural takes an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
@@ -221,21 +214,6 @@ def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
     for row in rows:
         cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))
         say("  ".join(cells).rstrip())
-
-
-def figures(document: dict[str, Any], before: str = "") -> list[list[str]]:
-    """Every figure of nested ones by the names that lead to it."""
-    rows: list[list[str]] = []
-    for name, value in document.items():
-        if isinstance(value, dict):
-            rows += figures(value, f"{before}{name}, ")
-        else:
-            rows.append([f"{before}{name}", f"{value:.3f}" if isinstance(value, float) else _text(value)])
-    return rows
-
-
-def _text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def complain(text: str) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.core.ranking.reranking import trust_prior
 
 SHIPPED_FILE = Path(__file__).parents[1] / "ranking_prior.json"
-DIGITS = 6  # significant, so that a file can be read and a fit on another machine gives the same one
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,27 +131,6 @@ class RankingPriors:
         return RankingPriors(self.encyclopedic.with_reranker(reranker), self.general.with_reranker(reranker))
 
 
-def build_general_priors(prior: RankingPrior) -> RankingPriors:
-    """One prior for every kind of corpus."""
-    return RankingPriors(prior, prior)
-
-
-def build_neutral_prior() -> RankingPrior:
-    """All weights 0: what there is before any were fitted to these features."""
-    return RankingPrior(
-        "none", np.zeros(len(FIRST_LOOK)), _build_flat_prior(len(FEATURES)), (), build_undecided_prior(), "none"
-    )
-
-
-def build_undecided_prior() -> Prior:
-    """Return a prior by which any answer is as likely sufficient as not."""
-    return _build_flat_prior(len(sufficiency.FEATURES))
-
-
-def _build_flat_prior(size: int) -> Prior:
-    return Prior(np.zeros(size), np.eye(size))
-
-
 def load_priors(path: Path | None = None) -> RankingPriors:
     """The priors in a file, the shipped ones by default.
 
@@ -173,7 +151,7 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     Raises:
         ValueError, KeyError, TypeError: it is none, or one over other features.
     """
-    first, prior, fitted = _read_ranking(content)
+    first, prior, fitted = read_ranking(content)
     name = _fingerprint(first.tobytes(), prior, FEATURES)
     try:
         enough = read_prior(content["sufficiency"], sufficiency.FEATURES)
@@ -188,20 +166,7 @@ RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
 """Weights of the first look, the prior over all features, and the names of the data sets they were fitted to."""
 
 
-def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
-    """The ranking weights in a file, by kind of corpus; what it says of "sufficiency" may be of another version.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or holds no such weights over this version's features.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {kind: _read_ranking(content[kind]) for kind in get_args(CorpusKind)}
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ConfigurationError(f"{path} holds no ranking weights: {error}") from error
-
-
-def _read_ranking(content: Mapping[str, Any]) -> RankingWeights:
+def read_ranking(content: Mapping[str, Any]) -> RankingWeights:
     prior = read_prior(content, FEATURES)
     first = np.array(content["first_look"], dtype=np.float64)
     if first.shape != (len(FIRST_LOOK),):
@@ -234,26 +199,3 @@ def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
 def _fingerprint(before: bytes, prior: Prior, features: Sequence[str]) -> str:
     numbers = before + prior.mean.tobytes() + prior.precision.tobytes()
     return hashlib.sha256(numbers + ",".join(features).encode()).hexdigest()[:16]
-
-
-def as_json(first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], enough: Prior) -> dict[str, Any]:
-    """Plain JSON, numbers rounded."""
-    return {
-        "features": list(FEATURES),
-        "fitted": list(fitted),
-        "first_look": [_round_number(value) for value in first],
-        **format_prior(prior),
-        "sufficiency": {"features": list(sufficiency.FEATURES), **format_prior(enough)},
-    }
-
-
-def format_prior(prior: Prior) -> dict[str, Any]:
-    """Its numbers as plain JSON, rounded."""
-    return {
-        "mean": [_round_number(value) for value in prior.mean],
-        "precision": [[_round_number(value) for value in row] for row in prior.precision],
-    }
-
-
-def _round_number(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")

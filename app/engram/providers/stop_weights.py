@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
 from engram.core.planning.feedback_stop import FEATURES, Network
 from engram.core.planning.round_sufficiency import FEATURES as ROUND_FEATURES
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import format_prior, read_prior
+from engram.providers.ranking_prior import read_prior
 
 SHIPPED_FILE = Path(__file__).parents[1] / "stop_weights.json"
 COSINE = "cosine"
 """The second feature by the bi-encoder: a deviation from the paper, which has a cross-encoder."""
-DIGITS = 6
 
 
 class Relevance(Protocol):
@@ -115,26 +113,6 @@ def load_stop(path: Path | None = None) -> StopWeights:
         return _from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{path} holds no weights of a stop: {error}") from error
-
-
-def stop_as_json(weights: StopWeights) -> dict[str, Any]:
-    """Plain JSON, numbers rounded."""
-    network, rounds = weights.network, weights.rounds
-    content: dict[str, Any] = {
-        "features": list(FEATURES),
-        "fitted": list(weights.fitted),
-        "relevance": weights.relevance,
-        "mean": _round_numbers(network.direct),
-    }
-    if len(network.out):
-        content |= {"hidden": [_round_numbers(unit) for unit in network.hidden], "out": _round_numbers(network.out)}
-    if rounds is not None:
-        content["rounds"] = {"features": list(ROUND_FEATURES), **format_prior(rounds)}
-    return content
-
-
-def _round_numbers(values: NDArray[np.float64]) -> list[float]:
-    return [float(f"{value:.{DIGITS}g}") for value in values]
 
 
 def _from_json(content: Mapping[str, Any]) -> StopWeights:

@@ -7,15 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.pulls.product_http import MissingRouteError, ProductError, ProductHttp
-from engram.pulls.product_scores import (
-    Rating,
-    Score,
-    ScoreShapeError,
-    moment,
-    read_scores,
-    reason_text,
-    text_field,
-)
+from engram.pulls.product_scores import Rating, Score, ScoreShapeError, map_records, moment, reason_text, text_field
 
 PRODUCT = "dify"
 PAGE = 100
@@ -67,7 +59,6 @@ class DifyFeedbacks:
     http: ProductHttp
     skipped: dict[str, str] = field(default_factory=dict)
     product: str = PRODUCT
-    windowed: bool = False
 
     def read(self, since: datetime | None) -> list[Score]:
         """List all feedback; Dify has no filter by time, and an old feedback may be changed.
@@ -75,8 +66,7 @@ class DifyFeedbacks:
         Raises:
             ProductError: Dify cannot be reached, refuses, or answers in another shape.
         """
-        self.skipped.clear()
-        return read_scores(self._records(), score_of_feedback, self.skipped)
+        return map_records(self._records(), score_of_feedback, self.skipped)
 
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]:
         """Return those of the ids that a second reading leaves out too; pages shift while feedback comes."""

@@ -10,8 +10,8 @@ from engram.pulls.product_scores import (
     Scale,
     Score,
     ScoreShapeError,
+    map_records,
     moment,
-    read_scores,
     reason_text,
     text_field,
     word_rating,
@@ -94,7 +94,6 @@ class LangfuseScores:
     scale: Scale = field(default_factory=Scale)
     skipped: dict[str, str] = field(default_factory=dict)
     product: str = PRODUCT
-    windowed: bool = True
     _version: Version | None = None
 
     def read(self, since: datetime | None) -> list[Score]:
@@ -103,9 +102,8 @@ class LangfuseScores:
         Raises:
             ProductError: Langfuse cannot be reached, refuses, or answers in another shape.
         """
-        self.skipped.clear()
         where = {} if since is None else {"fromTimestamp": _iso(since)}
-        return read_scores(self._records(where), lambda record: score_of_record(record, self.scale), self.skipped)
+        return map_records(self._records(where), lambda record: score_of_record(record, self.scale), self.skipped)
 
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]:
         """Return those of the ids that Langfuse does not have, each asked for by itself.

@@ -13,8 +13,8 @@ from engram.pulls.product_scores import (
     Rating,
     Score,
     ScoreShapeError,
+    map_records,
     moment,
-    read_scores,
     reason_text,
     text_field,
 )
@@ -89,7 +89,6 @@ class OpenWebUiFeedbacks:
     source: Path | ProductHttp
     skipped: dict[str, str] = field(default_factory=dict)
     product: str = PRODUCT
-    windowed: bool = False
 
     def read(self, since: datetime | None) -> list[Score]:
         """List all feedback of the export.
@@ -97,8 +96,7 @@ class OpenWebUiFeedbacks:
         Raises:
             ProductError: the file or the server cannot be read, or has another shape.
         """
-        self.skipped.clear()
-        return read_scores(self._records(), score_of_feedback, self.skipped)
+        return map_records(self._records(), score_of_feedback, self.skipped)
 
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]:
         """Return all of the ids: an export is whole."""

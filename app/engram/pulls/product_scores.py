@@ -82,26 +82,6 @@ class Score:
     conversation_id: str | None = None
 
 
-def read_scores(
-    records: Iterable[Record], read_score: Callable[[Record], Score | None], skipped: dict[str, str]
-) -> list[Score]:
-    """Map records to scores, the last of each id; None of ``read_score`` is no score.
-
-    Args:
-        skipped: gets the reason for each record, by its id, that has not the published shape.
-    """
-    scores: dict[str, Score] = {}
-    for record in records:
-        try:
-            score = read_score(record)
-        except ScoreShapeError as error:
-            skipped[str(record.get("id"))] = str(error)
-            continue
-        if score is not None:
-            scores[score.score_id] = score
-    return list(scores.values())
-
-
 def word_rating(word: str) -> Rating | None:
     """The rating that a category's name is; None for other words."""
     plain = " ".join(re.split(r"[\s_-]+", word.strip().lower()))
@@ -154,3 +134,27 @@ def text_field(record: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise ScoreShapeError(f"{name}: {value!r} is no text")
     return value
+
+
+def map_records(
+    records: Iterable[Record],
+    map_record: Callable[[Record], Score | None],
+    skipped: dict[str, str],
+) -> list[Score]:
+    """Map a product's records to scores, the last of each id.
+
+    Args:
+        map_record: maps one record; None if it is no score.
+        skipped: is emptied, and gets the id of each record that could not be mapped, with the cause.
+    """
+    skipped.clear()
+    scores: dict[str, Score] = {}
+    for record in records:
+        try:
+            score = map_record(record)
+        except ScoreShapeError as error:
+            skipped[str(record.get("id"))] = str(error)
+            continue
+        if score is not None:
+            scores[score.score_id] = score
+    return list(scores.values())

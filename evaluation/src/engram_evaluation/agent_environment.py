@@ -13,12 +13,10 @@ from typing import Any
 
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import (
-    FORMAT_WEIGHT,
     AgentObservation,
     AgentTurn,
     FormatError,
     read_turn,
-    reward,
 )
 from engram.providers.language import Language, PassageText, load_language
 from engram.providers.llm import agent_prompts
@@ -26,6 +24,7 @@ from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe, skip_turn
 from engram.services.facts.grounding import GroundedFacts, StreamDocument, ground_text
 from engram_evaluation import answer_marking
+from engram_evaluation.reasoning_rewards import FORMAT_WEIGHT, play_reward
 
 Info = dict[str, Any]
 
@@ -182,7 +181,7 @@ class GraphMemoryEnvironment:
         if self._ended:
             answer = "" if self._outcome is None else self._outcome.answer or ""
             f1 = answer_marking.token_f1(answer, self._answers) if answered and self._answers else 0.0
-            worth = reward(f1, self._valid, self.format_weight)
+            worth = play_reward(f1, self._valid, self.format_weight)
             exact = (
                 bool(self._answers) and answered and bool(answer_marking.score_exact_match(answer, self._answers))
             )

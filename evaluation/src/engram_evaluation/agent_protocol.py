@@ -15,11 +15,13 @@ from typing import Any
 from rich.table import Table
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import AgentTurn, format_turn
+from engram.core.knowledge.agent_turns import NOTHING_TO_INSERT, AgentTurn, format_turn
 from engram.core.knowledge.linearise import count_tokens
+from engram.core.planning.curation import normalise_words
 from engram.providers.language import Language
 from engram.providers.llm import Llm, agent_model, agent_prompts
 from engram.services.facts import rule_agent
+from engram.services.facts.agent_play import EDGES, MEMORY_TOKENS, Play
 from engram_evaluation import answer_marking
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.dataset import Dataset, Question
@@ -120,13 +122,13 @@ def policies(language: Language) -> Mapping[str, Policy]:
         def policy(env: GraphMemoryEnvironment) -> str:
             if env.document is not None and "insert" in env.play.offered:
                 return format_turn(keep(env))
-            return format_turn(rule_agent.answer(env.play))
+            return format_turn(_answer(env.play))
 
         return policy
 
     def insert_everything(env: GraphMemoryEnvironment) -> AgentTurn:
         assert env.document is not None  # noqa: S101 - as the caller has seen
-        return rule_agent.insert_all(env.document)
+        return AgentTurn("insert", env.document.text or NOTHING_TO_INSERT, "Everything may be of use.")
 
     def insert_relevant(env: GraphMemoryEnvironment) -> AgentTurn:
         assert env.document is not None  # noqa: S101 - as the caller has seen
@@ -135,7 +137,7 @@ def policies(language: Language) -> Mapping[str, Policy]:
     return {
         "insert all": build_policy(insert_everything),
         "insert relevant": build_policy(insert_relevant),
-        "update relevant": build_policy(lambda env: rule_agent.update(insert_relevant(env))),
+        "update relevant": build_policy(lambda env: _correct(insert_relevant(env))),
     }
 
 
@@ -240,3 +242,30 @@ def _play_question(
 
 def _text(passage: Mapping[str, Any]) -> Text:
     return Text(passage["title"], passage["text"], passage["sentences"] or ())
+
+
+def _correct(turn: AgentTurn) -> AgentTurn:
+    """Turn an insertion into a correction: facts that contradict it are doubted or closed."""
+    return turn if turn.skips else AgentTurn("update", turn.content, turn.thought)
+
+
+def _answer(play: Play) -> AgentTurn:
+    """The turn that ends it: the last end of the path that speaks of most that is asked for, if it was not named.
+
+    Of a date, number or words it is that; of a memory without a path, what it heard first.
+    """
+    question_words = normalise_words(play.question)
+    search_result = play.memory.search(play.question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
+    for path in sorted(search_result.paths, key=lambda path: -len(path.asked)):
+        fact = play.memory.facts[path.edges[-1] - 1]
+        for end in (fact.object, fact.subject):
+            if normalise_words(end) not in question_words:
+                return AgentTurn("answer", end, "The best path of my memory ends there.")
+    ends = (end for fact in play.memory.facts for end in (fact.object, fact.subject))
+    return AgentTurn(
+        "answer", _find_first_answer(ends, question_words), "No path leads on from what the question names."
+    )
+
+
+def _find_first_answer(ends: Iterator[str], question_words: str) -> str:
+    return next((end for end in ends if normalise_words(end) not in question_words), "unknown")

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from engram.core.knowledge.alignment import agree
-from engram.core.knowledge.functional_predicates import ObjectPeriod, learn
 from engram.core.knowledge.linearise import ReadableFact, count_tokens, linearise
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
@@ -32,6 +31,7 @@ from engram.providers.language import (
 from engram_evaluation.alignment_measure import Facts, list_renamed_topics, measure_deltas
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.dataset_files import DatasetError, find, json_lines, require_file
+from engram_evaluation.functional_learning import ObjectPeriod, learn
 
 FEWEST_SUBJECTS = 20
 """Of a predicate whose belief is worth showing."""

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking import complementarity
 from engram.core.ranking.passage_scores import FIRST_LOOK
-from engram.core.ranking.weight_fitting import JudgedQuestion, fit
 from engram.providers.language import Language, PassageText, normalise_entity
 from engram.providers.language.facts import extract_facts
 from engram.providers.language.question_relations import find_asked_terms, relation_terms
 from engram.services.retrieval.query import Query
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
+from engram_evaluation.ranking_fit import JudgedQuestion, fit
 from engram_evaluation.weight_fit import RIDGE, VERDICTS, Steps
 
 FEATURES = ("linked", "asked_here", "asked_any", "onward", "onward_asked", "chain")

@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from engram.core.planning.rewards import GRADES, HIGHEST_RATING, OUTCOME, PATH
+from engram.core.planning.rewards import HIGHEST_RATING
 from engram_evaluation import answer_marking
 from engram_evaluation.decomposition import fill_references
 from engram_evaluation.oracle_knowledge import Case, Knowledge, says
+from engram_evaluation.reasoning_rewards import GRADES, OUTCOME, PATH
 
 Fields = dict[str, Any]
 Parts = Mapping[str, str]

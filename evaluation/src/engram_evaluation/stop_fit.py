@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
 from engram.core.planning import feedback_stop, round_sufficiency
-from engram.core.planning.feedback_stop import Network, fit_network
+from engram.core.planning.feedback_stop import Network
 from engram.core.planning.session import Budget
-from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.services.retrieval.query import Query
 from engram.services.sessions.rfm_rag_planner import RFM_RAG
@@ -20,6 +19,7 @@ from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
+from engram_evaluation.logistic_fit import fit_logistic, fit_network
 from engram_evaluation.sufficiency_measure import auc
 from engram_evaluation.weight_fit import Steps
 
@@ -71,9 +71,9 @@ def fit_stop(
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
     try:
         network = (
-            fit_network(of_pools, hidden, RIDGE) if hidden else Network(sufficiency.fit(of_pools, RIDGE, 1.0).mean)
+            fit_network(of_pools, hidden, RIDGE) if hidden else Network(fit_logistic(of_pools, RIDGE, 1.0).mean)
         )
-        return network, sufficiency.fit(samples, RIDGE, VERDICTS) if unit == "sessions" else None
+        return network, fit_logistic(samples, RIDGE, VERDICTS) if unit == "sessions" else None
     except ValueError as error:
         raise InvalidRequestError(f"A stop cannot be fitted to these data sets: {error}.") from error
 

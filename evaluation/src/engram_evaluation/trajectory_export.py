@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge import agent_turns
-from engram.core.planning.rewards import (
+from engram.providers.llm import Llm, agent_prompts, prompts, session_prompts
+from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
+from engram_evaluation import answer_marking, reasoning_grades
+from engram_evaluation.dataset import Dataset, GoldSentence, Question
+from engram_evaluation.reasoning_rewards import (
     objective,
     outcome_reward,
     outcome_reward_by_gold,
     path_reward,
     path_reward_by_gold,
+    play_reward,
     share_held,
 )
-from engram.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
-from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
-from engram_evaluation import answer_marking
-from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.retrieval_metrics import is_match
 
 Shape = Literal["steps", "sft", "grpo"]
@@ -93,11 +93,13 @@ def build_judge_reward(llm: Llm) -> Reward:
         for step in trajectory.steps:
             evidence = [(line.sentence_id, line.text) for line in step.kept]
             path.append(
-                path_reward(reasoning.grade_step(llm, question.text, before, step.question, evidence, step.answer))
+                path_reward(
+                    reasoning_grades.grade_step(llm, question.text, before, step.question, evidence, step.answer)
+                )
             )
             before.append(f"{step.question} {step.answer}".strip())
-        grades = reasoning.grade_outcome(llm, question.text, before, trajectory.answer, question.answers)
-        return Rewards(tuple(path), outcome_reward(grades))
+        end = reasoning_grades.grade_outcome(llm, question.text, before, trajectory.answer, question.answers)
+        return Rewards(tuple(path), outcome_reward(end))
 
     return grade_trajectory
 
@@ -157,7 +159,7 @@ def _turns(trajectory: Trajectory, question: Question, shape: Shape) -> Iterator
     """
     f1 = answer_marking.token_f1(trajectory.answer, question.answers)
     valid = all(step.reply is not None for step in trajectory.steps)
-    worth = {"outcome": f1, "format": float(valid), "objective": agent_turns.reward(f1, valid)}
+    worth = {"outcome": f1, "format": float(valid), "objective": play_reward(f1, valid)}
     system = {"role": "system", "content": agent_prompts.system(insert_only=trajectory.insert_only)}
     for at, step in enumerate(trajectory.steps):
         named = {"session": str(trajectory.session_id), "question_id": question.id, "planner": AGENT, "step": at}

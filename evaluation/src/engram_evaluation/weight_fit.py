@@ -12,17 +12,16 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
-from engram.core.ranking.weight_fitting import JudgedQuestion, fit
 from engram.providers.ranking_prior import (
     RankingPrior,
     RankingWeights,
-    as_json,
-    build_general_priors,
-    build_neutral_prior,
 )
 from engram.services.retrieval.query import Query
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
+from engram_evaluation.logistic_fit import fit_logistic, loosen_prior
+from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, format_ranking
+from engram_evaluation.ranking_fit import JudgedQuestion, fit
 
 QUESTIONS = 600
 """Questions of a data set that weights are fitted to, at most."""
@@ -111,7 +110,7 @@ def fit_weights(
     """
     first, both = ranking or fit_looks(corpora, steps)
     names = tuple(dataset.name for _, dataset in corpora)
-    return as_json(first, both, names, fit_sufficiency(corpora, first, both, steps))
+    return format_ranking(first, both, names, fit_sufficiency(corpora, first, both, steps))
 
 
 def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
@@ -153,8 +152,8 @@ def fit_sufficiency(corpora: Corpora, first: NDArray[np.float64], ranking: Prior
         for harness, dataset in corpora
     ]
     try:
-        fitted = sufficiency.fit(answers, ENOUGH_RIDGE, ENOUGH_VERDICTS)
-        return sufficiency.loosen_prior(fitted, ENOUGH_BIAS, ENOUGH_SLOPE)
+        fitted = fit_logistic(answers, ENOUGH_RIDGE, ENOUGH_VERDICTS)
+        return loosen_prior(fitted, ENOUGH_BIAS, ENOUGH_SLOPE)
     except ValueError as error:
         raise InvalidRequestError(f"What is enough cannot be fitted to these data sets: {error}.") from error
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.knowledge.agent_turns import ACTS, AgentTurn, FormatError, format_turn, read_turn, reward
+from engram.core.knowledge.agent_turns import ACTS, AgentTurn, FormatError, format_turn, read_turn
 
 PLAIN_WORDS = st.text(st.characters(codec="ascii", exclude_characters="<>[]"), min_size=1).map(
     lambda text: " ".join(text.split())
@@ -68,11 +68,3 @@ def test_written_turn_reads_back_equal(act: str, content: str, thought: str) -> 
 def test_any_text_is_a_turn_or_refused(text: str) -> None:
     with suppress(FormatError):
         assert read_turn(text).content
-
-
-def test_a_play_is_worth_its_answer_and_its_form() -> None:
-    assert reward(0.5, True) == pytest.approx(0.5 + 0.1)
-    assert reward(0.5, False) == 0.5
-    assert reward(1.0, True, weight=0.0) == 1.0
-    with pytest.raises(ValueError, match="F1"):
-        reward(1.5, True)

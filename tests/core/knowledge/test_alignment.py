@@ -6,7 +6,6 @@ import pytest
 from engram.core.knowledge.alignment import (
     AlignedMention,
     CandidateEntity,
-    aggregate,
     agree,
     align,
     can_be_same_thing,
@@ -99,13 +98,6 @@ def test_names_that_may_be_one_thing_s(one: str, other: str) -> None:
 def test_names_that_are_not(one: str, other: str) -> None:
     assert not agree(one, other)
     assert not agree(other, one)
-
-
-def test_a_node_s_vector_is_the_mean_of_its_mentions() -> None:
-    assert aggregate([EAST, NORTH]) == pytest.approx(np.array([0.5**0.5, 0.5**0.5]))
-    assert aggregate([EAST, -EAST]) == pytest.approx(EAST)
-    with pytest.raises(ValueError, match="at least one"):
-        aggregate([])
 
 
 def test_delta_is_a_cosine() -> None:

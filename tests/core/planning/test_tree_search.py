@@ -21,7 +21,6 @@ from engram.core.planning.tree_search import (
     claim,
     compute_confidence_bound,
     ends,
-    find_best_path,
     from_data,
     path,
     plant,
@@ -110,8 +109,8 @@ def test_claims_that_are_open_at_once_differ_and_steer_apart() -> None:
 def test_the_best_of_27_ends_is_found_in_fewer_rollouts_than_there_are_ends() -> None:
     tree = grow_tree(matches, SearchLimits(depth=3, rollouts=14, exploration=0.3))
     assert ends(tree)[0].state == "rml"
-    assert [tree.nodes[at].state for at in find_best_path(tree)] == ["", "r", "rm", "rml"]
-    assert tree.nodes[find_best_path(tree)[1]].visits > 14 / 3
+    assert [tree.nodes[at].state for at in path(tree, ends(tree)[0].id)] == ["", "r", "rm", "rml"]
+    assert tree.nodes[path(tree, ends(tree)[0].id)[1]].visits > 14 / 3
 
 
 def test_search_ends_after_all_paths_and_never_expands_leaves() -> None:
@@ -147,7 +146,7 @@ def test_an_action_that_failed_at_once_can_be_tried_again() -> None:
 def test_an_endpoint_that_always_fails_ends_the_search_after_its_rollouts() -> None:
     tree = grow_tree(lambda word: None, SearchLimits(depth=3, rollouts=4), together=3)
     assert tree.begun == tree.failed == 4
-    assert find_best_path(tree) == [ROOT]
+    assert ends(tree) == []
 
 
 words = st.text("lmr", min_size=1, max_size=3)

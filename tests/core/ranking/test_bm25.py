@@ -1,4 +1,4 @@
-"""BM25's formula: worked examples, what holds for every passage, and bm25s on the same tokens."""
+"""BM25's weights of terms: worked examples, and what holds for every question."""
 
 import math
 from collections import Counter
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from engram.core.ranking.bm25 import expand_query, inverse_document_frequency, saturation
-from tests.support.lexical import reference
+from engram.core.ranking.bm25 import expand_query, inverse_document_frequency
+from tests.support.lexical import reference, saturation
 
 tokens = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=10)
 
@@ -20,23 +20,6 @@ def test_idf_of_a_rare_and_of_a_common_term() -> None:
         inverse_document_frequency(10, [1, 10]),
         [math.log(1 + (10 - 1 + 0.5) / (1 + 0.5)), math.log(1 + (10 - 10 + 0.5) / (10 + 0.5))],
     )
-
-
-def test_saturation_of_a_passage_of_mean_and_of_twice_the_length() -> None:
-    assert_allclose(saturation(3, 8, 8.0), 3 / (3 + 1.5))
-    assert_allclose(saturation(3, 16, 8.0), 3 / (3 + 1.5 * (1 - 0.75 + 0.75 * 2)))
-
-
-def test_without_b_length_does_not_count_and_without_k1_repetitions_do_not() -> None:
-    assert saturation(2, 100, 8.0, b=0) == saturation(2, 8, 8.0)
-    assert saturation(2, 100, 8.0, k1=0) == saturation(9, 8, 8.0, k1=0) == 1.0
-
-
-@given(frequency=st.floats(0.01, 100), length=st.floats(1, 1000), mean=st.floats(1, 1000))
-def test_more_of_a_term_counts_more_and_a_longer_passage_less(frequency: float, length: float, mean: float) -> None:
-    one = saturation(frequency, length, mean)
-    assert 0 < one < saturation(2 * frequency, length, mean) < 1
-    assert saturation(frequency, 2 * length, mean) < one
 
 
 @given(st.integers(1, 10**6))
@@ -50,28 +33,6 @@ def test_the_more_passages_hold_a_term_the_less_it_tells(passages: int) -> None:
 def test_a_term_cannot_be_in_more_passages_than_there_are(containing: int) -> None:
     with pytest.raises(ValueError, match="all passages"):
         inverse_document_frequency(3, containing)
-
-
-def test_a_collection_without_terms_has_no_mean_length() -> None:
-    with pytest.raises(ValueError, match="mean length"):
-        saturation(1, 1, 0.0)
-
-
-@given(corpus=st.lists(tokens, min_size=1, max_size=8), question=tokens)
-def test_the_sum_over_terms_is_the_score_of_bm25s(corpus: list[list[str]], question: list[str]) -> None:
-    named = {str(at): text for at, text in enumerate(corpus)}
-    mean = sum(map(len, corpus)) / len(corpus)
-    scores = {
-        passage: sum(
-            weight
-            * float(inverse_document_frequency(len(corpus), sum(term in other for other in corpus)))
-            * float(saturation(text.count(term), len(text), mean))
-            for term, weight in Counter(question).items()
-        )
-        for passage, text in named.items()
-        if set(text) & set(question)
-    }
-    assert reference(named, question) == pytest.approx(scores, rel=1e-5)
 
 
 class TestExpandedQuestions:
@@ -103,3 +64,25 @@ class TestExpandedQuestions:
         assert expand_query(asked, shuffled) == pytest.approx(weights)
         doubled = [Counter(unit * 2) for unit in units]
         assert expand_query(asked, doubled) == pytest.approx(weights)
+
+
+def test_saturation_of_a_passage_of_mean_and_of_twice_the_length() -> None:
+    assert_allclose(saturation(3, 8, 8.0), 3 / (3 + 1.5))
+    assert_allclose(saturation(3, 16, 8.0), 3 / (3 + 1.5 * (1 - 0.75 + 0.75 * 2)))
+
+
+@given(corpus=st.lists(tokens, min_size=1, max_size=8), question=tokens)
+def test_the_sum_over_terms_is_the_score_of_bm25s(corpus: list[list[str]], question: list[str]) -> None:
+    named = {str(at): text for at, text in enumerate(corpus)}
+    mean = sum(map(len, corpus)) / len(corpus)
+    scores = {
+        passage: sum(
+            weight
+            * float(inverse_document_frequency(len(corpus), sum(term in other for other in corpus)))
+            * float(saturation(text.count(term), len(text), mean))
+            for term, weight in Counter(question).items()
+        )
+        for passage, text in named.items()
+        if set(text) & set(question)
+    }
+    assert reference(named, question) == pytest.approx(scores, rel=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import sufficiency
@@ -17,8 +17,6 @@ from engram.core.ranking.sufficiency import (
     Chain,
     compute_word_coverage,
     features,
-    fit,
-    loosen_prior,
     observe,
     probability,
     verdict_outcome,
@@ -278,80 +276,6 @@ class TestObserve:
             observe(draw_answer(0), 1, FLAT, 0.0)
         with pytest.raises(ValueError, match="not"):
             observe(draw_answer(0), 2, FLAT, 1.0)
-
-
-class TestFit:
-    WEIGHTS = np.array([-3.0, 1.0, -0.5, 0.5, 0.0, 0.5, 0.0, -0.5, 0.0, 0.5])
-
-    def corpus(self, seed: int, count: int = 400) -> tuple[np.ndarray, np.ndarray]:
-        draw = np.random.default_rng(seed)
-        rows = np.column_stack([np.ones(count), draw.normal(3.0, 2.0, (count, SIZE - 1))])
-        return rows, draw.random(count) < 1 / (1 + np.exp(-rows @ self.WEIGHTS))
-
-    def test_it_finds_the_weights_that_made_the_answers(self) -> None:
-        found = fit([self.corpus(0, 4000), self.corpus(1, 4000)], 1e-4, 60.0)
-        assert_allclose(found.mean, self.WEIGHTS, atol=0.25)
-
-    def test_the_precision_is_the_curvature_of_so_many_verdicts(self) -> None:
-        rows, enough = self.corpus(2)
-        found = fit([(rows, enough)], 1e-6, 60.0)
-        p = 1 / (1 + np.exp(-rows @ found.mean))
-        wanted = 60.0 * (rows * (p * (1 - p))[:, None]).T @ rows / len(rows)
-        assert_allclose(found.precision, wanted, rtol=1e-3)
-        assert_array_equal(found.precision, found.precision.T)
-
-    def test_scales_of_features_make_no_difference(self) -> None:
-        rows, enough = self.corpus(3)
-        scale = np.array([1.0, 10.0, 0.1, 1.0, 5.0, 1.0, 1.0, 2.0, 1.0, 0.5])
-        one, other = fit([(rows, enough)], 0.03, 60.0), fit([(rows * scale, enough)], 0.03, 60.0)
-        assert_allclose(other.mean * scale, one.mean, rtol=1e-4, atol=1e-6)
-
-    def test_corpora_count_the_same_whatever_their_size(self) -> None:
-        small, large = self.corpus(4, 100), self.corpus(5, 100)
-        tenfold = np.tile(large[0], (10, 1)), np.tile(large[1], 10)
-        assert_allclose(fit([small, tenfold], 0.03, 60.0).mean, fit([small, large], 0.03, 60.0).mean, rtol=1e-6)
-
-    @pytest.mark.parametrize("enough", [True, False])
-    def test_fit_refuses_answers_of_one_class(self, enough: bool) -> None:
-        rows, _ = self.corpus(6)
-        with pytest.raises(ValueError, match="nothing to tell apart"):
-            fit([(rows, np.full(len(rows), enough))], 0.03, 60.0)
-        with pytest.raises(ValueError, match="nothing to tell apart"):
-            fit([], 0.03, 60.0)
-
-    def test_answers_that_a_line_tells_apart_have_finite_weights(self) -> None:
-        rows, _ = self.corpus(7)
-        found = fit([(rows, rows[:, 1] > 3.0)], 0.03, 60.0)
-        assert np.isfinite(found.mean).all()
-        assert np.linalg.eigvalsh(found.precision).min() > 0
-
-
-class TestLoosenedPrior:
-    PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
-
-    def test_loosened_prior_has_the_given_extra_variance(self) -> None:
-        loose = loosen_prior(self.PRIOR, 0.5, 0.25)
-        mean, first = self.PRIOR.mean, np.eye(SIZE)[0]
-        wanted = np.eye(SIZE) / 60.0 + 0.5 * np.outer(first, first) + 0.25 * np.outer(mean, mean)
-        assert_allclose(np.linalg.inv(loose.precision), wanted, rtol=1e-9, atol=1e-12)
-        assert_array_equal(loose.precision, loose.precision.T)
-        assert_array_equal(loose.mean, mean)
-        assert_allclose(loosen_prior(self.PRIOR, 0.0, 0.0).precision, self.PRIOR.precision, rtol=1e-9, atol=1e-9)
-
-    def test_verdicts_move_how_often_before_which(self) -> None:
-        """Ten answers that were not enough, all alike: the bias takes most of it."""
-        x = np.append(1.0, np.full(SIZE - 1, 0.1))
-        moved = {}
-        for name, prior in (("tight", self.PRIOR), ("loose", loosen_prior(self.PRIOR, 0.5, 0.0))):
-            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE))
-            moved[name] = posterior(prior, seen).mean - prior.mean
-        assert moved["loose"][0] < 3 * moved["tight"][0] < 0
-        assert np.abs(moved["loose"][1:]).max() < np.abs(moved["tight"][1:]).max()
-
-    def test_what_cannot_be_is_refused(self) -> None:
-        for bias, slope in ((-1.0, 0.0), (0.0, -1.0)):
-            with pytest.raises(ValueError, match="negative"):
-                loosen_prior(self.PRIOR, bias, slope)
 
 
 def test_a_probability_is_one_whatever_the_weights() -> None:

@@ -14,7 +14,7 @@ from engram.composition.container import Application, Servers
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObservation
-from engram.providers.ranking_prior import build_general_priors
+from engram.providers.ranking_prior import RankingPriors
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.weight_teaching import WeightTeaching
@@ -377,12 +377,12 @@ class TestLearningJudges:
     ) -> None:
         ours = state.prior_of(application, towns).prior
         turned = Prior(-ours.mean, 2.0 * ours.precision)
-        other = build_general_priors(replace(state.prior_of(application, towns), name="another", prior=turned))
+        other = replace(state.prior_of(application, towns), name="another", prior=turned)
         service = LearningService(
             application.database,
             application.noise,
             application.models.learning_rule,
-            WeightTeaching(lambda kind: other.select_kind(kind).priors),
+            WeightTeaching(lambda _kind: other.priors),
             application.attribution,
             application.evolve,
             max_attempts=5,
@@ -413,7 +413,8 @@ class TestLearningJudges:
         }
         leave_only_weights(application, towns)
         elsewhere = build_variation(application, addresses, Variation("x"))
-        elsewhere.models.priors = build_general_priors(replace(state.prior_of(application, towns), name="a third"))
+        third = replace(state.prior_of(application, towns), name="a third")
+        elsewhere.models.priors = RankingPriors(third, third)
         assert scores(elsewhere, towns) == before != scores(application, towns)
         elsewhere.close()
 

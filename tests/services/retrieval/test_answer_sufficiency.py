@@ -13,7 +13,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import Network, compute_named_share
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior
-from engram.providers.ranking_prior import build_general_priors
+from engram.providers.ranking_prior import RankingPriors
 from engram.providers.stop_weights import COSINE, StopWeights
 from engram.services.retrieval.graph_walk import load_walk
 from engram.services.retrieval.pool_classifier import PoolClassifier
@@ -36,13 +36,11 @@ def believing(application: Application) -> Believing:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
-        prior = build_general_priors(
-            replace(application.priors.general, sufficiency=enough, sufficiency_name="even")
-        )
+        prior = replace(application.priors.general, sufficiency=enough, sufficiency_name="even")
         return RetrievalService(
             application.database,
             application.planner,
-            prior,
+            RankingPriors(prior, prior),
             application.key_cache,
             threshold=0.8,
             classifier=lambda: application.classifier,

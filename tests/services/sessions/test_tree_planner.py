@@ -106,7 +106,7 @@ def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., SessionVi
     tree = tree_search.from_data(json.loads(json.dumps(shown.stored.plan_state["tree"])), load_thought)
     assert tree.begun == 6
     assert tree.nodes[0].visits == 6 - tree.failed
-    best = [tree.nodes[at].state for at in tree_search.find_best_path(tree)]
+    best = [tree.nodes[at].state for at in tree_search.path(tree, tree_search.ends(tree)[0].id)]
     assert best[-1].answer == "Ida Ferrero"
     assert best[-1].rating == 1.0
     assert all(node.depth <= 5 for node in tree.nodes)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import exc
 
 from engram.composition.container import Application
-from engram.core.ranking.bm25 import inverse_document_frequency, saturation
+from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import terms
 from engram.sample import corpus as sample_corpus
 from engram.sample import questions as sample_questions
@@ -21,7 +21,7 @@ from engram.storage.column_parameters import Numbers
 from engram.storage.corpus import collections, lexical_index, passages
 from tests.support import state
 from tests.support.keys import evolve, statements
-from tests.support.lexical import fresh, load_index, match_passages, put, reference, search
+from tests.support.lexical import fresh, load_index, match_passages, put, reference, saturation, search
 
 words = st.sampled_from("ant bee cat dog eel fox gnu hen".split())
 texts = st.lists(words, max_size=9)

@@ -6,15 +6,16 @@ import time
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
 
 from engram.api.answers.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
 from engram.api.answers.vector_store_schemas import unix_seconds
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, ParentTrace, PostedBody, json_body, limit_time, needs, read_body
+from engram.api.dependencies import App, Asker, ParentTrace, Posted, needs
+from engram.api.operations import question_operation
 from engram.api.problems import responses
-from engram.core.auth.access_keys import QUERY, READ
+from engram.core.auth.access_keys import READ
 
 router = APIRouter(tags=["chat"], route_class=Route, prefix="/v1")
 MODELS = 1_000
@@ -28,14 +29,10 @@ STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 @router.post(
-    "/chat/completions",
-    response_model=ChatOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | STREAM_RESPONSES,
-    summary="Answer in a chat",
+    "/chat/completions", response_model=ChatOut, **question_operation("Answer in a chat", answers=STREAM_RESPONSES)
 )
 def post_chat(
-    sent: Annotated[PostedBody[ChatIn], Depends(read_body(ChatIn))],
+    sent: Posted[ChatIn],
     app: App,
     parent: ParentTrace,
     message_id: Annotated[str | None, Header(alias="x-openwebui-message-id", include_in_schema=False)] = None,

@@ -1,28 +1,17 @@
 """Dify's external knowledge API over a collection."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from engram.api.answers.dify_schemas import RecordsOut, RetrievalIn
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, json_body, limit_time, needs, read_body
-from engram.api.problems import responses
-from engram.core.auth.access_keys import QUERY
+from engram.api.dependencies import Answering, App, Posted
+from engram.api.operations import question_operation
 
 router = APIRouter(tags=["frontends"], route_class=Route)
 
 
-@router.post(
-    "/retrieval",
-    response_model=RecordsOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Retrieve for Dify",
-)
-async def post_retrieval(
-    sent: Annotated[PostedBody[RetrievalIn], Depends(read_body(RetrievalIn))], app: App, answering: Answering
-) -> Response:
+@router.post("/retrieval", response_model=RecordsOut, **question_operation("Retrieve for Dify"))
+async def post_retrieval(sent: Posted[RetrievalIn], app: App, answering: Answering) -> Response:
     """`POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
 
     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the

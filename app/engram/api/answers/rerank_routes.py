@@ -1,29 +1,20 @@
 """Reranking by a collection, for clients of Cohere and Jina."""
 
 from functools import partial
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from engram.api.answers.rerank_schemas import RerankIn, RerankOut
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, PostedBody, json_body, limit_time, needs, read_body
-from engram.api.problems import responses
+from engram.api.dependencies import Answering, App, Posted, PostedBody
+from engram.api.operations import question_operation
 from engram.composition.container import Application
-from engram.core.auth.access_keys import QUERY
 
 router = APIRouter(tags=["frontends"], route_class=Route)
-Posted = Annotated[PostedBody[RerankIn], Depends(read_body(RerankIn))]
 
 
-@router.post(
-    "/v1/rerank",
-    response_model=RerankOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Rank texts",
-)
-async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
+@router.post("/v1/rerank", response_model=RerankOut, **question_operation("Rank texts"))
+async def post_rerank(sent: Posted[RerankIn], app: App, answering: Answering) -> Response:
     """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
 
     A text that the collection has as a passage is ranked with everything that the collection has learned. Other
@@ -33,13 +24,9 @@ async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
 
 
 @router.post(
-    "/v2/rerank",
-    response_model=RerankOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Rank texts, for version 2 of Cohere's clients",
+    "/v2/rerank", response_model=RerankOut, **question_operation("Rank texts, for version 2 of Cohere's clients")
 )
-async def post_rerank_v2(sent: Posted, app: App, answering: Answering) -> Response:
+async def post_rerank_v2(sent: Posted[RerankIn], app: App, answering: Answering) -> Response:
     """Rank texts for a question, as `POST /v1/rerank` does."""
     return await answering.do(partial(_write_reranking, sent, app, "2"))
 

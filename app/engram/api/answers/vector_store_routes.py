@@ -2,25 +2,19 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from engram.api.answers.vector_store_schemas import SearchIn, SearchPageOut, VectorStoreOut, VectorStoresOut
 from engram.api.body_reading import Route
-from engram.api.dependencies import Answering, App, Asker, PathScope, json_body, limit_time, needs
-from engram.api.problems import responses
+from engram.api.dependencies import Answering, App, Asker, PathScope, needs
+from engram.api.operations import operation, question_operation
 from engram.api.schemas import CollectionName
-from engram.core.auth.access_keys import QUERY, READ
+from engram.core.auth.access_keys import READ
 
 router = APIRouter(tags=["frontends"], route_class=Route, prefix="/v1/vector_stores")
 
 
-@router.get(
-    "",
-    response_model=VectorStoresOut,
-    dependencies=[needs(READ)],
-    responses=responses(422, 503),
-    summary="List collections as vector stores",
-)
+@router.get("", **operation("List collections as vector stores", needs(READ)))
 def get_vector_stores(
     app: App,
     asker: Asker,
@@ -38,25 +32,13 @@ def get_vector_stores(
     return VectorStoresOut.from_service(page[:limit], has_more=len(page) > limit)
 
 
-@router.get(
-    "/{name}",
-    response_model=VectorStoreOut,
-    dependencies=[needs(READ)],
-    responses=responses(404, 422, 503),
-    summary="Read a collection as a vector store",
-)
+@router.get("/{name}", **operation("Read a collection as a vector store", needs(READ), 404))
 def get_vector_store(scope: PathScope) -> VectorStoreOut:
     """The collection's name, and how many passages it has."""
     return VectorStoreOut.from_service(scope.collection)
 
 
-@router.post(
-    "/{name}/search",
-    response_model=SearchPageOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Search a vector store",
-)
+@router.post("/{name}/search", response_model=SearchPageOut, **question_operation("Search a vector store"))
 async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, answering: Answering) -> Response:
     """`POST /query` in the shape of OpenAI's vector stores: the store is the collection.
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, status
+from fastapi import APIRouter, Query, status
 
 from engram.api.auth.schemas import (
     AccessKeyIn,
@@ -16,7 +16,8 @@ from engram.api.auth.schemas import (
     WhoOut,
 )
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, EventId, Limit, json_body, needs
+from engram.api.dependencies import App, Asker, EventId, Limit, needs
+from engram.api.operations import operation
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID, JudgeName
 from engram.core.auth.access_keys import ADMIN
@@ -50,10 +51,7 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
 @router.post(
     "/access/keys",
     status_code=status.HTTP_201_CREATED,
-    response_model=IssuedAccessKey,
-    dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
-    responses=responses(400, 409, 413, 415, 422, 503),
-    summary="Make an access key",
+    **operation("Make an access key", needs(ADMIN, everywhere=True), 409, reads_json=True),
 )
 def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> IssuedAccessKey:
     """Make a key of the same tenant. It is shown in this answer and never again."""
@@ -61,13 +59,7 @@ def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> IssuedAccessKe
     return IssuedAccessKey.from_new_key(app.access_keys.make(asker, body.to_request()))
 
 
-@router.get(
-    "/access/keys",
-    response_model=AccessKeysOut,
-    dependencies=[needs(ADMIN, everywhere=True)],
-    responses=responses(422, 503),
-    summary="List access keys",
-)
+@router.get("/access/keys", **operation("List access keys", needs(ADMIN, everywhere=True)))
 def get_access_keys(
     app: App, asker: Asker, after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0, limit: Limit = 100
 ) -> AccessKeysOut:
@@ -82,10 +74,7 @@ def get_access_keys(
 @router.post(
     "/access/keys/{key_id}/rotate",
     status_code=status.HTTP_201_CREATED,
-    response_model=IssuedAccessKey,
-    dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503),
-    summary="Let another key follow one",
+    **operation("Let another key follow one", needs(ADMIN, everywhere=True), 404, 409, reads_json=True),
 )
 def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> IssuedAccessKey:
     """Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more."""
@@ -93,13 +82,7 @@ def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Ask
     return IssuedAccessKey.from_new_key(app.access_keys.rotate(asker, key_id, body.grace_seconds))
 
 
-@router.delete(
-    "/access/keys/{key_id}",
-    response_model=AccessKeyOut,
-    dependencies=[needs(ADMIN, everywhere=True)],
-    responses=responses(404, 422, 503),
-    summary="Revoke an access key",
-)
+@router.delete("/access/keys/{key_id}", **operation("Revoke an access key", needs(ADMIN, everywhere=True), 404))
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
     """Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
     return AccessKeyOut.model_validate(app.access_keys.revoke(asker, key_id))
@@ -108,10 +91,7 @@ def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
 @router.delete(
     "/access/tenant",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=TenantRemoval,
-    dependencies=[needs(ADMIN, everywhere=True)],
-    responses=responses(409, 422, 503),
-    summary="Remove one's own tenant with all that it has",
+    **operation("Remove one's own tenant with all that it has", needs(ADMIN, everywhere=True), 409),
 )
 def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantRemoval:
     """Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.

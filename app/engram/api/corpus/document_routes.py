@@ -14,7 +14,7 @@ from engram.api.corpus.schemas import PassageIn
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, EncoderName, Storable
 from engram.api.work_threads import WorkThreads
@@ -54,12 +54,9 @@ class AcceptedDocument(AcceptedJob):
 
 @router.post(
     "/documents",
-    dependencies=[needs(INGEST)],
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedDocument,
-    responses=responses(400, 404, 413, 415, 422, 501, 503, embeds=True),
     openapi_extra=BODY,
-    summary="Ingest a document",
+    **operation("Ingest a document", needs(INGEST), 400, 404, 413, 415, 501, embeds=True),
 )
 async def post_documents(
     request: Request,

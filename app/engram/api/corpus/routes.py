@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response, status
+from fastapi import APIRouter, Query, Request, Response, status
 from starlette.concurrency import run_in_threadpool
 
 from engram.api.collection_schemas import CollectionOut
@@ -15,22 +15,11 @@ from engram.api.corpus.schemas import (
     PassagesOut,
     RekeyIn,
 )
-from engram.api.dependencies import (
-    App,
-    Asker,
-    Limit,
-    Need,
-    OptionalKey,
-    PathScope,
-    QueryScope,
-    build_opener,
-    json_body,
-    needs,
-)
+from engram.api.dependencies import App, Asker, Limit, Need, OptionalKey, PathScope, QueryScope, build_opener, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
+from engram.api.operations import operation
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
-from engram.api.problems import responses
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, Storable
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
@@ -57,12 +46,9 @@ BODY: dict[str, Any] = {
 
 @router.post(
     "/passages",
-    dependencies=[needs(INGEST)],
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedJob,
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     openapi_extra=BODY,
-    summary="Ingest passages",
+    **operation("Ingest passages", needs(INGEST), 400, 404, 413, 415, embeds=True),
 )
 async def post_passages(
     request: Request,
@@ -101,13 +87,7 @@ async def post_passages(
     return build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
 
 
-@router.get(
-    "/passages/{passage_id:text}",
-    dependencies=[needs(READ)],
-    response_model=PassageOut,
-    responses=responses(404, 422, 503),
-    summary="Read a passage",
-)
+@router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ), 404))
 def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
     """The passage with its sentences and their ids."""
     passage, sentences = app.ingest.passage(scope, path_text(passage_id))
@@ -122,10 +102,8 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
 
 @router.delete(
     "/passages/{passage_id:text}",
-    dependencies=[needs(INGEST)],
     status_code=status.HTTP_204_NO_CONTENT,
-    responses=responses(404, 422, 503),
-    summary="Remove a passage",
+    **operation("Remove a passage", needs(INGEST), 404),
 )
 def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
     """Remove the passage and everything that only it held: sentences, memories, entities."""
@@ -133,13 +111,7 @@ def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> N
     app.reads.note_write(scope.collection.id)
 
 
-@router.get(
-    "/collections",
-    dependencies=[needs(READ)],
-    response_model=CollectionsOut,
-    responses=responses(422, 503),
-    summary="List collections",
-)
+@router.get("/collections", **operation("List collections", needs(READ)))
 def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
@@ -151,25 +123,13 @@ def get_collections(
     )
 
 
-@router.get(
-    "/collections/{name}",
-    dependencies=[needs(READ)],
-    response_model=CollectionOut,
-    responses=responses(404, 422, 503),
-    summary="Read a collection",
-)
+@router.get("/collections/{name}", **operation("Read a collection", needs(READ), 404))
 async def get_collection(scope: PathScope) -> CollectionOut:
     """Show the contents and settings of a collection."""
     return CollectionOut.model_validate(scope.collection)
 
 
-@router.get(
-    "/collections/{name}/passages",
-    dependencies=[needs(READ)],
-    response_model=PassagesOut,
-    responses=responses(404, 422, 503),
-    summary="List a collection's passages",
-)
+@router.get("/collections/{name}/passages", **operation("List a collection's passages", needs(READ), 404))
 def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:
@@ -184,10 +144,9 @@ def get_passages(
 @router.post(
     "/collections/{name}/rekey",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedJob,
-    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
-    summary="Make a collection's keys anew",
+    **operation(
+        "Make a collection's keys anew", needs(ADMIN, takes="jobs"), 404, 409, reads_json=True, embeds=True
+    ),
 )
 def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Have a job make the keys by which passages are found anew, of another part of each passage.
@@ -200,10 +159,8 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
 
 @router.delete(
     "/collections/{name}",
-    dependencies=[needs(ADMIN)],
     status_code=status.HTTP_204_NO_CONTENT,
-    responses=responses(404, 422, 503),
-    summary="Remove a collection",
+    **operation("Remove a collection", needs(ADMIN), 404),
 )
 def delete_collection(scope: PathScope, app: App) -> None:
     """Remove the collection with everything in it, learned state and its log included."""

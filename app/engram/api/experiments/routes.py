@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 
 from engram.api.body_reading import Route
 from engram.api.collection_schemas import CollectionOut
-from engram.api.dependencies import App, PathScope, json_body, needs
+from engram.api.dependencies import App, PathScope, needs
 from engram.api.experiments.schemas import CollectionPatch, LiftOut
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.schemas import Moment, Text
 from engram.core.auth.access_keys import ADMIN, AUDIT
 
@@ -16,11 +16,7 @@ router = APIRouter(tags=["serving"], route_class=Route)
 
 
 @router.patch(
-    "/collections/{name}",
-    response_model=CollectionOut,
-    dependencies=[needs(ADMIN), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Change how a collection serves",
+    "/collections/{name}", **operation("Change how a collection serves", needs(ADMIN), 404, reads_json=True)
 )
 def patch_collection(scope: PathScope, body: CollectionPatch, app: App) -> CollectionOut:
     """Serve without memory, by the arms of an experiment, or with room for passages that rank too low to be seen.
@@ -30,13 +26,7 @@ def patch_collection(scope: PathScope, body: CollectionPatch, app: App) -> Colle
     return CollectionOut.model_validate(app.serving.configure(scope, body.patch()))
 
 
-@router.get(
-    "/collections/{name}/lift",
-    dependencies=[needs(AUDIT)],
-    response_model=LiftOut,
-    responses=responses(404, 422, 503),
-    summary="Compare the arms of a collection",
-)
+@router.get("/collections/{name}/lift", **operation("Compare the arms of a collection", needs(AUDIT), 404))
 def get_lift(
     scope: PathScope,
     app: App,

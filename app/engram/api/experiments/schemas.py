@@ -121,7 +121,7 @@ class FigureOut(BaseModel):
     )
 
 
-class ArmLiftOut(BaseModel):
+class ArmLiftOut(ResponseModel):
     """Results of one arm."""
 
     arm: str | None = Field(description="Null: queries that no arm was given to, for whatever reason.")
@@ -154,20 +154,11 @@ class ArmLiftOut(BaseModel):
             name: FigureOut.model_validate({"mean": seen.mean, "n": seen.n, "difference": differences.get(name)})
             for name, seen in arm.figures.items()
         }
-        return cls(
-            arm=arm.arm,
-            queries=arm.queries,
-            judged=arm.judged,
-            unjudged=arm.unjudged,
-            median_total_ms=arm.median_total_ms,
-            **figures,
-        )
+        return cls.combine(arm, **figures)
 
 
-class LiftOut(BaseModel):
+class LiftOut(ResponseModel):
     """The arms of a collection, side by side."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     collection: str
     since: datetime | None = Field(alias="from")
@@ -183,10 +174,4 @@ class LiftOut(BaseModel):
     @classmethod
     def from_service(cls, lift: Lift) -> Self:
         """The report as it is shown."""
-        return cls(
-            collection=lift.collection,
-            since=lift.since,
-            before=lift.before,
-            baseline=lift.baseline,
-            arms=[ArmLiftOut.from_service(arm) for arm in lift.arms],
-        )
+        return cls.combine(lift, arms=[ArmLiftOut.from_service(arm) for arm in lift.arms])

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query
 
 from engram.api.dependencies import App, PathScope, VerdictAt, needs
 from engram.api.explanations.overview_schemas import LearnedOut, PreviewOut
+from engram.api.operations import operation
 from engram.api.path_converters import FeedbackRoute
-from engram.api.problems import responses
 from engram.api.schemas import Moment
 from engram.core.auth.access_keys import AUDIT
 
@@ -15,12 +15,7 @@ router = APIRouter(route_class=FeedbackRoute)
 
 
 @router.get(
-    "/collections/{name}/learned",
-    tags=["explanations"],
-    dependencies=[needs(AUDIT)],
-    response_model=LearnedOut,
-    responses=responses(404, 422, 503),
-    summary="Read what was learned",
+    "/collections/{name}/learned", tags=["explanations"], **operation("Read what was learned", needs(AUDIT), 404)
 )
 def get_learned(
     app: App,
@@ -39,12 +34,7 @@ def get_learned(
 
 
 @router.get(
-    "/feedback/{feedback_id}/without",
-    tags=["feedback"],
-    dependencies=[needs(AUDIT)],
-    response_model=PreviewOut,
-    responses=responses(404, 422, 503),
-    summary="Preview a revocation",
+    "/feedback/{feedback_id}/without", tags=["feedback"], **operation("Preview a revocation", needs(AUDIT), 404)
 )
 def get_preview(app: App, at: VerdictAt) -> PreviewOut:
     """Preview a revocation: each state that the verdict moved, as it is and as it would be.

@@ -45,14 +45,7 @@ class LearnedOut(ResponseModel):
     @classmethod
     def from_service(cls, collection: str, learned: LearningSummary) -> Self:
         """Convert a summary."""
-        return cls(
-            collection=collection,
-            verdicts=learned.verdicts,
-            states=learned.states,
-            perplexity=learned.perplexity,
-            course=learned.course,
-            memories=learned.memories,
-        )
+        return cls.combine(learned, collection=collection)
 
 
 class LeftOut(ResponseModel):

@@ -2,25 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import AfterValidator
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, PostedBody, QueryScope, json_body, limit_time, needs, read_body
+from engram.api.dependencies import App, Posted, QueryScope, needs
 from engram.api.explanations.schemas import CompareIn, CompareOut, SentenceMemoryOut
-from engram.api.problems import responses
+from engram.api.operations import operation, question_operation
 from engram.api.schemas import MAX_ID, check_storable
-from engram.core.auth.access_keys import AUDIT, QUERY
+from engram.core.auth.access_keys import AUDIT
 
 router = APIRouter(tags=["explanations"], route_class=Route)
 
 
 @router.get(
-    "/sentences/{sentence_id}/memory",
-    dependencies=[needs(AUDIT)],
-    response_model=SentenceMemoryOut,
-    responses=responses(404, 422, 503, embeds=True),
-    summary="Read a sentence's memory",
+    "/sentences/{sentence_id}/memory", **operation("Read a sentence's memory", needs(AUDIT), 404, embeds=True)
 )
 def get_sentence_memory(
     sentence_id: Annotated[int, Path(ge=1, le=MAX_ID)],
@@ -44,14 +40,8 @@ def get_sentence_memory(
     )
 
 
-@router.post(
-    "/query/compare",
-    response_model=CompareOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Ask under two arms",
-)
-def post_compare(sent: Annotated[PostedBody[CompareIn], Depends(read_body(CompareIn))], app: App) -> CompareOut:
+@router.post("/query/compare", **question_operation("Ask under two arms"))
+def post_compare(sent: Posted[CompareIn], app: App) -> CompareOut:
     """Ask one question under two arms, by default without and with memory, whatever the collection is set to.
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.

@@ -21,7 +21,7 @@ class EntityRef(BaseModel):
     name: str
 
 
-class FactOut(BaseModel):
+class FactOut(ResponseModel):
     """A fact as it stands."""
 
     fact_id: int
@@ -45,23 +45,16 @@ class FactOut(BaseModel):
     def from_service(cls, row: FactRow, belief: float | None = None) -> "FactOut":
         """Build the response; ``belief`` replaces the fact's by that of another moment."""
         believed = row.belief if belief is None else belief
-        return cls(
+        return cls.combine(
+            row,
             fact_id=row.id,
             subject=EntityRef(entity_id=row.subject_id, name=row.subject),
-            predicate=row.predicate,
-            object=row.object,
-            object_kind=row.object_kind,
             object_entity_id=row.object_id or None,
             belief=believed,
-            perplexity=row.perplexity,
             doubted=believed < LEAST_BELIEF,
             valid_from=_date(row.valid_from),
             valid_to=_date(row.valid_to),
             held_until=_date(row.held_until),
-            closed_at=row.closed_at,
-            closed_reason=row.closed_reason,
-            superseded_by=row.superseded_by,
-            learned_at=row.learned_at,
         )
 
 
@@ -162,7 +155,7 @@ class PathOut(BaseModel):
     score: float
 
 
-class FactSearchOut(BaseModel):
+class FactSearchOut(ResponseModel):
     """Paths, their facts, and these as text; citations are numbered from 1."""
 
     collection: str
@@ -176,14 +169,12 @@ class FactSearchOut(BaseModel):
     @classmethod
     def from_service(cls, collection: str, result: FactSearchResult) -> "FactSearchOut":
         """Build the response from the service's result."""
-        return cls(
+        return cls.combine(
+            result,
             collection=collection,
             starts=[EntityRef(entity_id=one, name=name) for one, name in result.starts.items()],
             paths=[PathOut(start=p.start, fact_ids=list(p.facts), score=p.score) for p in result.paths],
             facts=[FactOut.from_service(row, result.beliefs[fact]) for fact, row in result.facts.items()],
-            text=result.text,
-            citations=result.citations,
-            tokens=result.tokens,
         )
 
 

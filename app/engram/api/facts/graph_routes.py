@@ -1,20 +1,9 @@
 """Routes for a whole graph of facts: merge it, join its names, revoke verdicts on it."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import (
-    App,
-    OptionalKey,
-    PostedBody,
-    RequiredKey,
-    json_body,
-    limit_time,
-    needs,
-    read_body,
-)
+from engram.api.dependencies import App, OptionalKey, Posted, RequiredKey, needs
 from engram.api.facts.graph_schemas import (
     AlignIn,
     AlignOut,
@@ -23,22 +12,16 @@ from engram.api.facts.graph_schemas import (
     GraphMergeIn,
     GraphMergeOut,
 )
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.core.auth.access_keys import MODERATE
 
 router = APIRouter(tags=["facts"], route_class=Route)
 
 
 @router.post(
-    "/facts/merge",
-    response_model=GraphMergeOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Merge a graph of facts",
+    "/facts/merge", **operation("Merge a graph of facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
-def post_graph_merge(
-    sent: Annotated[PostedBody[GraphMergeIn], Depends(read_body(GraphMergeIn))], app: App, key: RequiredKey
-) -> GraphMergeOut:
+def post_graph_merge(sent: Posted[GraphMergeIn], app: App, key: RequiredKey) -> GraphMergeOut:
     """Have the collection's graph say what another one says, once under the Idempotency-Key.
 
     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
@@ -52,15 +35,9 @@ def post_graph_merge(
 
 
 @router.post(
-    "/facts/revoke",
-    response_model=FactRevokeOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Revoke verdicts on facts",
+    "/facts/revoke", **operation("Revoke verdicts on facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
-def post_facts_revoke(
-    sent: Annotated[PostedBody[FactRevokeIn], Depends(read_body(FactRevokeIn))], app: App, key: OptionalKey
-) -> FactRevokeOut:
+def post_facts_revoke(sent: Posted[FactRevokeIn], app: App, key: OptionalKey) -> FactRevokeOut:
     """Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
 
     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
@@ -75,12 +52,9 @@ def post_facts_revoke(
 
 @router.post(
     "/entities/align",
-    response_model=AlignOut,
-    dependencies=[needs(MODERATE), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Join names of facts",
+    **operation("Join names of facts", needs(MODERATE), 404, reads_json=True, limited=True, embeds=True),
 )
-def post_align(sent: Annotated[PostedBody[AlignIn], Depends(read_body(AlignIn))], app: App) -> AlignOut:
+def post_align(sent: Posted[AlignIn], app: App) -> AlignOut:
     """Join names that mean the same, as is done with every new name; what somebody took apart stays so.
 
     For facts that came before, or through a process that could not look.

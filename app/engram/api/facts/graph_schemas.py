@@ -28,7 +28,7 @@ class GraphMergeIn(Model):
     )
 
 
-class GraphMergeOut(BaseModel):
+class GraphMergeOut(ResponseModel):
     """Result of a merge: the counts of new rows."""
 
     collection: str
@@ -41,14 +41,7 @@ class GraphMergeOut(BaseModel):
     @classmethod
     def from_service(cls, collection: str, adopted: GraphMergeResult) -> "GraphMergeOut":
         """Build the response from the service's result."""
-        return cls(
-            collection=collection,
-            event=adopted.event,
-            facts=len(adopted.facts),
-            sentences=adopted.sentences,
-            verdicts=adopted.verdicts,
-            joins=adopted.joins,
-        )
+        return cls.combine(adopted, collection=collection, facts=len(adopted.facts))
 
 
 class FactRevokeIn(Model):
@@ -97,7 +90,7 @@ class FactChangeOut(ResponseModel):
     after: float
 
 
-class FactRevokeOut(BaseModel):
+class FactRevokeOut(ResponseModel):
     """Result of a revocation. Revoking its event makes all of it count again."""
 
     collection: str
@@ -114,16 +107,7 @@ class FactRevokeOut(BaseModel):
     @classmethod
     def from_service(cls, collection: str, done: FactRetraction) -> "FactRevokeOut":
         """Build the response from the service's result."""
-        return cls(
-            collection=collection,
-            event=done.event,
-            revoked=sum(done.kinds.values()),
-            kinds=dict(done.kinds),
-            facts=done.facts,
-            doubted=done.doubted,
-            believed=done.believed,
-            changed=done.changed,
-        )
+        return cls.combine(done, collection=collection, revoked=sum(done.kinds.values()))
 
 
 class AlignIn(Model):

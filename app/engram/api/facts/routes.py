@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Path, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match
 from starlette.types import Scope as RequestScope
@@ -14,13 +14,11 @@ from engram.api.dependencies import (
     App,
     Limit,
     OptionalKey,
+    Posted,
     PostedBody,
     QueryScope,
     RequiredKey,
-    json_body,
-    limit_time,
     needs,
-    read_body,
 )
 from engram.api.facts.entity_schemas import (
     CountIn,
@@ -33,7 +31,7 @@ from engram.api.facts.entity_schemas import (
 )
 from engram.api.facts.fact_out_schemas import EventOut, FactDetail, FactSearchOut, FactsOut
 from engram.api.facts.schemas import FactSearchIn, FactsIn, ReviseIn
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.schemas import MAX_ID, CollectionName
 from engram.composition.container import Application
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
@@ -62,19 +60,8 @@ EntityId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Graph = Annotated[CollectionName | None, Query(description="A graph of its own; by default the collection's.")]
 
 
-@router.post(
-    "/facts",
-    response_model=FactsOut,
-    dependencies=[needs(INGEST), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="State facts",
-)
-async def post_facts(
-    sent: Annotated[PostedBody[FactsIn], Depends(read_body(FactsIn))],
-    app: App,
-    key: OptionalKey,
-    answering: Answering,
-) -> FactsOut:
+@router.post("/facts", **operation("State facts", needs(INGEST), 404, reads_json=True))
+async def post_facts(sent: Posted[FactsIn], app: App, key: OptionalKey, answering: Answering) -> FactsOut:
     """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
@@ -125,16 +112,8 @@ def _take_facts(app: Application, scope: Scope, count: int) -> None:
         app.quotas.take(scope.principal, "facts", count)
 
 
-@router.post(
-    "/facts/revise",
-    response_model=FactsOut,
-    dependencies=[needs(JUDGE), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503),
-    summary="Judge facts",
-)
-def post_facts_revise(
-    sent: Annotated[PostedBody[ReviseIn], Depends(read_body(ReviseIn))], app: App, key: RequiredKey
-) -> FactsOut:
+@router.post("/facts/revise", **operation("Judge facts", needs(JUDGE), 404, 502, reads_json=True, limited=True))
+def post_facts_revise(sent: Posted[ReviseIn], app: App, key: RequiredKey) -> FactsOut:
     """Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
 
     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
@@ -149,16 +128,8 @@ def post_facts_revise(
     return FactsOut.from_service(body.collection, applied, app.show.facts(sent.scope, facts))
 
 
-@router.post(
-    "/facts/search",
-    response_model=FactSearchOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Search facts",
-)
-def post_facts_search(
-    sent: Annotated[PostedBody[FactSearchIn], Depends(read_body(FactSearchIn))], app: App
-) -> FactSearchOut:
+@router.post("/facts/search", **operation("Search facts", needs(QUERY), 404, reads_json=True, limited=True))
+def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
     """Paths of facts from what a question names, their facts, and these as text with citations within a budget.
 
     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
@@ -168,25 +139,13 @@ def post_facts_search(
     )
 
 
-@router.get(
-    "/facts/{fact_id}",
-    dependencies=[needs(READ)],
-    response_model=FactDetail,
-    responses=responses(404, 422, 503),
-    summary="Read a fact",
-)
+@router.get("/facts/{fact_id}", **operation("Read a fact", needs(READ), 404))
 def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
     """The fact as it stands, who says it, and everything that moved it, in order."""
     return FactDetail.from_view(app.show.fact(scope, fact_id))
 
 
-@router.delete(
-    "/facts/events/{event_id}",
-    dependencies=[needs(MODERATE)],
-    response_model=EventOut,
-    responses=responses(404, 422, 503),
-    summary="Revoke what was said of facts",
-)
+@router.delete("/facts/events/{event_id}", **operation("Revoke what was said of facts", needs(MODERATE), 404))
 def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App, scope: QueryScope) -> EventOut:
     """Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
 
@@ -196,31 +155,14 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
     return EventOut.model_validate(app.withdraw.revoke(scope, event_id))
 
 
-@router.get(
-    "/entities/{entity_id}",
-    dependencies=[needs(READ)],
-    response_model=FactEntityOut,
-    responses=responses(404, 422, 503),
-    summary="Read an entity",
-)
+@router.get("/entities/{entity_id}", **operation("Read an entity", needs(READ), 404))
 def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> FactEntityOut:
     """An entity of facts, what was merged with it, and facts around it, the surest first."""
     return FactEntityOut.from_service(app.show.entity(scope, entity_id, limit))
 
 
-@router.post(
-    "/entities/{entity_id}/merge",
-    response_model=FactEntityOut,
-    dependencies=[needs(MODERATE), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Merge entities",
-)
-def post_merge(
-    entity_id: EntityId,
-    sent: Annotated[PostedBody[MergeIn], Depends(read_body(MergeIn))],
-    app: App,
-    key: RequiredKey,
-) -> FactEntityOut:
+@router.post("/entities/{entity_id}/merge", **operation("Merge entities", needs(MODERATE), 404, reads_json=True))
+def post_merge(entity_id: EntityId, sent: Posted[MergeIn], app: App, key: RequiredKey) -> FactEntityOut:
     """Have entities be one with this, once under the Idempotency-Key; a split takes it back."""
     body = sent.body
     judge, _ = sent.scope.judge(body.judge)
@@ -228,28 +170,14 @@ def post_merge(
     return FactEntityOut.from_service(app.show.entity(sent.scope, entity_id, 100))
 
 
-@router.post(
-    "/entities/{entity_id}/split",
-    response_model=FactEntityOut,
-    dependencies=[needs(MODERATE), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Split entities",
-)
-def post_split(
-    entity_id: EntityId, sent: Annotated[PostedBody[SplitIn], Depends(read_body(SplitIn))], app: App
-) -> FactEntityOut:
+@router.post("/entities/{entity_id}/split", **operation("Split entities", needs(MODERATE), 404, reads_json=True))
+def post_split(entity_id: EntityId, sent: Posted[SplitIn], app: App) -> FactEntityOut:
     """Take apart what was merged into this entity, or this from what it was merged into."""
     app.join.split(sent.scope, entity_id)
     return FactEntityOut.from_service(app.show.entity(sent.scope, entity_id, 100))
 
 
-@router.get(
-    "/predicates",
-    dependencies=[needs(READ)],
-    response_model=PredicatesOut,
-    responses=responses(404, 422, 503),
-    summary="List predicates",
-)
+@router.get("/predicates", **operation("List predicates", needs(READ), 404))
 def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
     """List the functional predicates, by declaration or by counts; others are not known yet."""
     predicates = app.show.predicates(scope, graph)
@@ -258,16 +186,8 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
     )
 
 
-@router.put(
-    "/predicates",
-    response_model=PredicateOut,
-    dependencies=[needs(MODERATE), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Declare a predicate",
-)
-def put_predicate(
-    sent: Annotated[PostedBody[PredicateIn], Depends(read_body(PredicateIn))], app: App
-) -> PredicateOut:
+@router.put("/predicates", **operation("Declare a predicate", needs(MODERATE), 404, reads_json=True))
+def put_predicate(sent: Posted[PredicateIn], app: App) -> PredicateOut:
     """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
     body = sent.body
     return PredicateOut.model_validate(
@@ -275,14 +195,8 @@ def put_predicate(
     )
 
 
-@router.post(
-    "/predicates/count",
-    response_model=PredicatesOut,
-    dependencies=[needs(MODERATE), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Count predicates",
-)
-def post_count(sent: Annotated[PostedBody[CountIn], Depends(read_body(CountIn))], app: App) -> PredicatesOut:
+@router.post("/predicates/count", **operation("Count predicates", needs(MODERATE), 404, reads_json=True))
+def post_count(sent: Posted[CountIn], app: App) -> PredicatesOut:
     """Learn which predicates are functional from how often a subject has one object at a time."""
     predicates = app.predicates.count(sent.scope, sent.body.graph)
     return PredicatesOut(

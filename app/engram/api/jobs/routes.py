@@ -8,20 +8,14 @@ from fastapi import APIRouter, Query, Response, status
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, JobAt, Limit, PathScope, needs
 from engram.api.jobs.schemas import AcceptedJob, JobDetail, JobOut, JobsOut, LineError
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.schemas import MAX_ID
 from engram.core.auth.access_keys import ADMIN, READ
 
 router = APIRouter(tags=["jobs"], route_class=Route)
 
 
-@router.get(
-    "/jobs/{job_id}",
-    dependencies=[needs(READ)],
-    response_model=JobDetail,
-    responses=responses(404, 422, 503),
-    summary="Progress of a job",
-)
+@router.get("/jobs/{job_id}", **operation("Progress of a job", needs(READ), 404))
 def get_job(
     app: App,
     at: JobAt,
@@ -41,11 +35,13 @@ def get_job(
 
 @router.delete(
     "/jobs/{job_id}",
-    dependencies=[needs(ADMIN)],
-    response_model=JobOut,
-    responses=responses(404, 409, 422, 503)
-    | {202: {"model": JobOut, "description": "It runs, and ends as soon as what is in hand is whole."}},
-    summary="Cancel a job",
+    **operation(
+        "Cancel a job",
+        needs(ADMIN),
+        404,
+        409,
+        answers={202: {"model": JobOut, "description": "It runs, and ends as soon as what is in hand is whole."}},
+    ),
 )
 def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
     """Have the job end before its end; it stays in the list as `cancelled`, with how far it came.
@@ -59,13 +55,7 @@ def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
     return JobOut.from_service(view)
 
 
-@router.get(
-    "/collections/{name}/jobs",
-    dependencies=[needs(READ)],
-    response_model=JobsOut,
-    responses=responses(404, 422, 503),
-    summary="List a collection's jobs",
-)
+@router.get("/collections/{name}/jobs", **operation("List a collection's jobs", needs(READ), 404))
 def get_jobs(
     app: App,
     scope: PathScope,

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.services.jobs.job_service import JobView
 
@@ -35,7 +36,7 @@ class ReplayOut(BaseModel):
     into: str = Field(description="The collection that it makes.")
 
 
-class JobOut(BaseModel):
+class JobOut(ResponseModel):
     """A job: what it is about, and how far it is.
 
     Counted are lines of an ingest, passages of a re-key job, verdicts of a revocation (`updated`: by it,
@@ -79,28 +80,14 @@ class JobOut(BaseModel):
     def from_service(cls, view: JobView, **more: Any) -> Self:
         """Convert a job."""
         job = view.job
-        return cls(
+        return cls.combine(
+            job,
             job_id=job.id,
-            collection=job.collection,
-            kind=job.kind,
             key_building=job.payload["key_building"] if job.kind == "rekey" else None,
             revocation=RevocationOut.model_validate(job.payload) if job.kind == "revocation" else None,
             replay=ReplayOut.model_validate(job.payload) if job.kind == "replay" else None,
-            status=job.status,
             ahead=view.ahead,
-            stage=job.stage,
-            received=job.received,
-            created=job.created,
-            updated=job.updated,
-            unchanged=job.unchanged,
-            rejected=job.rejected,
-            waiting=job.waiting,
-            error=job.error,
             result=None if job.result is None else dict(job.result),
-            cancel_requested_at=job.cancel_requested_at,
-            created_at=job.created_at,
-            updated_at=job.updated_at,
-            finished_at=job.finished_at,
             **more,
         )
 

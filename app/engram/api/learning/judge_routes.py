@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Path, Query
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Limit, PathScope, json_body, needs
+from engram.api.dependencies import App, Limit, PathScope, needs
 from engram.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.schemas import JudgeName, Text
 from engram.core.auth.access_keys import AUDIT, MODERATE
 
@@ -17,13 +17,7 @@ JudgePath = Annotated[JudgeName, Path(description="The judge's name.")]
 After = Annotated[Text | None, Query(max_length=200, description="Judges after this name.")]
 
 
-@router.get(
-    "/collections/{name}/judges",
-    dependencies=[needs(AUDIT)],
-    response_model=JudgesOut,
-    responses=responses(404, 422, 503),
-    summary="List judges",
-)
+@router.get("/collections/{name}/judges", **operation("List judges", needs(AUDIT), 404))
 def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
     """Judges in name order: how many verdicts each gave, and the noises and daily caps by which they count."""
     judges = app.judges.page(scope, after or "", limit)
@@ -36,10 +30,7 @@ def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 1
 
 @router.put(
     "/collections/{name}/judges/{judge:text}",
-    response_model=JudgeOut,
-    dependencies=[needs(MODERATE), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Set how far a judge counts",
+    **operation("Set how far a judge counts", needs(MODERATE), 404, reads_json=True),
 )
 def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> JudgeOut:
     """Set a judge's noises and caps, in place of what was set; `{}` makes it as every other.

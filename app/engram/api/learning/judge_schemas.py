@@ -76,7 +76,7 @@ class StandingOut(ResponseModel):
     weight: float = Field(description="1 from a mean of 0.75 on: then it counts as every other judge.")
 
 
-class JudgeOut(BaseModel):
+class JudgeOut(ResponseModel):
     """A judge, its verdicts, and how far they move what is learned."""
 
     judge: str
@@ -92,12 +92,9 @@ class JudgeOut(BaseModel):
     def from_service(cls, view: JudgeView) -> "JudgeOut":
         """Convert a judge."""
         judge_state = view.known
-        return cls(
+        return cls.combine(
+            judge_state,
             judge=judge_state.name,
-            pending=judge_state.pending,
-            applied=judge_state.applied,
-            parked=judge_state.parked,
-            revoked=judge_state.revoked,
             set=[NAMES[name] for name in judge_state.settings.overrides()],
             constants=view.constants,
             standing=view.standing,

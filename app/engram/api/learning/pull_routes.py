@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Path, Query
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Limit, PathScope, json_body, needs
+from engram.api.dependencies import App, Limit, PathScope, needs
 from engram.api.learning.pull_schemas import PulledScoreOut, PulledScoresIn, PulledScoresOut, StoredScoresOut
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.schemas import Moment, Text
 from engram.core.auth.access_keys import JUDGE
 
@@ -19,13 +19,7 @@ SourceName = Annotated[
 ]
 
 
-@router.get(
-    "/collections/{name}/pulls/{source}",
-    dependencies=[needs(JUDGE)],
-    response_model=PulledScoresOut,
-    responses=responses(404, 422, 503),
-    summary="List pulled scores",
-)
+@router.get("/collections/{name}/pulls/{source}", **operation("List pulled scores", needs(JUDGE), 404))
 def get_pulled_scores(
     scope: PathScope,
     source: SourceName,
@@ -45,11 +39,7 @@ def get_pulled_scores(
 
 
 @router.put(
-    "/collections/{name}/pulls/{source}",
-    dependencies=[needs(JUDGE), Depends(json_body)],
-    response_model=StoredScoresOut,
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Store pulled scores",
+    "/collections/{name}/pulls/{source}", **operation("Store pulled scores", needs(JUDGE), 404, reads_json=True)
 )
 def put_pulled_scores(scope: PathScope, source: SourceName, body: PulledScoresIn, app: App) -> StoredScoresOut:
     """Note what was sent of each score, so that the next pull sends only what changed. Learns nothing itself."""

@@ -13,13 +13,12 @@ from engram.api.dependencies import (
     EventId,
     Limit,
     OptionalKey,
+    Posted,
     PostedBody,
     QueryScope,
     RequiredKey,
     VerdictAt,
-    json_body,
     needs,
-    read_body,
     read_frequent_body,
 )
 from engram.api.jobs.routes import build_accepted
@@ -36,9 +35,9 @@ from engram.api.learning.schemas import (
     RetryOut,
     RevokeIn,
 )
+from engram.api.operations import operation
 from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.path_converters import FeedbackRoute
-from engram.api.problems import responses
 from engram.api.schemas import MAX_ID
 from engram.context.errors import EmbeddingSpaceMismatchError, GoneError
 from engram.core.auth.access_keys import JUDGE, MODERATE
@@ -52,11 +51,16 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
 @router.post(
     "/feedback",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=FeedbackOut,
-    dependencies=[needs(JUDGE, takes="verdicts"), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True)
-    | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
-    summary="Judge an answered query",
+    **operation(
+        "Judge an answered query",
+        needs(JUDGE, takes="verdicts"),
+        404,
+        reads_json=True,
+        embeds=True,
+        answers={
+            200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}
+        },
+    ),
 )
 async def post_feedback(
     sent: Annotated[PostedBody[FeedbackIn], Depends(read_frequent_body(FeedbackIn))],
@@ -86,13 +90,7 @@ async def post_feedback(
     return FeedbackOut(**_format_receipt(receipt, body.collection))
 
 
-@router.get(
-    "/feedback/{feedback_id}",
-    dependencies=[needs(JUDGE)],
-    response_model=FeedbackDetail,
-    responses=responses(404, 422, 503),
-    summary="Read a verdict",
-)
+@router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE), 404))
 def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     """The verdict, whether it is applied, and what it changed."""
     detail = app.feedback.event(at.scope, at.id)
@@ -100,13 +98,7 @@ def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     return _detail(detail, at.scope.collection.name)
 
 
-@router.get(
-    "/feedback",
-    dependencies=[needs(JUDGE)],
-    response_model=FeedbackPage,
-    responses=responses(404, 422, 503),
-    summary="List verdicts",
-)
+@router.get("/feedback", **operation("List verdicts", needs(JUDGE), 404))
 def list_feedback(
     app: App,
     scope: QueryScope,
@@ -131,13 +123,7 @@ def list_feedback(
     )
 
 
-@router.delete(
-    "/feedback/{feedback_id}",
-    dependencies=[needs(JUDGE)],
-    response_model=FeedbackDetail,
-    responses=responses(404, 422, 503),
-    summary="Revoke a verdict",
-)
+@router.delete("/feedback/{feedback_id}", **operation("Revoke a verdict", needs(JUDGE), 404))
 def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
     """Have it count no more: what was learned becomes what it would be if the verdict had never come.
 
@@ -151,17 +137,9 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
 @router.post(
     "/feedback/revoke",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedJob,
-    dependencies=[needs(MODERATE, takes="jobs"), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Revoke many verdicts",
+    **operation("Revoke many verdicts", needs(MODERATE, takes="jobs"), 404, reads_json=True),
 )
-def post_revoke(
-    sent: Annotated[PostedBody[RevokeIn], Depends(read_body(RevokeIn))],
-    response: Response,
-    app: App,
-    key: OptionalKey,
-) -> AcceptedJob:
+def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: OptionalKey) -> AcceptedJob:
     """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
 
     Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
@@ -172,14 +150,8 @@ def post_revoke(
     return build_accepted(job_id, body.collection, response)
 
 
-@router.post(
-    "/feedback/retry",
-    response_model=RetryOut,
-    dependencies=[needs(MODERATE), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Retry parked verdicts",
-)
-def post_retry(sent: Annotated[PostedBody[RetryIn], Depends(read_body(RetryIn))], app: App) -> RetryOut:
+@router.post("/feedback/retry", **operation("Retry parked verdicts", needs(MODERATE), 404, reads_json=True))
+def post_retry(sent: Posted[RetryIn], app: App) -> RetryOut:
     """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
     body = sent.body
     return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))
@@ -187,11 +159,8 @@ def post_retry(sent: Annotated[PostedBody[RetryIn], Depends(read_body(RetryIn))]
 
 @router.post(
     "/feedback/{feedback_id}/retry",
-    dependencies=[needs(MODERATE)],
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=FeedbackOut,
-    responses=responses(404, 409, 422, 503),
-    summary="Retry a parked verdict",
+    **operation("Retry a parked verdict", needs(MODERATE), 404, 409),
 )
 def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackOut:
     """Let a verdict that could not be applied wait again, with all its tries; `error` says how the last one failed.

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, Asker, Limit, needs
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.schemas import MAX_ID, ResponseModel
 from engram.core.auth.access_keys import AUDIT
 
@@ -37,13 +37,7 @@ class AuditLogOut(BaseModel):
     next_before: int | None = Field(description="What to send as `before` for the next page; null at the end.")
 
 
-@router.get(
-    "/audit",
-    response_model=AuditLogOut,
-    dependencies=[needs(AUDIT, everywhere=True)],
-    responses=responses(422, 503),
-    summary="Read the audit log",
-)
+@router.get("/audit", **operation("Read the audit log", needs(AUDIT, everywhere=True)))
 def get_audit(
     app: App,
     asker: Asker,

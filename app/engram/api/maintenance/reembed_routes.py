@@ -1,13 +1,13 @@
 """Another encoder for a collection."""
 
-from fastapi import APIRouter, Depends, Response, status
+from fastapi import APIRouter, Response, status
 from pydantic import ConfigDict, Field
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, OptionalKey, PathScope, json_body, needs
+from engram.api.dependencies import App, OptionalKey, PathScope, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.schemas import Model, Text
 from engram.core.auth.access_keys import ADMIN
 
@@ -30,10 +30,9 @@ class ReembedIn(Model):
 @router.post(
     "/collections/{name}/reembed",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedJob,
-    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503),
-    summary="Give a collection the vectors of another encoder",
+    **operation(
+        "Give a collection the vectors of another encoder", needs(ADMIN, takes="jobs"), 404, 409, reads_json=True
+    ),
 )
 def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
@@ -47,10 +46,7 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
 @router.delete(
     "/collections/{name}/reembed",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedJob,
-    dependencies=[needs(ADMIN, takes="jobs")],
-    responses=responses(400, 404, 409, 422, 503),
-    summary="Give up vectors that do not serve",
+    **operation("Give up vectors that do not serve", needs(ADMIN, takes="jobs"), 400, 404, 409),
 )
 def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then."""

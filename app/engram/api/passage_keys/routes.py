@@ -3,9 +3,10 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 
-from engram.api.dependencies import App, Limit, PathScope, QueryScope, json_body, needs
+from engram.api.dependencies import App, Limit, PathScope, QueryScope, needs
+from engram.api.operations import operation
 from engram.api.passage_keys.schemas import (
     EvolveOut,
     GenerationOut,
@@ -15,7 +16,6 @@ from engram.api.passage_keys.schemas import (
     RollbackIn,
 )
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
-from engram.api.problems import responses
 from engram.api.schemas import MAX_ID
 from engram.core.auth.access_keys import MODERATE, READ
 from engram.services.passage_keys.key_evolution import KeyStanding
@@ -23,13 +23,7 @@ from engram.services.passage_keys.key_evolution import KeyStanding
 router = APIRouter(tags=["keys"], route_class=PassageRoute)
 
 
-@router.get(
-    "/passages/{passage_id:text}/key",
-    dependencies=[needs(READ)],
-    response_model=KeyOut,
-    responses=responses(404, 422, 503),
-    summary="Read a passage's key",
-)
+@router.get("/passages/{passage_id:text}/key", **operation("Read a passage's key", needs(READ), 404))
 def get_key(
     passage_id: ExternalIdPath,
     app: App,
@@ -40,25 +34,13 @@ def get_key(
     return KeyOut.model_validate(app.key_view.view(scope, path_text(passage_id), limit))
 
 
-@router.get(
-    "/collections/{name}/keys",
-    dependencies=[needs(READ)],
-    response_model=KeysOut,
-    responses=responses(404, 422, 503),
-    summary="Read where keys stand",
-)
+@router.get("/collections/{name}/keys", **operation("Read where keys stand", needs(READ), 404))
 def get_keys(scope: PathScope, app: App) -> KeysOut:
     """The serving generation of the collection's keys, and what waits for the next evolution."""
     return _format_standing(app.evolve.load_standing(scope))
 
 
-@router.post(
-    "/collections/{name}/evolve",
-    dependencies=[needs(MODERATE)],
-    response_model=EvolveOut,
-    responses=responses(404, 422, 503),
-    summary="Let keys evolve now",
-)
+@router.post("/collections/{name}/evolve", **operation("Let keys evolve now", needs(MODERATE), 404))
 def post_evolve(scope: PathScope, app: App) -> EvolveOut:
     """Take in what waits, saturated or not. Where nothing waits nothing changes, so doing it twice does no harm."""
     generation = app.evolve.evolve(scope)
@@ -71,13 +53,7 @@ def post_evolve(scope: PathScope, app: App) -> EvolveOut:
     )
 
 
-@router.get(
-    "/collections/{name}/generations",
-    dependencies=[needs(READ)],
-    response_model=GenerationsOut,
-    responses=responses(404, 422, 503),
-    summary="List evolutions",
-)
+@router.get("/collections/{name}/generations", **operation("List evolutions", needs(READ), 404))
 def get_generations(
     scope: PathScope,
     app: App,
@@ -94,11 +70,7 @@ def get_generations(
 
 
 @router.post(
-    "/collections/{name}/rollback",
-    response_model=KeysOut,
-    dependencies=[needs(MODERATE), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503),
-    summary="Serve another generation",
+    "/collections/{name}/rollback", **operation("Serve another generation", needs(MODERATE), 404, reads_json=True)
 )
 def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
     """Serve the keys of a generation again. What it did not go on from counts no more, and nothing is deleted:

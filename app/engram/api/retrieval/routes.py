@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
@@ -15,16 +15,15 @@ from engram.api.dependencies import (
     Asker,
     Need,
     ParentTrace,
+    Posted,
     PostedBody,
     QueryAt,
     QueryScope,
-    json_body,
-    limit_time,
     needs,
-    read_body,
 )
+from engram.api.operations import operation, question_operation
 from engram.api.problem_document import Problem
-from engram.api.problems import content, responses
+from engram.api.problems import content
 from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import (
     AnswerIn,
@@ -54,16 +53,9 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Retrieve passages for a question",
+    **question_operation("Retrieve passages for a question"),
 )
-async def post_query(
-    sent: Annotated[PostedBody[QueryIn], Depends(read_body(QueryIn))],
-    app: App,
-    answering: Answering,
-    parent: ParentTrace,
-) -> Response:
+async def post_query(sent: Posted[QueryIn], app: App, answering: Answering, parent: ParentTrace) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
     return await _answer_in_turn(app, answering, [sent.body], partial(_answer_query, app, sent, parent))
 
@@ -71,9 +63,7 @@ async def post_query(
 @router.post(
     "/queries:batch",
     response_model=BatchOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 413, 415, 422, 503),
-    summary="Retrieve passages for several questions",
+    **operation("Retrieve passages for several questions", needs(QUERY), reads_json=True, limited=True),
 )
 async def post_queries(
     body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering, parent: ParentTrace
@@ -127,13 +117,7 @@ async def _answer_in_turn(
     return await (run_in_threadpool(write_response) if asks_model else answering.do(write_response))
 
 
-@router.get(
-    "/queries",
-    dependencies=[needs(QUERY)],
-    response_model=TracedQueriesOut,
-    responses=responses(404, 422, 503),
-    summary="List the queries of a trace",
-)
+@router.get("/queries", **operation("List the queries of a trace", needs(QUERY), 404))
 def get_queries(
     app: App, scope: QueryScope, trace_id: Annotated[TraceId, Query(description="As `POST /query` took it.")]
 ) -> TracedQueriesOut:
@@ -146,13 +130,7 @@ def get_queries(
     )
 
 
-@router.get(
-    "/queries/{query_id}",
-    dependencies=[needs(QUERY)],
-    response_model=EpisodeOut,
-    responses=responses(404, 422, 503),
-    summary="Read an answered query",
-)
+@router.get("/queries/{query_id}", **operation("Read an answered query", needs(QUERY), 404))
 def get_query(app: App, at: QueryAt) -> EpisodeOut:
     """The answer as it was given, with its trace; what was deleted since is left out."""
     episode = app.ask.episode(at.scope, at.id)
@@ -167,16 +145,8 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
     )
 
 
-@router.post(
-    "/answer",
-    response_model=AnswerOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(limit_time)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
-    summary="Answer a question in words",
-)
-def post_answer(
-    sent: Annotated[PostedBody[AnswerIn], Depends(read_body(AnswerIn))], app: App, parent: ParentTrace
-) -> AnswerOut:
+@router.post("/answer", **question_operation("Answer a question in words"))
+def post_answer(sent: Posted[AnswerIn], app: App, parent: ParentTrace) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
     answer = app.answer.answer(sent.body.to_query(sent.scope, parent))
     return AnswerOut(

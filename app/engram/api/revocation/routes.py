@@ -1,12 +1,12 @@
 """Bringing back what a collection had learned at a past moment."""
 
-from fastapi import APIRouter, Depends, Response, status
+from fastapi import APIRouter, Response, status
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, OptionalKey, PathScope, json_body, needs
+from engram.api.dependencies import App, OptionalKey, PathScope, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.revocation.schemas import ReplayIn
 from engram.core.auth.access_keys import ADMIN
 
@@ -16,10 +16,7 @@ router = APIRouter(tags=["collections"], route_class=Route)
 @router.post(
     "/collections/{name}/replay",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedJob,
-    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503),
-    summary="Bring back a past moment",
+    **operation("Bring back a past moment", needs(ADMIN, takes="jobs"), 404, 409, reads_json=True),
 )
 def post_replay(body: ReplayIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Have a job make a collection of what this one had learned at a past moment, to compare or to go back to.

@@ -14,16 +14,14 @@ from engram.api.dependencies import (
     App,
     Limit,
     OptionalKey,
-    PostedBody,
+    Posted,
     PostedToSession,
     QueryScope,
     SessionAt,
-    json_body,
     needs,
-    read_body,
     read_session_body,
 )
-from engram.api.problems import responses
+from engram.api.operations import operation
 from engram.api.sessions.schemas import (
     AcceptedSession,
     ListedSessionOut,
@@ -73,16 +71,17 @@ _ENDED_RESPONSES: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/sessions",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedSession | SessionOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED_RESPONSES,
-    summary="Start a session",
+    **operation(
+        "Start a session",
+        needs(QUERY, takes="queries"),
+        404,
+        reads_json=True,
+        embeds=True,
+        answers=_ENDED_RESPONSES,
+    ),
 )
 def post_session(
-    sent: Annotated[PostedBody[SessionIn], Depends(read_body(SessionIn))],
-    response: Response,
-    app: App,
-    key: OptionalKey,
+    sent: Posted[SessionIn], response: Response, app: App, key: OptionalKey
 ) -> AcceptedSession | SessionOut:
     """Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
     spent.
@@ -95,13 +94,7 @@ def post_session(
     return _answer_session(app, sent.scope, session, response, wait=sent.body.wait)
 
 
-@router.get(
-    "/sessions",
-    response_model=SessionsOut,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503),
-    summary="List sessions",
-)
+@router.get("/sessions", **operation("List sessions", needs(QUERY), 404))
 def get_sessions(
     app: App,
     scope: QueryScope,
@@ -118,13 +111,7 @@ def get_sessions(
     )
 
 
-@router.get(
-    "/sessions/{session_id}",
-    response_model=SessionOut,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503),
-    summary="Read a session",
-)
+@router.get("/sessions/{session_id}", **operation("Read a session", needs(QUERY), 404))
 def get_session(app: App, at: SessionAt) -> SessionOut:
     """The session whole: its pool with citations, its rounds, why it stopped and what it cost."""
     return SessionOut.from_service(app.sessions.read(at.scope, at.id))
@@ -133,9 +120,7 @@ def get_session(app: App, at: SessionAt) -> SessionOut:
 @router.get(
     "/sessions/{session_id}/events",
     response_class=StreamingResponse,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503) | EVENTS,
-    summary="Follow a session",
+    **operation("Follow a session", needs(QUERY), 404, answers=EVENTS),
 )
 def get_events(
     app: App,
@@ -154,10 +139,9 @@ def get_events(
 @router.post(
     "/sessions/{session_id}/rounds",
     status_code=status.HTTP_202_ACCEPTED,
-    response_model=AcceptedSession | SessionOut,
-    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED_RESPONSES,
-    summary="Run one more round",
+    **operation(
+        "Run one more round", needs(QUERY, takes="queries"), 404, 409, reads_json=True, answers=_ENDED_RESPONSES
+    ),
 )
 def post_round(
     sent: Annotated[PostedToSession[RoundIn], Depends(read_session_body(RoundIn))], response: Response, app: App
@@ -171,13 +155,7 @@ def post_round(
     return _answer_session(app, sent.scope, sent.id, response, wait=sent.body.wait)
 
 
-@router.delete(
-    "/sessions/{session_id}",
-    response_model=SessionOut,
-    dependencies=[needs(QUERY)],
-    responses=responses(404, 422, 503),
-    summary="Cancel a session",
-)
+@router.delete("/sessions/{session_id}", **operation("Cancel a session", needs(QUERY), 404))
 def delete_session(app: App, at: SessionAt) -> SessionOut:
     """Have the session end. What its rounds found stays; a round that is in hand is not kept."""
     return SessionOut.from_service(app.sessions.cancel(at.scope, at.id))

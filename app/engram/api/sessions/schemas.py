@@ -1,6 +1,5 @@
 """Sessions on the wire."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -211,7 +210,7 @@ class SessionWarningOut(ResponseModel):
     detail: str
 
 
-class RoundOut(BaseModel):
+class RoundOut(ResponseModel):
     """A round."""
 
     number: int
@@ -232,28 +231,18 @@ class RoundOut(BaseModel):
     def from_service(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
         details = dict(one.said)
-        for kept in (
-            "shown",
-            "telling",
-            "passage",
-            "observation",
-            "reply",
-        ):  # for the order of passages, and to be exported
-            details.pop(kept, None)
-        return cls(
-            number=one.number,
-            action=one.action,
+        for stored in ("shown", "telling", "passage", "observation", "reply"):  # for the order, and to be exported
+            details.pop(stored, None)
+        return cls.combine(
+            one,
             sub_question=details.pop("sub_question", None),
             gap=details.pop("gap", None),
             queries=details.pop("queries", []),
             query_ids=list(one.episodes),
             curated=CuratedOut(**one.curated),
-            sufficiency=one.sufficiency,
-            covered=one.covered,
             said=details,
             cost=CostOut(**one.cost),
             warnings=[SessionWarningOut(round=one.number, **warning) for warning in one.warnings],
-            created_at=one.created_at,
         )
 
 
@@ -298,7 +287,7 @@ class ConclusionOut(ResponseModel):
     cites: list[int]
 
 
-class SessionOut(BaseModel):
+class SessionOut(ResponseModel):
     """A session whole."""
 
     session_id: UUID
@@ -328,31 +317,23 @@ class SessionOut(BaseModel):
     def from_service(cls, view: SessionView) -> "SessionOut":
         """The session as it is read."""
         stored = view.stored
-        return cls(
+        return cls.combine(
+            stored,
             session_id=stored.id,
             collection=view.collection,
-            question=stored.question,
-            planner=stored.planner,
-            status=stored.status,
-            stop_reason=stored.stop_reason,
-            passages=[SessionPassageOut.model_validate(one) for one in view.passages],
-            evidence=[EvidenceOut.model_validate(one) for one in view.evidence],
-            notes=[NoteOut.model_validate(one) for one in view.notes],
+            passages=view.passages,
+            evidence=view.evidence,
+            notes=view.notes,
             rounds=[RoundOut.from_service(one) for one in view.rounds],
-            sufficiency=stored.sufficiency,
-            covered=stored.covered,
             answer=None if stored.conclusion is None else ConclusionOut(**stored.conclusion),
             budget=dict(stored.budget),
             cost=CostOut(**stored.cost),
             plan=dict(stored.plan_state),
             warnings=[SessionWarningOut(**warning) for warning in stored.warnings],
-            job_id=stored.job_id,
-            created_at=stored.created_at,
-            finished_at=stored.finished_at,
         )
 
 
-class ListedSessionOut(BaseModel):
+class ListedSessionOut(ResponseModel):
     """A session in a list; `GET /sessions/{session_id}` has what it found."""
 
     session_id: UUID
@@ -370,9 +351,7 @@ class ListedSessionOut(BaseModel):
     @classmethod
     def from_service(cls, listed: SessionSummary) -> "ListedSessionOut":
         """The session as the list has it."""
-        held = asdict(listed)
-        del held["principal"]
-        return cls(session_id=held.pop("id"), **held)
+        return cls.combine(listed, session_id=listed.id, cost=CostOut(**listed.cost))
 
 
 class SessionsOut(BaseModel):

@@ -20,8 +20,6 @@ TAGS: dict[Act, str] = {
 THOUGHT = "think"
 NOTHING_TO_INSERT = "none"
 """Inserted, it lets a document go by."""
-FORMAT_WEIGHT = 0.1
-"""Lambda of the reward."""
 _ACT_OF = {tag: act for act, tag in TAGS.items()}
 _ANY = "|".join((THOUGHT, *_ACT_OF))
 _TAG = re.compile(rf"</?(?:{_ANY})>")
@@ -111,23 +109,6 @@ def format_turn(turn: AgentTurn) -> str:
     cited = f" [{', '.join(map(str, turn.cites))}]" if turn.cites else ""
     tag = TAGS[turn.act]
     return f"<{THOUGHT}>{turn.thought}</{THOUGHT}><{tag}>{turn.content}{cited}</{tag}>"
-
-
-def reward(f1: float, valid: bool, weight: float = FORMAT_WEIGHT) -> float:
-    """Return the reward of a play: R = R_outcome + lambda R_process (GRAM, Eqs. 6 and 7), in [0, 1 + weight].
-
-    Args:
-        f1: token F1 of the answer against the best accepted one, in [0, 1]; 0 where there is none.
-        valid: whether every turn was one. The paper has one indicator for a trajectory and does not say how turns
-            make it up; all of them is the strict reading.
-        weight: lambda.
-
-    Raises:
-        ValueError: f1 is not in [0, 1].
-    """
-    if not 0.0 <= f1 <= 1.0:
-        raise ValueError(f"an F1 of {f1} is not in [0, 1]")
-    return f1 + weight * valid
 
 
 def _describe_mistake(text: str, tags: Sequence[str]) -> str:

@@ -152,19 +152,6 @@ def differ(one: Mapping[str, Collection[Hashable]], other: Mapping[str, Collecti
     )
 
 
-def aggregate(vectors: Sequence[Vector]) -> Vector:
-    """A node's vector from its mentions' (Aggr of Eq. 1): their mean, of length 1; the first if they cancel out.
-
-    Raises:
-        ValueError: there are none.
-    """
-    if not len(vectors):
-        raise ValueError("a node has at least one mention")
-    mean = np.mean(np.stack(vectors), axis=0)
-    length = float(np.linalg.norm(mean))
-    return np.asarray(vectors[0] if length == 0.0 else mean / length, dtype=np.float32)
-
-
 def agree(one: str, other: str) -> bool:
     """Whether two normalised names can be the same thing's, by what tells namesakes apart.
 

@@ -5,7 +5,7 @@ subject, and objects of one predicate stand together: names are most of such a t
 """
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 _TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
@@ -52,7 +52,6 @@ def count_tokens(text: str) -> int:
 def linearise(
     statements: Sequence[ReadableFact],
     budget: int | None = None,
-    count: Callable[[str], int] = count_tokens,
     known: Sequence[Hashable] = (),
 ) -> LinearisedFacts:
     """The statements as lines, as many of the first as fit ``budget`` tokens.
@@ -61,9 +60,8 @@ def linearise(
 
     Args:
         statements: the most important first.
-        budget: tokens at most; None for no bound.
-        count: tokens of a piece of text. The text's own are at most the sum over its pieces, which is what the
-            budget is held against.
+        budget: tokens at most; None for no bound. The tokens of the text are at most the sum over its pieces, which
+            the budget is held against.
         known: what has its number already, from 1; others are numbered after these.
 
     Raises:
@@ -76,7 +74,7 @@ def linearise(
     lines: dict[str, dict[str, dict[tuple[str, str], list[int]]]] = {}
     tokens = line_count = 0
     for statement in statements:
-        price = _price(statement, lines, numbers, count)
+        price = _price(statement, lines, numbers)
         if budget is not None and tokens + price > budget:
             break
         tokens, line_count = tokens + price, line_count + 1
@@ -86,14 +84,13 @@ def linearise(
         if number not in cited[-1:]:
             cited.append(number)
     text = "\n".join(_line(subject, predicates) for subject, predicates in lines.items())
-    return LinearisedFacts(text, tuple(numbers), line_count, count(text))
+    return LinearisedFacts(text, tuple(numbers), line_count, count_tokens(text))
 
 
 def _price(
     statement: ReadableFact,
     lines: dict[str, dict[str, dict[tuple[str, str], list[int]]]],
     numbers: dict[Hashable, int],
-    count: Callable[[str], int],
 ) -> int:
     """Tokens that a statement adds, citation and joints included; never less than it does."""
     number = numbers.get(statement.source, len(numbers) + 1)
@@ -106,7 +103,7 @@ def _price(
         added.append(f"; {statement.predicate}:")
     if predicates is None:
         added.append(f"\n{statement.subject} |")
-    return sum(map(count, added))
+    return sum(map(count_tokens, added))
 
 
 def _line(subject: str, predicates: dict[str, dict[tuple[str, str], list[int]]]) -> str:

@@ -228,12 +228,6 @@ def ends(tree: Tree[StateT]) -> list[TreeNode[StateT]]:
     return sorted((node for node in tree.nodes if node.ended), key=lambda node: (-node.mean, node.id))
 
 
-def find_best_path(tree: Tree[StateT]) -> list[int]:
-    """Ids from the root to the best end; of a tree without one, the root alone."""
-    end_nodes = ends(tree)
-    return path(tree, end_nodes[0].id) if end_nodes else [ROOT]
-
-
 def compute_confidence_bound(node: TreeNode[StateT], parent: TreeNode[StateT], exploration: float) -> float:
     """Upper confidence bound: mean reward + c sqrt(ln N / n), pending rollouts counted in N and n as worth nothing.
 

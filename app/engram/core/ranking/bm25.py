@@ -4,7 +4,9 @@ Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
 that is never negative, and no constant factor k1 + 1, which changes no ranking (Kamphuis et al.,
 "Which BM25 Do You Mean?", 2020). A passage's score for a question is the sum over the question's terms of
 
-    weight of the term in the question x inverse_document_frequency x saturation.
+    weight of the term in the question x inverse_document_frequency x f / (f + k1 (1 - b + b length / mean length))
+
+with f how often the passage has the term; storage computes the last factor.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,19 +52,3 @@ def inverse_document_frequency(passages: int, containing: ArrayLike) -> NDArray[
     if np.any(n < 0) or np.any(n > passages):
         raise ValueError("a term cannot be in fewer than 0 or more than all passages")
     return np.log1p((passages - n + 0.5) / (n + 0.5))
-
-
-def saturation(
-    frequency: ArrayLike, length: ArrayLike, mean_length: float, *, k1: float = K1, b: float = B
-) -> NDArray[np.float64]:
-    """f / (f + k1 (1 - b + b length / mean length)): what a term's repetitions in one passage count, in [0, 1).
-
-    Args:
-        frequency: f, how often the passage has the term, >= 0; a weight need not be whole.
-        length: how many terms the passage has, repetitions counted; of frequency's shape.
-        mean_length: the collection's mean of that, > 0.
-    """
-    if mean_length <= 0:
-        raise ValueError("a collection in which a term occurs has a positive mean length")
-    f = np.asarray(frequency, dtype=np.float64)
-    return f / (f + k1 * (1 - b + b * np.asarray(length, dtype=np.float64) / mean_length))

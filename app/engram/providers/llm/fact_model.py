@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 
-import structlog
-
-from engram.context.errors import LlmError
 from engram.core.knowledge.triples import Kind, Triple
 from engram.core.planning.curation import words
 from engram.core.text.temporal import find_time_expressions
-from engram.providers.language import SentenceAnalysis, extract_facts
+from engram.providers.language import SentenceAnalysis
 from engram.providers.llm.fact_replies import Relation
 from engram.providers.llm.llm_client import Llm
 from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, quote
@@ -16,25 +13,6 @@ from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, quote
 CONFIDENCE = 0.9
 """Of a fact that the model gave; the model's own word on how sure it is would be no measurement."""
 _NUMBERED = len("[1000] \n")
-
-_log = structlog.get_logger(__name__)
-
-
-def extract_facts_with(llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-    """Extract the facts of one passage's sentences by the model, in the order of the text.
-
-    Where the endpoint fails or twice replies with something else, the rules read the passage, which the log says.
-
-    Args:
-        llm: the endpoint.
-        title: of the passage; None where it has none.
-        sentences: all of its sentences, in order.
-    """
-    try:
-        return facts_by_model(llm, title, sentences)
-    except LlmError as error:
-        _log.warning("facts_by_rules_instead", reason=str(error))
-        return extract_facts(title, sentences)
 
 
 def facts_by_model(

@@ -1,11 +1,10 @@
-"""Steps of reasoning asked of the language model besides those of ``sessions``, and grades of them.
+"""Steps of reasoning asked of the language model besides those of ``sessions``.
 
 One function per use; each raises :class:`LlmError` as ``Llm`` does. Sentences come back by the ids they were given.
 """
 
 from collections.abc import Sequence
 
-from engram.core.planning.rewards import Grade
 from engram.providers.llm import replies, tree_prompts, tree_replies
 from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.llm_client import Llm
@@ -72,36 +71,6 @@ def synthesise(llm: Llm, question: str, candidates: Sequence[str], sentences: Se
         _build_messages(tree_prompts.SYNTHESISE, parts),
         lambda reply: replies.read_draft_answer(reply, evidence.ids),
         replies.AnswerReply,
-    )
-
-
-def grade_step(
-    llm: Llm, question: str, before: Sequence[str], step: str, evidence_sentences: Sentences, answer: str
-) -> dict[str, Grade]:
-    """Grades of one step, by criterion (State-Aware RAG, Eq. 3)."""
-    parts = {
-        "evidence": number_sentences(evidence_sentences).block,
-        "steps_before": lines(before),
-        "step_question": cut_quote(step),
-        "step_answer": cut_quote(answer),
-        "question": cut_quote(question),
-    }
-    messages = _build_messages(tree_prompts.GRADE_STEP, parts)
-    return llm.ask("grade_step", messages, tree_replies.read_step_grades, tree_replies.StepGradesReply)
-
-
-def grade_outcome(
-    llm: Llm, question: str, steps: Sequence[str], answer: str, accepted: Sequence[str] = ()
-) -> dict[str, Grade]:
-    """Grades of a finished path, by criterion (State-Aware RAG, Eq. 4); agreement only with accepted answers."""
-    parts = {"steps": lines(steps), "proposed_answer": cut_quote(answer), "question": cut_quote(question)}
-    if accepted:
-        parts["accepted"] = lines(accepted)
-    return llm.ask(
-        "grade_outcome",
-        _build_messages(tree_prompts.GRADE_OUTCOME, parts),
-        lambda reply: tree_replies.read_outcome_grades(reply, accepted=bool(accepted)),
-        tree_replies.OutcomeGradesReply,
     )
 
 

@@ -1,16 +1,15 @@
-"""The wording of the tree planner and of judges of reasoning: a task and the form of its reply.
+"""The wording of the tree planner: a task and the form of its reply.
 
 The paper gives prompts of its own (State-Aware RAG, Appendix C); these serve the same ends in other words.
 """
 
-from engram.core.planning.rewards import GRADES, HIGHEST_RATING, OUTCOME, PATH
+from engram.core.planning.rewards import HIGHEST_RATING
 from engram.providers.llm.expansion_prompts import Wording
 
 VERSION = "2026.1"
 """Of the wording here, which changes with it."""
 
 _CITED = '"cited" lists sentence numbers.'
-_GRADED = f"Each grade is one of {', '.join(GRADES)}."
 _RATING = f"{HIGHEST_RATING:g}"
 
 CONSOLIDATE = Wording(
@@ -65,23 +64,4 @@ in its exact words, but it says nothing that neither the candidates nor the evid
 Reply with one JSON object:
 {{"reasoning": "one to three sentences", "answer": "Lisbon", "cited": [1, 4], "sufficient": true}}
 "sufficient" is false if the evidence settles none of them. {_CITED}""",
-)
-
-GRADE_STEP = Wording(
-    f"""\
-You grade one step of a search for the answer to a question. You see the question, the steps before, the step's own
-question, the sentences that it kept, and its answer. Grade four things. {PATH[0]}: are the kept sentences about the
-step's question? {PATH[1]}: are they enough to answer it? {PATH[2]}: does the answer follow from them and from the
-steps before? {PATH[3]}: do the kept sentences say what the answer says? {_GRADED}""",
-    'Reply with one JSON object: {"' + '": "good", "'.join(PATH) + '": "good"}',
-)
-
-GRADE_OUTCOME = Wording(
-    f"""\
-You grade a finished search for the answer to a question. You see the question, its steps in order, the answer and,
-where they are known, the accepted answers, one on each line. Grade. {OUTCOME[0]}: does each step follow from those
-before? {OUTCOME[1]}: is no step missing that the answer needs? {OUTCOME[2]}: does none contradict another?
-{OUTCOME[3]}: does the answer mean the same as an accepted one? If no accepted answer is given, leave
-"{OUTCOME[3]}" out. {_GRADED}""",
-    'Reply with one JSON object: {"' + '": "good", "'.join(OUTCOME) + '": "good"}',
 )

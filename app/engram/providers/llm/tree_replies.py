@@ -1,4 +1,4 @@
-"""The strict reading of what the tree planner and judges of reasoning are replied."""
+"""The strict reading of what the tree planner is replied."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from engram.core.planning.rewards import HIGHEST_RATING, OUTCOME, PATH, Grade
+from engram.core.planning.rewards import HIGHEST_RATING
 from engram.providers.llm.replies import (
     Line,
     Number,
@@ -20,7 +20,6 @@ from engram.providers.llm.replies import (
 )
 
 RefinementVerdict = Literal["correct", "partial", "incorrect", "unsupported"]
-_Graded = Annotated[Grade, BeforeValidator(convert_to_lower_case)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +73,6 @@ class RatingReply(Reply):
     rating: Annotated[float, BeforeValidator(_as_rating), Field(ge=0.0, le=HIGHEST_RATING, allow_inf_nan=False)]
 
 
-class StepGradesReply(Reply):
-    """Grades of a step."""
-
-    relevance: _Graded
-    sufficiency: _Graded
-    coherence: _Graded
-    factuality: _Graded
-
-
-class OutcomeGradesReply(Reply):
-    """Grades of an outcome."""
-
-    coherence: _Graded
-    completeness: _Graded
-    consistency: _Graded
-    agreement: _Graded | None = None
-
-
 def read_reworded(text: str) -> str:
     """Read a question in other words."""
     return read(RewordedReply, text).reworded
@@ -116,17 +97,3 @@ def read_refined(text: str, ids: Sequence[int]) -> RefinedAnswer:
 def read_rating(text: str) -> float:
     """Read a rating from 0 to 10."""
     return read(RatingReply, text).rating
-
-
-def read_step_grades(text: str) -> dict[str, Grade]:
-    """Read the grades of a step, by criterion."""
-    reply = read(StepGradesReply, text)
-    return {name: getattr(reply, name) for name in PATH}
-
-
-def read_outcome_grades(text: str, *, accepted: bool) -> dict[str, Grade]:
-    """Read the grades of an outcome, by criterion; ``accepted``: whether agreement was to be graded."""
-    reply = read(OutcomeGradesReply, text)
-    if accepted and reply.agreement is None:
-        raise UnusableReplyError("agreement: is missing")
-    return {name: getattr(reply, name) for name in (OUTCOME if accepted else OUTCOME[:-1])}

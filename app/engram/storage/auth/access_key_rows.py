@@ -1,7 +1,7 @@
 """Access keys: what is known of each but the key itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -70,17 +70,7 @@ def insert(writer: Writer, key: NewKey) -> StoredKey:
                 %(expires_at)s)
         RETURNING {_COLUMNS}
         """,
-        {
-            "tenant": key.tenant,
-            "name": key.name,
-            "judge": key.judge,
-            "trusted": key.trusted,
-            "digest": key.digest,
-            "hint": key.hint,
-            "scopes": Jsonb(dict(key.scopes)),
-            "llm_tokens": key.llm_tokens,
-            "expires_at": key.expires_at,
-        },
+        asdict(key) | {"scopes": Jsonb(dict(key.scopes))},
     )
     return StoredKey(**row._asdict())
 

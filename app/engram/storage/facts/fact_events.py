@@ -1,7 +1,7 @@
 """The log of what callers said of facts: assertions with their sentences, revisions, and entities that joined."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -71,34 +71,14 @@ def append(writer: Writer, collection_id: int, event: NewFactEvent) -> StoredFac
             fact_id, other_id, entity_id, valid_until, reason, part_of, origin_id, covers, sequence,
             observation_noise_positive, observation_noise_negative, process_noise, daily_share, contested_share,
             standing)
-        VALUES (%(collection)s, %(graph)s, %(kind)s, %(judge)s, %(principal)s, %(key)s, %(hash)s,
-            %(fact)s, %(other)s, %(entity)s, %(until)s, %(reason)s, %(part_of)s, %(origin)s, %(covers)s,
-            nextval('fact_said'), %(positive)s, %(negative)s, %(process)s, %(share)s, %(contested)s, %(standing)s)
+        VALUES (%(collection)s, %(graph_id)s, %(kind)s, %(judge)s, %(principal)s, %(idempotency_key)s,
+            %(body_hash)s, %(fact_id)s, %(other_id)s, %(entity_id)s, %(valid_until)s, %(reason)s, %(part_of)s,
+            %(origin_id)s, %(covers)s, nextval('fact_said'), %(positive)s, %(negative)s, %(process_noise)s,
+            %(share)s, %(contested_share)s, %(standing)s)
         RETURNING {_COLUMNS}
         """,
-        {
-            "collection": collection_id,
-            "graph": event.graph_id,
-            "kind": event.kind,
-            "judge": event.judge,
-            "principal": event.principal,
-            "key": event.idempotency_key,
-            "hash": event.body_hash,
-            "fact": event.fact_id,
-            "other": event.other_id,
-            "entity": event.entity_id,
-            "until": event.valid_until,
-            "reason": event.reason,
-            "part_of": event.part_of,
-            "origin": event.origin_id,
-            "covers": None if event.covers is None else list(event.covers),
-            "positive": event.positive,
-            "negative": event.negative,
-            "process": event.process_noise,
-            "share": event.share,
-            "contested": event.contested_share,
-            "standing": event.standing,
-        },
+        asdict(event)
+        | {"collection": collection_id, "covers": None if event.covers is None else list(event.covers)},
     )
     return _event(row)
 

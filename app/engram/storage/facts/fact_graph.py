@@ -68,15 +68,6 @@ def open_graph(writer: Writer, collection_id: int, name: str) -> int:
     return graph_id
 
 
-def graph_names(reader: Reader, collection_id: int) -> dict[int, str]:
-    """Graph -> name, of those that are not the collection's own."""
-    rows = reader.rows(
-        "SELECT id, name FROM fact_graph WHERE collection_id = %(collection)s ORDER BY name",
-        {"collection": collection_id},
-    )
-    return {row.id: row.name for row in rows}
-
-
 def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[SourcedFact]) -> list[int]:
     """Make the facts that are not there yet, of entities that are; the fact of each, in the given order."""
     parameters = {

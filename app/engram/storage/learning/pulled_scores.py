@@ -1,7 +1,7 @@
 """Scores of other products that became ratings, as a pull last sent them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -68,23 +68,12 @@ def put(writer: Writer, collection_id: int, principal: str, source: str, scores:
             """
             INSERT INTO pulled_score (collection_id, principal, source, score_id, judge, rating, digest, revision,
                                       scored_at, queries)
-            VALUES (%(collection)s, %(principal)s, %(source)s, %(score)s, %(judge)s, %(rating)s, %(digest)s,
+            VALUES (%(collection)s, %(principal)s, %(source)s, %(score_id)s, %(judge)s, %(rating)s, %(digest)s,
                     %(revision)s, %(scored_at)s, %(queries)s)
             ON CONFLICT (collection_id, principal, source, score_id) DO UPDATE SET
                 judge = excluded.judge, rating = excluded.rating, digest = excluded.digest,
                 revision = excluded.revision, scored_at = excluded.scored_at, queries = excluded.queries,
                 updated_at = excluded.updated_at
             """,
-            {
-                "collection": collection_id,
-                "principal": principal,
-                "source": source,
-                "score": score.score_id,
-                "judge": score.judge,
-                "rating": score.rating,
-                "digest": score.digest,
-                "revision": score.revision,
-                "scored_at": score.scored_at,
-                "queries": list(score.queries),
-            },
+            {"collection": collection_id, "principal": principal, "source": source, **asdict(score)},
         )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.terminal import MEASURE, cli, err, figures, open_console, say, say_table, show
+from engram.cli.terminal import MEASURE, cli, err, open_console, say, say_table
 from engram.runtime.local_engine import engine
 from engram_evaluation.commands.dataset_names import load_dataset
+from engram_evaluation.commands.figure_tables import figures, show
 
 if TYPE_CHECKING:
     from engram.composition.container import Application, Servers

@@ -44,11 +44,12 @@ def fit(
     keeps the shipped ones.
     """
     from engram.context.errors import InvalidRequestError
-    from engram.providers.ranking_prior import SHIPPED_FILE, build_general_priors, build_neutral_prior, load_ranking
+    from engram.providers.ranking_prior import SHIPPED_FILE
     from engram_evaluation.dataset import cut_dataset
     from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.fact_links_measure import compare
     from engram_evaluation.harness import open_harness
+    from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, load_ranking
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.weight_fit import fit_kinds
 

@@ -48,9 +48,10 @@ def fit_stop(
 
     from engram.context.errors import InvalidRequestError
     from engram.core.planning.feedback_stop import FEATURES, Network
-    from engram.providers.stop_weights import COSINE, StopWeights, stop_as_json
+    from engram.providers.stop_weights import COSINE, StopWeights
     from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.harness import open_harness
+    from engram_evaluation.prior_files import format_stop
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.stop_fit import PLANNERS, Unit, collect_by_session, measure_rounds
     from engram_evaluation.stop_fit import fit_stop as fitted
@@ -91,5 +92,5 @@ def fit_stop(
                 )
     weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded), rounds)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(stop_as_json(weights), indent=1) + "\n", encoding="utf-8")
+    out.write_text(json.dumps(format_stop(weights), indent=1) + "\n", encoding="utf-8")
     say(str(out))

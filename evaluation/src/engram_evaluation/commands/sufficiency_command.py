@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from engram.cli.terminal import MEASURE, cli, err, figures, say, say_table
+from engram.cli.terminal import MEASURE, cli, err, say, say_table
 from engram.runtime.local_engine import engine
 from engram_evaluation.commands.dataset_names import load_dataset
+from engram_evaluation.commands.figure_tables import figures
 
 
 @cli.command(rich_help_panel=MEASURE)

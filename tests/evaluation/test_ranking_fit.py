@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from engram.core.ranking.ranking_weights import Floats
-from engram.core.ranking.weight_fitting import TOLERANCE, JudgedQuestion, fit
+from engram_evaluation.ranking_fit import TOLERANCE, JudgedQuestion, fit
 
 PLANTED = np.array([2.0, -1.0, 0.5])
 NUMBER = 3000

@@ -1,0 +1,161 @@
+"""Fitting logistic models of sufficiency to judged answers and pools of several corpora."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.planning.feedback_stop import FEATURES, Network
+from engram.core.ranking.ranking_weights import Floats, Prior
+
+MAX_STEPS = 100
+TOLERANCE = 1e-9
+ADAM_STEPS = 1500
+ADAM_RATE = 0.02
+ADAM_DECAYS = (0.9, 0.999)
+SMALLEST = 1e-8
+
+
+def fit_logistic(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdicts: float) -> Prior:
+    """A prior from judged answers of several corpora, each corpus counting the same.
+
+    The mean maximises the mean log-likelihood less ridge/2 |w|^2, which is concave, by Newton's method with step
+    halving. The ridge is of features that are standardised over the corpora, and not of the bias; mean and
+    precision are of the features as they are. The precision is the curvature, so that the prior weighs as much as
+    ``verdicts`` average ones.
+
+    Args:
+        corpora: of each its answers' features, (n, k), the first of them 1, and whether they held all, (n,).
+        ridge: above 0.
+        verdicts: above 0.
+
+    Raises:
+        ValueError: all answers were enough or none was, or the search does not converge.
+    """
+    rows, enough, share = standardise_corpora(corpora)
+    to_standard = compute_standardisation(rows, share)
+    standard = rows @ to_standard
+    penalty = np.full(rows.shape[1], ridge)
+    penalty[0] = TOLERANCE
+    weights = np.zeros(rows.shape[1])
+    for _ in range(MAX_STEPS):
+        p = np.exp(-np.logaddexp(0.0, -(standard @ weights)))
+        gradient = (share * (enough - p)) @ standard - penalty * weights
+        curvature = (standard * (share * p * (1.0 - p))[:, None]).T @ standard + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        if float(gradient @ step) < TOLERANCE:
+            # w·x is the same of standardised features x T and weights T^-1 w.
+            back = np.linalg.inv(to_standard)
+            precision = verdicts * back.T @ curvature @ back
+            return Prior(to_standard @ weights, (precision + precision.T) / 2.0)
+        scale, before = 1.0, _objective(standard, enough, share, penalty, weights)
+        while _objective(standard, enough, share, penalty, weights + scale * step) < before and scale > TOLERANCE:
+            scale /= 2.0
+        weights = weights + scale * step
+    raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
+
+
+def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:
+    """The prior less sure of how often answers are enough and of how much its own word counts than of their order.
+
+    Other corpora tell which answer is likelier enough better than how likely it is: families of data sets differ in
+    both numbers of a Platt scaling, the bias and the slope, by far more than a fit to some of them is unsure of
+    them. Σ + bias e eᵀ + slope m mᵀ lets a collection's verdicts move these two first.
+
+    Args:
+        bias: variance >= 0 of the log odds of a collection.
+        slope: variance >= 0 of what the mean m is multiplied by.
+
+    Raises:
+        ValueError: a variance is negative.
+    """
+    if bias < 0 or slope < 0:
+        raise ValueError("a variance must not be negative")
+    only = np.zeros(len(prior.mean))
+    only[0] = 1.0
+    spread = np.linalg.inv(prior.precision) + bias * np.outer(only, only) + slope * np.outer(prior.mean, prior.mean)
+    precision = np.linalg.inv(spread)
+    return Prior(prior.mean, (precision + precision.T) / 2.0)
+
+
+def standardise_corpora(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
+    """Rows of several corpora, (n, k), whether each was enough, (n,), and what each counts, (n,), which sums to 1.
+
+    Raises:
+        ValueError: all were enough, or none was.
+    """
+    usable = [(rows, enough) for rows, enough in corpora if len(rows)]
+    every = [bool(one) for _, enough in usable for one in enough]
+    if all(every) or not any(every):
+        raise ValueError("there is nothing to tell apart in these questions")
+    rows = np.concatenate([rows for rows, _ in usable])
+    enough = np.concatenate([enough for _, enough in usable]).astype(np.float64)
+    share = np.concatenate([np.full(len(rows), 1.0 / len(rows) / len(usable)) for rows, _ in usable])
+    return rows, enough, share
+
+
+def compute_standardisation(rows: Floats, share: Floats) -> Floats:
+    """T, (k, k), of which rows T have mean 0 and variance 1 in every column but the first, which is 1."""
+    mean = share @ rows
+    spread = np.sqrt(share @ (rows - mean) ** 2)
+    scale = 1.0 / np.where(spread > TOLERANCE, spread, 1.0)
+    scale[0] = 1.0
+    matrix = np.diag(scale)
+    matrix[0, 1:] = -mean[1:] * scale[1:]
+    return matrix
+
+
+def _objective(rows: Floats, enough: Floats, share: Floats, penalty: Floats, weights: Floats) -> float:
+    linear = rows @ weights
+    likelihood = share @ (enough * linear - np.logaddexp(0.0, linear))
+    return float(likelihood - 0.5 * (penalty * weights) @ weights)
+
+
+def fit_network(
+    corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], units: int, ridge: float, seed: int = 0
+) -> Network:
+    """A network with hidden units, each corpus counting the same; the same for the same seed.
+
+    ``ADAM_STEPS`` steps of Adam (Kingma and Ba, 2015) over all rows at once, on the mean log-likelihood less
+    ridge/2 times the squared weights, biases left out. Features are standardised meanwhile.
+
+    Args:
+        corpora: of each the features, (n, 3), and whether the pools sufficed, (n,).
+        units: above 0.
+        ridge: at least 0.
+
+    Raises:
+        ValueError: every pool suffices, or none does; there are no units.
+    """
+    if units < 1:
+        raise ValueError("a network has at least one hidden unit")
+    rows, enough, share = standardise_corpora(corpora)
+    to_standard = compute_standardisation(rows, share)
+    standard, free = rows @ to_standard, np.array([0.0, 1.0, 1.0])
+    parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(FEATURES) + 1) + 1)
+    penalty = ridge * np.concatenate([np.tile(free, units), np.ones(units), [0.0]])
+    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
+    for step in range(1, ADAM_STEPS + 1):
+        gradient = _gradient(parameters, standard, enough, share) - penalty * parameters
+        mean = ADAM_DECAYS[0] * mean + (1.0 - ADAM_DECAYS[0]) * gradient
+        square = ADAM_DECAYS[1] * square + (1.0 - ADAM_DECAYS[1]) * gradient**2
+        scale = np.sqrt(square / (1.0 - ADAM_DECAYS[1] ** step)) + SMALLEST
+        parameters = parameters + ADAM_RATE * mean / (1.0 - ADAM_DECAYS[0] ** step) / scale
+    hidden, out, bias = _parts(parameters)
+    # w·x is the same of standardised features x T and weights T^-1 w.
+    return Network(np.array([bias, 0.0, 0.0]), hidden @ to_standard.T, out)
+
+
+def _parts(parameters: Floats) -> tuple[Floats, Floats, float]:
+    units = (len(parameters) - 1) // (len(FEATURES) + 1)
+    hidden = parameters[: units * len(FEATURES)].reshape(units, len(FEATURES))
+    return hidden, parameters[units * len(FEATURES) : -1], float(parameters[-1])
+
+
+def _gradient(parameters: Floats, rows: Floats, enough: Floats, share: Floats) -> Floats:
+    """Return the gradient of the mean log-likelihood."""
+    hidden, out, bias = _parts(parameters)
+    active = np.tanh(rows @ hidden.T)
+    missed = share * (enough - np.exp(-np.logaddexp(0.0, -(active @ out + bias))))
+    inward = (missed[:, None] * (1.0 - active**2) * out).T @ rows
+    return np.concatenate([inward.ravel(), active.T @ missed, [missed.sum()]])
