@@ -245,7 +245,7 @@ class Settings(RetrievalSettings, OperationSettings):
         ),
     )
     embedding_precision: Literal["auto", "float32", "int8", "dynamic-int8"] = Field(
-        default="auto",
+        default="float32",
         description=(
             "Precision of encoders of this machine. 'dynamic-int8' rounds weights and activations of "
             "'all-MiniLM-L6-v2' and takes 0.4 to 0.5 of the time of 'float32'. 'int8' rounds weights of any "
