@@ -119,7 +119,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         log_level="WARNING",
         allowed_hosts="testserver,x",
         facts=False,
-        embedding_precision="float32",  # whatever the processor, so that expected scores are those of any machine
         embedded_memory_mb=PAGES_MB,
     )
 

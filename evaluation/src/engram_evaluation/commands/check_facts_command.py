@@ -19,8 +19,8 @@ def check_facts(
 ) -> None:
     """Count the facts that the rules read in news, minutes, handbooks and e-mails: precision and recall."""
     from engram.composition.models import Models
+    from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.workplace import HALVES, check, load_sentences, summaries
     from engram_evaluation.workplace import as_json as all_of_it
 
@@ -28,7 +28,7 @@ def check_facts(
     if named not in (*HALVES, "both"):
         raise InvalidRequestError(f"--half is develop, kept-back or both, not {half!r}.")
     chosen = [sentence for sentence in load_sentences() if named in ("both", sentence.half)]
-    readings = check(chosen, Models(load_settings()).language)
+    readings = check(chosen, Models(Settings()).language)
     if as_json:
         say_json(all_of_it(readings))
         return

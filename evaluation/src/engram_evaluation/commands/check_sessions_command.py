@@ -24,8 +24,8 @@ def check_sessions(
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Count what sessions gain and lose against one query, and how often they end rightly."""
+    from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.harness import open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.session_questions import (
@@ -45,7 +45,7 @@ def check_sessions(
     chosen = [question for question in every if named in ("both", question.half)]
     datasets = corpora(every, load_dataset(Path("sample")), sets)
     outcomes: list[QuestionOutcome] = []
-    with engine(load_settings()) as (services, _), progress(err()) as bars:
+    with engine(Settings()) as (services, _), progress(err()) as bars:
         for name, dataset in datasets.items():
             questions = [question for question in chosen if question.corpus == name]
             harness = open_harness(services, dataset, ticks(bars, f"{name}: ingest"))

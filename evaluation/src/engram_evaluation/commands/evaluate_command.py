@@ -157,8 +157,8 @@ def evaluate(
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path("reports"),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
+    from engram.config.settings import Settings
     from engram_evaluation.evaluation_run import evaluate as run
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.oracle_endpoint import Oracle
     from engram_evaluation.oracle_server import ChatServer
     from engram_evaluation.run_options import Options, numbers, parse_whole_numbers
@@ -209,7 +209,7 @@ def evaluate(
     if options.protocol == "streamed":
         _run_streamed(loaded, options, folder)
         return
-    settings = load_settings()
+    settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
     with ExitStack() as stack:
@@ -235,10 +235,10 @@ def evaluate(
 def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path) -> None:
     """Measure the facts that the rules find, which takes no server: nothing is ingested."""
     from engram.composition.models import Models
-    from engram_evaluation.evaluation_settings import load_settings
+    from engram.config.settings import Settings
     from engram_evaluation.extraction_protocol import measure
 
-    models = Models(load_settings())
+    models = Models(Settings())
     measured = measure(dataset, loaded, models.language, models.embedder, limit)
     path = folder / "extraction" / f"{loaded.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -249,11 +249,11 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
 
 def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``facts``, which measures other things and ingests nothing."""
-    from engram_evaluation.evaluation_settings import load_settings
+    from engram.config.settings import Settings
     from engram_evaluation.facts_protocol import facts
     from engram_evaluation.run_progress import progress, steps
 
-    with engine(load_settings()) as (services, _), progress(err()) as bars:
+    with engine(Settings()) as (services, _), progress(err()) as bars:
         report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
     show(report.table(), WIDTH)
     say(report.note())
@@ -263,12 +263,12 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
 def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``agent``: an environment is played, which takes no server but the configured model's."""
     from engram.composition.models import Models
+    from engram.config.settings import Settings
     from engram.providers.language import load_language
     from engram_evaluation.agent_protocol import play_all
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.run_progress import progress, steps
 
-    with closing(Models(load_settings())) as models, progress(err()) as bars:
+    with closing(Models(Settings())) as models, progress(err()) as bars:
         report = play_all(
             dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total), models.llm
         )
@@ -280,12 +280,12 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
 def _run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``streamed``, which takes no server but the configured model's."""
     from engram.composition.models import Models
+    from engram.config.settings import Settings
     from engram.providers.language import load_language
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.run_progress import progress, steps
     from engram_evaluation.streamed_protocol import NOTE, measure_streamed
 
-    with closing(Models(load_settings())) as models, progress(err()) as bars:
+    with closing(Models(Settings())) as models, progress(err()) as bars:
         report = measure_streamed(
             dataset,
             options,

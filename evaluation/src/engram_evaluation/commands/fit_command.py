@@ -43,10 +43,10 @@ def fit(
     Each kind of corpus (encyclopedic, general) has weights of its own. A kind that none of the data sets is of
     keeps the shipped ones.
     """
+    from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram.providers.ranking_prior import SHIPPED_FILE
     from engram_evaluation.dataset import cut_dataset
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.fact_links_measure import compare
     from engram_evaluation.harness import open_harness
     from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, load_ranking
@@ -59,7 +59,7 @@ def fit(
     if previous is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in previous.values()):
         fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in previous.items())
         raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
-    with engine(load_settings()) as (services, _), progress(err()) as bars:
+    with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
             services.models.priors = build_general_priors(build_neutral_prior())
         corpora = [

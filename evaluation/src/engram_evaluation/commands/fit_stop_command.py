@@ -46,10 +46,10 @@ def fit_stop(
     """
     import numpy as np
 
+    from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram.core.planning.feedback_stop import FEATURES, Network
     from engram.providers.stop_weights import COSINE, StopWeights
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.harness import open_harness
     from engram_evaluation.prior_files import format_stop
     from engram_evaluation.run_progress import progress, steps, ticks
@@ -63,7 +63,7 @@ def fit_stop(
         raise InvalidRequestError(f"--unit is one of {', '.join(get_args(Unit))}, not {unit!r}.")
     loaded = [load_dataset(folder) for folder in datasets]
     checked = None if check is None else load_dataset(check)
-    with engine(load_settings()) as (services, _), progress(err()) as bars:
+    with engine(Settings()) as (services, _), progress(err()) as bars:
         by = COSINE if services.models.relevance is None else services.models.relevance.name
         # Weights that were fitted by another second feature must not stand in the way of their successors.
         services.models.stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())

@@ -43,8 +43,8 @@ def sufficiency(
     folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("reports"),
 ) -> None:
     """Measure how well sufficiency is predicted on a data set: docs/ranking.md."""
+    from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram_evaluation.evaluation_settings import load_settings
     from engram_evaluation.harness import open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.sufficiency_learning import lines, measure_drawn
@@ -57,7 +57,7 @@ def sufficiency(
     if draws is not None and (foreign or seed or lacking):
         raise InvalidRequestError("--foreign, --seed and --lacking do not go with --draws.")
     loaded, others = load_dataset(dataset), [load_dataset(other) for other in foreign or []]
-    settings = load_settings()
+    settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
     with engine(settings) as (services, _), progress(err()) as bars:

@@ -34,7 +34,7 @@ def export(
     ] = "gold",
 ) -> None:
     """Write the sessions that came to a right answer as training data; those that did not are counted."""
-    from engram_evaluation.evaluation_settings import load_settings
+    from engram.config.settings import Settings
     from engram_evaluation.trajectory_export import SHAPES, ExportCounts, build_judge_reward, reward_by_gold
     from engram_evaluation.trajectory_export import export as exported
 
@@ -42,7 +42,7 @@ def export(
         raise InvalidRequestError(f"--shape must be one of {', '.join(SHAPES)}, not {shape!r}.")
     if rewards not in {"gold", "llm"}:
         raise InvalidRequestError(f"--rewards must be gold or llm, not {rewards!r}.")
-    loaded, settings = load_dataset(dataset), load_settings()
+    loaded, settings = load_dataset(dataset), Settings()
     if rewards == "llm" and settings.llm_base_url is None:
         raise LlmNotConfiguredError("--rewards llm needs ENGRAM_LLM_BASE_URL to be set.")
     counted = ExportCounts()
