@@ -49,8 +49,9 @@ def both(own: Servers, settings: Settings, application: Application, second: Emb
 
 def use_for_its_fingerprint(encoder: Encoder, embedder: CountingEncoder) -> None:
     """Have the encoder run this one in place of its own of the same fingerprint."""
-    encoder._embedders = tuple(
-        embedder if one.fingerprint == embedder.fingerprint else one for one in encoder._embedders
+    encoder._selectable, encoder._embedders = (
+        tuple(embedder if one.fingerprint == embedder.fingerprint else one for one in run)
+        for run in (encoder._selectable, encoder._embedders)
     )
 
 
