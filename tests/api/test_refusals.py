@@ -5,7 +5,7 @@ import asyncio
 import httpx
 from starlette.types import Receive, Scope, Send
 
-from engram.api.refusals import Refusals
+from engram.api.refusals import Refusal, Refusals
 from engram.context.errors import EngramError, TooManyRequestsError, UnavailableError
 
 TOO_MANY = TooManyRequestsError("At most 20 requests a second are answered.", 1.0)
@@ -17,7 +17,7 @@ async def refuse_all(refusals: Refusals, *errors: EngramError) -> list[httpx.Res
     left = iter(errors)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await refusals.refuse(next(left), "rate", scope, receive, send, {"ratelimit": "x"})
+        await refusals.refuse(Refusal(next(left), "rate", {"ratelimit": "x"}), scope, receive, send)
 
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as http:
         tasks = [asyncio.create_task(http.get("/")) for _ in errors]

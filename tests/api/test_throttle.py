@@ -49,7 +49,8 @@ class NamedPrincipals:
 class SlowApplication:
     """An application that takes its time, within limits."""
 
-    def __init__(self, bounds: Bounds, rates: Rates | None = None) -> None:
+    def __init__(self, bounds: Bounds, rates: Rates | None = None, held_seconds: float = 0.0) -> None:
+        """``held_seconds``: for how long one 429 is held back."""
         self.running = 0
         self.most = 0
         self.go = asyncio.Event()
@@ -70,7 +71,7 @@ class SlowApplication:
             return 1
 
         problems.install(app)
-        app.add_middleware(Throttle, bounds=bounds, rates=rates, refusals=Refusals(1, delay_seconds=0.0))
+        app.add_middleware(Throttle, bounds=bounds, rates=rates, refusals=Refusals(1, held_seconds))
         app.add_middleware(NamedPrincipals)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
 
@@ -167,6 +168,19 @@ async def test_requests_in_hand_are_limited_by_client() -> None:
     served.go.set()
     assert [(await task).status_code for task in (*mine[:2], *others)] == [200] * 3
     assert (await served.http.get("/work", headers={"name": "a"})).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_held_refusal_is_not_in_hand(rates: Rates) -> None:
+    served, headers = SlowApplication(Bounds(1, 0, 0, 1.0), rates, held_seconds=600.0), build_headers()
+    served.go.set()
+    for _ in range(3):
+        await served.http.get("/work", headers=headers)
+    (held,) = await served.begun(1, headers=headers)
+    assert not held.done()
+    refused = await served.http.get("/work", headers=headers)
+    assert refused.json()["detail"] == "At most 0.5 requests a second are answered."
+    held.cancel()
 
 
 @pytest.mark.anyio

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engram.api import console_files, problems
 from engram.api.client_address import client_address
 from engram.api.fair_places import Holder
-from engram.api.refusals import Refusals
+from engram.api.refusals import Refusal, Refusals
 from engram.api.work_threads import WorkThreads
 from engram.context import tenancy
 from engram.context.errors import EngramError, TooManyRequestsError, UnauthorizedError
@@ -48,7 +48,7 @@ class AuthenticationMiddleware:
         try:
             principal = await self._find_principal(scope, self._authentication)
         except TooManyRequestsError as error:
-            await self._refusals.refuse(error, "authentication", scope, receive, send)
+            await self._refusals.refuse(Refusal(error, "authentication"), scope, receive, send)
             return
         except EngramError as error:
             await problems.problem_response(error, scope)(scope, receive, send)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from starlette.types import Receive, Scope, Send
@@ -18,6 +19,21 @@ BUSY_SECONDS = 2
 Limit = Literal["authentication", "concurrency", "rate", "queue"]
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not served.
+
+    Attributes:
+        error: what its sender is told.
+        limit: the limit that it passed.
+        headers: further headers of the answer.
+    """
+
+    error: EngramError
+    limit: Limit
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 class Refusals:
     """Refuses requests, and holds a 429 back for a moment.
 
@@ -29,22 +45,15 @@ class Refusals:
         self._places = asyncio.Semaphore(most_held)
         self._delay_seconds = delay_seconds
 
-    async def refuse(
-        self,
-        error: EngramError,
-        limit: Limit,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
+    async def refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the error's problem document, later if its sender asked too much."""
-        metrics.REQUESTS_REFUSED.labels(limit).inc()
+        error = refusal.error
+        metrics.REQUESTS_REFUSED.labels(refusal.limit).inc()
         if isinstance(error, TooManyRequestsError) and not self._places.locked():
             async with self._places:
                 await asyncio.sleep(self._delay_seconds)
         answer = problems.problem_response(error, scope)
         if isinstance(error, UnavailableError):
             answer.headers["Retry-After"] = str(BUSY_SECONDS)
-        answer.headers.update(headers or {})
+        answer.headers.update(refusal.headers)
         await answer(scope, receive, send)

@@ -7,7 +7,7 @@ that whoever sends slowly keeps none. Tenants share the slots fairly, and within
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engram.api import console_files
 from engram.api.fair_places import FairPlaces
-from engram.api.refusals import BUSY_SECONDS, Refusals
+from engram.api.refusals import BUSY_SECONDS, Refusal, Refusals
 from engram.api.request_principal import asker, holder
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import TooManyRequestsError, UnavailableError
@@ -68,31 +68,31 @@ class Throttle:
             return
         who = _name(scope)
         if self._bounds.each and self._in_hand[who] >= self._bounds.each:
-            error = TooManyRequestsError(
-                f"At most {self._bounds.each} requests of yours may be in hand at once.", BUSY_SECONDS
-            )
-            await self._refusals.refuse(error, "concurrency", scope, receive, send)
-            return
-        self._in_hand[who] += 1
-        try:
-            await self._limit_rate(who, scope, receive, send)
-        finally:
-            self._in_hand[who] -= 1
-            if not self._in_hand[who]:
-                del self._in_hand[who]
+            refusal = self._refuse_concurrency()
+        else:
+            self._in_hand[who] += 1
+            try:
+                refusal = await self._serve(who, scope, receive, send)
+            finally:
+                self._in_hand[who] -= 1
+                if not self._in_hand[who]:
+                    del self._in_hand[who]
+        if refusal is not None:  # a held refusal is not in hand
+            await self._refusals.refuse(refusal, scope, receive, send)
 
-    async def _limit_rate(self, client_key: str, scope: Scope, receive: Receive, send: Send) -> None:
+    def _refuse_concurrency(self) -> Refusal:
+        message = f"At most {self._bounds.each} requests of yours may be in hand at once."
+        return Refusal(TooManyRequestsError(message, BUSY_SECONDS), "concurrency")
+
+    async def _serve(self, client_key: str, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
+        """Serve a request if the rate allows it; else return the refusal, and send nothing."""
         if self._rates is None:
-            await self._take_slot(scope, receive, send)
-            return
+            return await self._take_slot(scope, receive, send)
         grant = await _ASKING.do(holder(scope), self._rates.take, client_key)
         rate_headers = _headers(self._rates, grant)
         if not grant.allowed:
-            error = TooManyRequestsError(
-                f"At most {self._rates.rate:g} requests a second are answered.", grant.retry_seconds
-            )
-            await self._refusals.refuse(error, "rate", scope, receive, send, rate_headers)
-            return
+            message = f"At most {self._rates.rate:g} requests a second are answered."
+            return Refusal(TooManyRequestsError(message, grant.retry_seconds), "rate", rate_headers)
 
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -101,12 +101,14 @@ class Throttle:
                     headers[name] = value
             await send(message)
 
-        await self._take_slot(scope, receive, send_marked)
+        refusal = await self._take_slot(scope, receive, send_marked)
+        return refusal and replace(refusal, headers=rate_headers)
 
-    async def _take_slot(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _take_slot(self, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
+        """Serve a request in a slot; if the queue for slots is full, return the refusal, and send nothing."""
         if scope["path"] in STREAMED_PATHS or not self._bounds.working:
             await self._app(scope, receive, send)
-            return
+            return None
         has_slot, own = False, holder(scope)
 
         async def receive_whole() -> Message:
@@ -121,12 +123,12 @@ class Throttle:
         try:
             if _has_body(scope):
                 await self._app(scope, receive_whole, send)
-                return
+                return None
             has_slot = await self._slots.take(own)
-            if has_slot:
-                await self._app(scope, receive, send)
-            else:
-                await self._refusals.refuse(UnavailableError(_BUSY), "queue", scope, receive, send)
+            if not has_slot:
+                return Refusal(UnavailableError(_BUSY), "queue")
+            await self._app(scope, receive, send)
+            return None
         finally:
             if has_slot:
                 self._slots.release(own)

@@ -70,6 +70,18 @@ def follow_job(
     return job
 
 
+def wait_for_success(client: Client, accepted: dict[str, Any], collection: str) -> dict[str, Any]:
+    """Show a job's progress until it has ended, and return it.
+
+    Raises:
+        ClientError: it failed, or somebody cancelled it.
+        typer.Exit: Ctrl-C.
+    """
+    with progress_bar() as progress:
+        job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    return require_success(job)
+
+
 def require_success(job: dict[str, Any]) -> dict[str, Any]:
     """The job, if it did all of it.
 
@@ -108,9 +120,7 @@ def rekey(
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
     path = build_path("collections", collection, "rekey")
     accepted = client.send("POST", path, json={"key_building": key_building}, key=key)
-    with progress_bar() as progress:
-        job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    require_success(job)
+    job = wait_for_success(client, accepted, collection)
     yield job
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
@@ -136,9 +146,7 @@ def reembed(
         accepted = client.send("DELETE", path, key=key)
     else:
         accepted = client.send("POST", path, json=drop_unset({"model": model}), key=key)
-    with progress_bar() as progress:
-        job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    require_success(job)
+    job = wait_for_success(client, accepted, collection)
     yield job
     if drop:
         say(f"{collection}: {job['updated']} vectors that did not serve are gone")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli.http_client import Client, ClientError, drop_unset
-from engram.cli.query_commands import follow_job, progress_bar, require_success, say_statuses, send_one_by_one
+from engram.cli.query_commands import say_statuses, send_one_by_one, wait_for_success
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import LEARNT, CollectionOption, cli, complain, say, say_json, settings
 from engram.context import tenancy
@@ -47,9 +47,7 @@ def revoke(
 
 def _revoke_many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str, Any]:
     accepted = client.send("POST", "/feedback/revoke", json=criteria | {"collection": collection})
-    with progress_bar() as progress:
-        job = follow_job(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    return require_success(job)
+    return wait_for_success(client, accepted, collection)
 
 
 @cli.command(rich_help_panel=LEARNT)

@@ -201,9 +201,8 @@ class Intake:
         except Exception as error:
             if is_out_of_reach(error):
                 raise
-            log.exception(
-                "verdicts not stored together", verdicts=len(events_by_place)
-            )  # one is at fault: each by itself
+            # One of them is at fault, so each is tried by itself below.
+            log.exception("verdicts not stored together", verdicts=len(events_by_place))
         announced = []
         for at, arriving in enumerate(arrivals):
             stored_event = stored.get(at)
