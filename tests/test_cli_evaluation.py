@@ -107,7 +107,8 @@ def test_sufficiency_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) 
 def test_sufficiency_draws_share_one_pass_of_answers(cli: Cli) -> None:
     done = cli("sufficiency", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
     assert done.returncode == 0, done.stderr
-    document = json.loads((cli.folder / "reports" / "sufficiency-draws-sample.json").read_text(encoding="utf-8"))
+    file = cli.folder / "reports" / "sufficiency" / "draws-sample.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
     assert (document["questions"], document["draws"], document["noise"]) == (12, 3, 0.5)
     assert [(one["verdicts"], one["measured"]) for one in document["after"]] == [(0, 12), (2, 10), (5, 7)]
     assert len({one["loss"] for one in document["after"]}) == 3

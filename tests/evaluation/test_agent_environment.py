@@ -161,7 +161,7 @@ def test_the_protocol_plays_documents_in_the_order_of_the_data_set() -> None:
     assert by_name["oracle"].turns == 4.0  # nothing, film, director, answer
     assert by_name["insert all"].kept > by_name["oracle"].kept > 0
     assert all(one.valid == 1.0 and one.reward == pytest.approx(one.f1 + 0.1) for one in report.played)
-    assert "oracle" in report.rows()[1][-1]
+    assert "oracle" in report.as_tables().tables[""].rows[-1]
 
 
 def test_a_configured_model_plays_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,8 +173,8 @@ def test_a_configured_model_plays_too(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setenv("ENGRAM_LLM_MODEL", "small")
         evaluate_command._agent(found, Options(protocol="agent"), tmp_path)
         assert len(server.requests) == 4  # nothing, film, director, answer
-    (lines,) = tmp_path.glob("*.jsonl")
-    played = {row["policy"]: row for row in map(json.loads, lines.read_text().splitlines())}
+    (file,) = tmp_path.glob("*.json")
+    played = {row["policy"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
     assert (played["small"]["f1"], played["small"]["valid"]) == (1.0, 1.0)
     assert "oracle" not in played
 

@@ -40,7 +40,7 @@ def test_chains_of_gold_evidence_are_found_as_paths(application: Application) ->
     assert report.chains is not None
     assert (report.chains.questions, report.chains.chains, report.chains.known) == (1, 1, 1.0)
     assert set(report.chains.hits.values()) == {1.0}
-    assert "| 2 | 1.000 | 1.000 | 1.000 | 1.000 |" in report.markdown()
+    assert "| 2 | 1.000 | 1.000 | 1.000 | 1.000 |" in report.as_tables().markdown()
 
 
 def test_evidence_that_does_not_meet_is_several_chains() -> None:

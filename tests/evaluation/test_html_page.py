@@ -17,7 +17,7 @@ from engram_evaluation.report_page import gather
 from engram_evaluation.report_sections import sections
 from engram_evaluation.section_charts import charts
 from engram_evaluation.svg import COLOURS, Bars, Lines, figure, ticks
-from tests.evaluation.test_report_page import cold, noise_rows, row, write
+from tests.evaluation.test_report_page import cold, noise_rows, row, write, write_tables
 from tests.support.command import UNREACHABLE_URL, Cli
 
 SVG = re.compile(r"<svg.*?</svg>", re.DOTALL)
@@ -60,7 +60,7 @@ def build_rows(arms: list[str], groups: list[str], turns: int) -> list[dict[str,
 
 
 def list_charts(folder: Path) -> list[Lines | Bars]:
-    return [chart for section in sections(read([folder])) for chart in charts(section)]
+    return [chart for section in sections(read([folder]).retrieval) for chart in charts(section)]
 
 
 def test_the_page_needs_nothing_from_anywhere_and_is_well_formed(tmp_path: Path) -> None:
@@ -85,6 +85,7 @@ def test_the_page_needs_nothing_from_anywhere_and_is_well_formed(tmp_path: Path)
 def test_the_tables_are_those_of_the_markdown_page(tmp_path: Path) -> None:
     write(tmp_path, "2wiki", "cold", cold(0.5))
     write(tmp_path, "musique", "similar", build_rows(["default"], ["judged questions"], 2))
+    write_tables(tmp_path, "agent", "2wiki")
     cells = {
         cell.strip()
         for line in gather([tmp_path]).splitlines()

@@ -11,8 +11,9 @@ from engram_evaluation import adapt_table
 from engram_evaluation.learning_variations import RULES, format_noisy_arm
 from engram_evaluation.report_files import ReportFileError
 from engram_evaluation.report_page import gather
-from engram_evaluation.report_table import TableLine
+from engram_evaluation.report_table import Grid, TableLine
 from engram_evaluation.robustness import rows
+from engram_evaluation.table_report import TableReport
 from tests.support.command import UNREACHABLE_URL, Cli
 
 
@@ -98,6 +99,32 @@ def test_figures_that_the_weights_have_seen_are_marked(tmp_path: Path) -> None:
     page = gather([tmp_path])
     assert page.count("Weights fitted to the same questions") == 1
     assert "**Weights fitted to the same questions: 2wiki, musique.**" in page
+
+
+def write_tables(folder: Path, protocol: str, dataset: str, title: str = "") -> None:
+    """A report of a protocol that ingests nothing."""
+    grid = Grid(["policy", "F1"], [["rules", "0.500"]])
+    command = f"engram evaluate {dataset} --protocol {protocol}"
+    TableReport(protocol, dataset, command, {title: grid}, "F1: of <words>.", [{"f1": 0.5}]).write(folder, protocol)
+
+
+def test_protocols_that_ingest_nothing_stand_below_the_others(tmp_path: Path) -> None:
+    write(tmp_path, "musique", "cold", cold(0.5))
+    write_tables(tmp_path, "agent", "2wiki")
+    write_tables(tmp_path, "streamed", "musique", "small, 1 questions")
+    page = gather([tmp_path])
+    assert re.findall("^## (.*)$", page, re.MULTILINE) == ["cold", "agent", "streamed"]
+    assert "```\nengram evaluate 2wiki --protocol agent\n```\n\nF1: of <words>." in page
+    assert cells(page, "2wiki: policy") == [["F1"]]
+    assert cells(page, "musique: small, 1 questions: policy") == [["F1"]]
+    assert cells(page, "rules") == [["0.500"]] * 2
+
+
+def test_a_page_of_such_protocols_alone_has_no_corpora(tmp_path: Path) -> None:
+    write_tables(tmp_path, "agent", "2wiki")
+    page = gather([tmp_path])
+    assert "passages" not in page.split("## agent")[1]
+    assert "Made by" not in page
 
 
 def noise_rows() -> list[dict[str, Any]]:

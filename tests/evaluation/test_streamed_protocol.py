@@ -142,21 +142,21 @@ def test_every_method_answers_and_the_tables_compare_them(llm: Llm, embedder: Em
     agents = [one for one in values.values() if "turns" in one]
     assert [(one["turns"], one["valid"]) for one in agents] == [(4.0, 1.0)] * 3
     assert all(one["prompt_tokens"] > 0 and one["completion_tokens"] > 0 for one in values.values())
-    methods, update, memory = report.tables().items()
+    methods, update, memory = report.as_tables().tables.items()
     assert methods[0] == "small, 1 questions (GRAM, Table 2)"
-    assert [row[0] for row in methods[1][1]] == list(METHODS)
+    assert [row[0] for row in methods[1].rows] == list(METHODS)
     assert update[0] == "Update (GRAM, Table 3)"
-    assert [row[:2] for row in update[1][1]] == [
+    assert [row[:2] for row in update[1].rows] == [
         ["without", "1.000"],
         ["with", "1.000"],
         ["difference", "+0.000 (+0.000 to +0.000)"],
     ]
-    assert [row[0] for row in memory[1][1]] == ["text", "graph", "difference"]
-    assert all(int(row[2]) > 0 for row in memory[1][1][:2])
-    path = report.write(tmp_path, "slug")
+    assert [row[0] for row in memory[1].rows] == ["text", "graph", "difference"]
+    assert all(int(row[2]) > 0 for row in memory[1].rows[:2])
+    path = report.as_tables().write(tmp_path, "slug")
     assert "## Memory (GRAM, Table 4)" in path.read_text(encoding="utf-8")
     document = json.loads((tmp_path / "slug.json").read_text(encoding="utf-8"))
-    assert document["methods"][TEXT][0]["said"]["answer"] == "Carl Lind"
+    assert {row["arm"]: row["said"]["answer"] for row in document["rows"]}[TEXT] == "Carl Lind"
 
 
 def test_methods_are_chosen_and_what_was_answered_is_kept(
@@ -164,7 +164,7 @@ def test_methods_are_chosen_and_what_was_answered_is_kept(
 ) -> None:
     report = run(llm, embedder, tmp_path, methods=("rag", "text-memory"))
     assert [phase.arm for phase in report.phases] == ["rag", "text-memory"]
-    assert len(report.tables()) == 1
+    assert len(report.as_tables().tables) == 1
     asked = len(server.requests)
     server.queue(Reply("no", status=503))
     with pytest.raises(LlmError):

@@ -66,26 +66,24 @@ class Throttle:
         if scope["type"] != "http" or scope["path"] in UNLIMITED_PATHS or console_files.is_console(scope["path"]):
             await self._app(scope, receive, send)
             return
-        who = _name(scope)
-        if self._bounds.each and self._in_hand[who] >= self._bounds.each:
-            refusal = self._refuse_concurrency()
-        else:
-            self._in_hand[who] += 1
-            try:
-                refusal = await self._serve(who, scope, receive, send)
-            finally:
-                self._in_hand[who] -= 1
-                if not self._in_hand[who]:
-                    del self._in_hand[who]
-        if refusal is not None:  # a held refusal is not in hand
+        refusal = await self._limit_concurrency(_name(scope), scope, receive, send)
+        if refusal is not None:  # it may be held back, and is in hand no more
             await self._refusals.refuse(refusal, scope, receive, send)
 
-    def _refuse_concurrency(self) -> Refusal:
-        message = f"At most {self._bounds.each} requests of yours may be in hand at once."
-        return Refusal(TooManyRequestsError(message, BUSY_SECONDS), "concurrency")
+    async def _limit_concurrency(self, who: str, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
+        """Serve a request within all limits; if one is passed, return the refusal, and send nothing."""
+        if self._bounds.each and self._in_hand[who] >= self._bounds.each:
+            message = f"At most {self._bounds.each} requests of yours may be in hand at once."
+            return Refusal(TooManyRequestsError(message, BUSY_SECONDS), "concurrency")
+        self._in_hand[who] += 1
+        try:
+            return await self._limit_rate(who, scope, receive, send)
+        finally:
+            self._in_hand[who] -= 1
+            if not self._in_hand[who]:
+                del self._in_hand[who]
 
-    async def _serve(self, client_key: str, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
-        """Serve a request if the rate allows it; else return the refusal, and send nothing."""
+    async def _limit_rate(self, client_key: str, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
         if self._rates is None:
             return await self._take_slot(scope, receive, send)
         grant = await _ASKING.do(holder(scope), self._rates.take, client_key)

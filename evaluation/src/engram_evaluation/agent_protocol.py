@@ -5,14 +5,10 @@ is ingested and no server is needed. What policies by rules reach is a floor for
 reaches is what the extraction by rules leaves of the truth.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
-
-from rich.table import Table
 
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import NOTHING_TO_INSERT, AgentTurn, format_turn
@@ -26,7 +22,9 @@ from engram_evaluation import answer_marking
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.report_table import Grid
 from engram_evaluation.run_options import Options
+from engram_evaluation.table_report import TableReport
 
 Policy = Callable[[GraphMemoryEnvironment], str]
 """From what it sees to what it says."""
@@ -71,8 +69,8 @@ class AgentReport:
     command: str
     played: tuple[PolicyResult, ...]
 
-    def rows(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows."""
+    def as_tables(self) -> TableReport:
+        """Return the report with one row for each policy."""
         heads = ["policy", "F1", "EM", "turns", "valid", "reward", "held", "facts", "kept", "told", "read"]
         body = [
             [
@@ -84,35 +82,12 @@ class AgentReport:
             ]
             for one in self.played
         ]
-        return heads, body
-
-    def table(self) -> Table:
-        """For a terminal."""
-        heads, body = self.rows()
-        table = Table(title=self.command)
-        for at, head in enumerate(heads):
-            table.add_column(head, justify="right" if at else "left")
-        for row in body:
-            table.add_row(*row)
-        return table
-
-    def note(self) -> str:
-        """Return remarks beyond the table."""
-        return (
+        note = (
             f"{self.played[0].questions} questions. Tokens: kept, of the memory in the end; told, of documents; "
             "read, of all that a play shows."
         )
-
-    def write(self, folder: Path, slug: str) -> Path:
-        """Write the report as Markdown and one line of JSON for each policy."""
-        folder.mkdir(parents=True, exist_ok=True)
-        rows = "".join(json.dumps(asdict(row)) + "\n" for row in self.played)
-        (folder / f"{slug}.jsonl").write_text(rows, encoding="utf-8")
-        heads, body = self.rows()
-        lines = [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *body)]
-        file = folder / f"{slug}.md"
-        file.write_text("\n".join([f"`{self.command}`", "", *lines, "", self.note(), ""]), encoding="utf-8")
-        return file
+        rows = [asdict(one) for one in self.played]
+        return TableReport("agent", self.dataset, self.command, {"": Grid(heads, body)}, note, rows)
 
 
 def policies(language: Language) -> Mapping[str, Policy]:

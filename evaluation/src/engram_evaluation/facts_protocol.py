@@ -5,22 +5,20 @@ in the end. A data set with gold facts (2WikiMultihopQA) measures chains, one wh
 years (TimeQA) measures revision.
 """
 
-import json
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
-
-from rich.table import Table
 
 from engram.context.errors import InvalidRequestError
 from engram_evaluation import chains, revision_measure
 from engram_evaluation.chains import DEPTHS, EDGES, Chains
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import EvaluatedServices
+from engram_evaluation.report_table import Grid
 from engram_evaluation.revision_measure import RevisionShares
 from engram_evaluation.run_options import Options
+from engram_evaluation.table_report import TableReport
 
 Begin = Callable[[str, int], Callable[[], None]]
 
@@ -34,8 +32,12 @@ class FactsReport:
     chains: Chains | None
     revised: tuple[RevisionShares, ...]
 
-    def rows(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows."""
+    def as_tables(self) -> TableReport:
+        """Return the report with one table."""
+        tables = {"": self._table()}
+        return TableReport("facts", self.dataset, self.command, tables, self._note(), self._rows())
+
+    def _table(self) -> Grid:
         if self.chains is not None:
             chain_figures = self.chains
             heads = ["L", *(f"chains in the first {k}" for k in DEPTHS), "links returned", "links known"]
@@ -48,16 +50,15 @@ class FactsReport:
                 ]
                 for edges in EDGES
             ]
-            return heads, body
+            return Grid(heads, body)
         heads = ["lying", "way", "current", "as of", "stale", "bridges"]
         body = [
             [f"{r.lying:.0%}", r.way, *(f"{share:.3f}" for share in (r.current, r.as_of, r.stale, r.bridges))]
             for r in self.revised
         ]
-        return heads, body
+        return Grid(heads, body)
 
-    def note(self) -> str:
-        """Return remarks beyond the table."""
+    def _note(self) -> str:
         if self.chains is None:
             return "Shares of questions; stale: answered by an earlier holder; bridges: periods still reachable."
         counts = self.chains
@@ -66,38 +67,12 @@ class FactsReport:
             f"the evidence take {counts.tokens:.1%} of the tokens of the gold passages."
         )
 
-    def table(self) -> Table:
-        """For a terminal."""
-        heads, body = self.rows()
-        table = Table(title=self.command)
-        for head in heads:
-            table.add_column(head, justify="right")
-        for row in body:
-            table.add_row(*row)
-        return table
-
-    def markdown(self) -> str:
-        """For a file."""
-        heads, body = self.rows()
-        lines = [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *body)]
-        return "\n".join([f"`{self.command}`", "", *lines, "", self.note(), ""])
-
-    def as_json(self) -> list[dict[str, Any]]:
-        """One object per row, for programs."""
+    def _rows(self) -> list[dict[str, Any]]:
         if self.chains is not None:
             document = asdict(self.chains)
             hits = {f"L{edges} k{depth}": value for (edges, depth), value in self.chains.hits.items()}
             return [document | {"hits": hits}]
         return [asdict(row) for row in self.revised]
-
-    def write(self, folder: Path, slug: str) -> Path:
-        """Write it beside the reports of other protocols, which are JSON of another shape."""
-        folder.mkdir(parents=True, exist_ok=True)
-        rows = "".join(json.dumps(row) + "\n" for row in self.as_json())
-        (folder / f"{slug}.jsonl").write_text(rows, encoding="utf-8")
-        file = folder / f"{slug}.md"
-        file.write_text(self.markdown(), encoding="utf-8")
-        return file
 
 
 def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin: Begin) -> FactsReport:

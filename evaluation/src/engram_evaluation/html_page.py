@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from html import escape
-from itertools import groupby
 from pathlib import Path
 
 from engram_evaluation.report_files import read
@@ -11,6 +10,7 @@ from engram_evaluation.report_sections import INTRODUCTION, Section, corpora, ma
 from engram_evaluation.report_table import Grid
 from engram_evaluation.section_charts import charts
 from engram_evaluation.svg import COLOURS, figure
+from engram_evaluation.table_report import TableReport, titled_grids
 
 LIGHT = ("#0072b2", "#c2500a", "#00805d", "#a8487f", "#9a6b00", "#2b7bb0", "#5f5f5f", "#7d4b3f")
 DARK = ("#4aa8e0", "#ff9457", "#35c99b", "#e79ac6", "#f2bd4a", "#9cd4f5", "#b4b4b4", "#d0a595")
@@ -21,16 +21,18 @@ def html(folders: Sequence[Path]) -> str:
     """One HTML page from the reports in ``folders``, the same whatever their order.
 
     Raises:
-        ReportFileError: as ``gathered.read``.
+        ReportFileError: as ``report_files.read``.
     """
     reports = read(folders)
-    chapters = {
-        protocol: list(group) for protocol, group in groupby(sections(reports), lambda section: section.protocol)
-    }
+    chapters: dict[str, list[str]] = {}
+    for section in sections(reports.retrieval):
+        chapters.setdefault(section.protocol, []).append(_section(section))
+    for run in reports.tables:
+        chapters.setdefault(run.protocol, []).append(_list_tables(run))
     links = "".join(f'<li><a href="#{name}">{escape(name)}</a></li>' for name in chapters)
     body = "\n".join(
-        f'<section id="{name}">\n<h2>{escape(name)}</h2>\n' + "\n".join(map(_section, group)) + "\n</section>"
-        for name, group in chapters.items()
+        f'<section id="{name}">\n<h2>{escape(name)}</h2>\n' + "\n".join(articles) + "\n</section>"
+        for name, articles in chapters.items()
     )
     return f"""<!doctype html>
 <html lang="en">
@@ -48,18 +50,26 @@ def html(folders: Sequence[Path]) -> str:
 <nav aria-label="Protocols"><ul>{links}</ul></nav>
 </header>
 <main>
-{_table(corpora(reports))}
+{_table(corpora(reports.retrieval)) if reports.retrieval else ""}
 {body}
 </main>
-<footer>{_prose(makers(reports))}</footer>
+<footer>{_prose(makers(reports.retrieval)) if reports.retrieval else ""}</footer>
 </body>
 </html>
 """
 
 
+def _list_tables(run: TableReport) -> str:
+    parts = [_commands(run.command), _prose(run.note), *map(_table, titled_grids(run))]
+    return "<article>\n" + "\n".join(parts) + "\n</article>"
+
+
+def _commands(commands: str) -> str:
+    return f"<details><summary>Commands</summary><pre><code>{escape(commands)}</code></pre></details>"
+
+
 def _section(section: Section) -> str:
-    commands = escape("\n".join(section.commands))
-    parts = [f"<details><summary>Commands</summary><pre><code>{commands}</code></pre></details>"]
+    parts = [_commands("\n".join(section.commands))]
     if section.remark:
         parts.append(f'<p class="remark"><strong>{escape(section.remark)}</strong></p>')
     if section.legend:

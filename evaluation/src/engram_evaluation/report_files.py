@@ -9,6 +9,7 @@ from typing import Any
 from engram.context.errors import EngramError
 from engram_evaluation.report_table import TableLine
 from engram_evaluation.run_options import PROTOCOLS, fit_command
+from engram_evaluation.table_report import TableReport
 
 
 class ReportFileError(EngramError):
@@ -44,13 +45,26 @@ class ReportExtract:
     trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-def read(folders: Sequence[Path]) -> list[ReportExtract]:
-    """The reports in ``folders``: protocols in their usual order, then commands, then data sets by name.
+@dataclass(frozen=True, slots=True)
+class GatheredReports:
+    """The reports in some folders: protocols in their usual order, then commands, then data sets by name.
+
+    Attributes:
+        retrieval: of protocols that ask a collection.
+        tables: of protocols that ingest nothing.
+    """
+
+    retrieval: Sequence[ReportExtract]
+    tables: Sequence[TableReport]
+
+
+def read(folders: Sequence[Path]) -> GatheredReports:
+    """Read the reports in ``folders``.
 
     Raises:
         ReportFileError: a folder holds no report or a file that is none, or a run was reported twice.
     """
-    reports: dict[str, ReportExtract] = {}
+    reports: dict[str, ReportExtract | TableReport] = {}
     for folder in folders:
         files = sorted(folder.glob("*.json"))
         if not files:
@@ -60,12 +74,19 @@ def read(folders: Sequence[Path]) -> list[ReportExtract]:
             if report.command in reports:
                 raise ReportFileError(f"{path}: another report is of the same run: {report.command}")
             reports[report.command] = report
-    return sorted(reports.values(), key=lambda one: (PROTOCOLS.index(one.protocol), one.asked, one.dataset))
+    retrieval = [one for one in reports.values() if isinstance(one, ReportExtract)]
+    tables = [one for one in reports.values() if isinstance(one, TableReport)]
+    return GatheredReports(
+        sorted(retrieval, key=lambda one: (PROTOCOLS.index(one.protocol), one.asked, one.dataset)),
+        sorted(tables, key=lambda one: (PROTOCOLS.index(one.protocol), one.dataset, one.command)),
+    )
 
 
-def _read(path: Path) -> ReportExtract:
+def _read(path: Path) -> ReportExtract | TableReport:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+        if "tables" in document:
+            return TableReport.from_json(document)
         dataset, engine = document["dataset"], document["engine"]
         name, command = str(dataset["name"]), str(document["command"])
         protocol, weights = document["options"]["protocol"], document["options"].get("prior")

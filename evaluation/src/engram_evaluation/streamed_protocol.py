@@ -4,7 +4,6 @@ Every method sees the same questions, and the documents that the data set gives 
 ingested and nothing is learned. The agents are prompted and not trained, so figures are those of the model.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError, LlmRefusalError
 from engram.providers.embedder import Embedder
@@ -25,10 +23,11 @@ from engram_evaluation.answers_protocol import marks
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases, code_fingerprint
 from engram_evaluation.protocols import Begin, measure_in_parts
-from engram_evaluation.report_table import markdown_table
+from engram_evaluation.report_table import Grid
 from engram_evaluation.retrieval_metrics import QuestionScores, summary
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import bootstrap_interval
+from engram_evaluation.table_report import TableReport
 
 GROUP = "all questions"
 GRAPH, INSERT_ONLY, TEXT = "graph", "graph-without-update", "text-memory"
@@ -78,14 +77,17 @@ class StreamedReport:
     model: str
     phases: Sequence[Phase]
 
-    def tables(self) -> dict[str, tuple[list[str], list[list[str]]]]:
-        """Headings and rows by title: all methods (GRAM, Table 2), then what two of them differ by."""
+    def as_tables(self) -> TableReport:
+        """Return the report with a table of all methods (GRAM, Table 2), then of what two of them differ by."""
+        rows = [{"arm": phase.arm} | row.as_json() for phase in self.phases for row in phase.rows]
+        return TableReport("streamed", self.dataset, self.command, self._tables(), NOTE, rows)
+
+    def _tables(self) -> dict[str, Grid]:
         means = {phase.arm: summary(phase.rows) for phase in self.phases}
         rows = [[arm, *(_cell(values, name) for name in COLUMNS)] for arm, values in means.items()]
         tables = {
-            f"{self.model}, {len(self.phases[0].rows)} questions (GRAM, Table 2)": (
-                ["method", *COLUMNS.values()],
-                rows,
+            f"{self.model}, {len(self.phases[0].rows)} questions (GRAM, Table 2)": Grid(
+                ["method", *COLUMNS.values()], rows
             )
         }
         for title, settings in COMPARED_METHODS.items():
@@ -93,10 +95,8 @@ class StreamedReport:
                 tables[title] = self._build_comparison(settings, means)
         return tables
 
-    def _build_comparison(
-        self, settings: Mapping[str, str], means: Mapping[str, Mapping[str, float]]
-    ) -> tuple[list[str], list[list[str]]]:
-        """Build headings and rows for two arms: F1 and tokens of each, and the difference of F1, second less first.
+    def _build_comparison(self, settings: Mapping[str, str], means: Mapping[str, Mapping[str, float]]) -> Grid:
+        """Compare two arms: F1 and tokens of each, and the difference of F1, second less first.
 
         Args:
             settings: name in the table -> arm, of two arms.
@@ -111,38 +111,7 @@ class StreamedReport:
         difference = scores[second] - scores[first]
         low, high = bootstrap_interval(difference)
         rows.append(["difference", f"{difference.mean():+.3f} ({low:+.3f} to {high:+.3f})", ""])
-        return ["setting", "F1 (95% interval)", "tokens"], rows
-
-    def terminal_tables(self) -> list[Table]:
-        """Return the tables for a terminal."""
-        tables = []
-        for title, (headings, rows) in self.tables().items():
-            table = Table(title=title, title_justify="left")
-            for at, heading in enumerate(headings):
-                table.add_column(heading, justify="right" if at else "left")
-            for row in rows:
-                table.add_row(*row)
-            tables.append(table)
-        return tables
-
-    def write(self, folder: Path, slug: str) -> Path:
-        """Write the report as Markdown, and as JSON with every question."""
-        folder.mkdir(parents=True, exist_ok=True)
-        document = {
-            "command": self.command,
-            "dataset": self.dataset,
-            "model": self.model,
-            "methods": {phase.arm: [row.as_json() for row in phase.rows] for phase in self.phases},
-        }
-        (folder / f"{slug}.json").write_text(
-            json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-        parts = [f"`{self.command}`"]
-        for title, (headings, rows) in self.tables().items():
-            parts += [f"## {title}", markdown_table(headings, rows)]
-        path = folder / f"{slug}.md"
-        path.write_text("\n\n".join([*parts, NOTE]) + "\n", encoding="utf-8")
-        return path
+        return Grid(["setting", "F1 (95% interval)", "tokens"], rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engram_evaluation.dataset import Dataset
     from engram_evaluation.learning_variations import Variation
     from engram_evaluation.run_options import Options
+    from engram_evaluation.table_report import TableReport
 
 WIDTH = 120  # of the table where there is no terminal to ask
 
@@ -255,9 +256,7 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
     with engine(Settings()) as (services, _), progress(err()) as bars:
         report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
-    show(report.table(), WIDTH)
-    say(report.note())
-    say(str(report.write(folder, options.slug(dataset.name))))
+    _show_tables(report.as_tables(), folder, options.slug(dataset.name))
 
 
 def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
@@ -272,9 +271,7 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
         report = play_all(
             dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total), models.llm
         )
-    show(report.table(), WIDTH)
-    say(report.note())
-    say(str(report.write(folder, options.slug(dataset.name))))
+    _show_tables(report.as_tables(), folder, options.slug(dataset.name))
 
 
 def _run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
@@ -283,7 +280,7 @@ def _run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
     from engram.config.settings import Settings
     from engram.providers.language import load_language
     from engram_evaluation.run_progress import progress, steps
-    from engram_evaluation.streamed_protocol import NOTE, measure_streamed
+    from engram_evaluation.streamed_protocol import measure_streamed
 
     with closing(Models(Settings())) as models, progress(err()) as bars:
         report = measure_streamed(
@@ -295,10 +292,14 @@ def _run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
             folder,
             lambda label, total: steps(bars, label, total),
         )
+    _show_tables(report.as_tables(), folder, options.slug(dataset.name))
+
+
+def _show_tables(report: "TableReport", folder: Path, slug: str) -> None:
     for table in report.terminal_tables():
         show(table, WIDTH)
-    say(NOTE)
-    say(str(report.write(folder, options.slug(dataset.name))))
+    say(report.note)
+    say(str(report.write(folder, slug)))
 
 
 def build_variation(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":

@@ -90,8 +90,8 @@ def sufficiency(
             )
         prior_of_kind = services.priors.select_kind(kind)
         measured["prior"] = [prior_of_kind.sufficiency_name, *prior_of_kind.fitted]
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"sufficiency-{'draws-' if draws is not None else ''}{loaded.name}.json"
+    path = folder / "sufficiency" / f"{'draws-' if draws is not None else ''}{loaded.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
     if draws is None:
         say_table([["figure", "value"], *figures(measured)], "<>")
