@@ -51,4 +51,5 @@ def _is_earlier(config: Config, revision: str) -> bool:
     if revision.startswith("+"):
         return False
     target = ScriptDirectory.from_config(config).get_revision(revision)
-    return target is not None and target.revision != config.attributes["reached"]
+    reached: str | None = config.attributes["reached"]
+    return target is not None and target.revision != reached
