@@ -11,10 +11,15 @@ TARGET = Path(__file__).with_suffix(".md")
 DOCUMENT = TARGET.parents[1] / "openapi" / "openapi.json"
 HEADER = """# Routes
 
-Generated from [openapi/openapi.json](../openapi/openapi.json) by `make docs`. A running service has the whole
-of it, with every field, at `/docs`. Errors are RFC 9457 problem documents. Where keys are needed, one must
-have the scope named ([access.md](access.md)). A job, an answered query, a session and a verdict are read by
-their id alone, without a collection, and so is a session gone on with and cancelled.
+This page lists the routes of the API. `make docs` writes it from
+[openapi/openapi.json](../openapi/openapi.json). A running service shows every field of each route at `/docs`.
+
+- **Scope.** If the service requires [access keys](access.md), your key needs the scope that the table names.
+  A route of `/access` without a scope takes any key. `GET /healthz` and `GET /readyz` need no key.
+- **Collection.** Most routes take a `collection`, in the query or the body, and use `default` if you name none. To
+  read a job, an answered query, a verdict or a session, its id is enough. The same holds if you cancel a job or a
+  session, or run one more round of a session.
+- **Errors** are problem documents (RFC 9457).
 """
 # In the order in which one meets them; what bears another tag comes after these.
 ORDER = ("queries", "feedback", "passages", "sessions", "facts", "explanations", "serving", "keys", "expansions")
@@ -28,7 +33,7 @@ def document() -> str:
             groups.setdefault(operation["tags"][0], []).append(_line(method, path, operation))
     lines = [HEADER]
     for tag in sorted(groups, key=lambda tag: (ORDER.index(tag) if tag in ORDER else len(ORDER), tag)):
-        lines += [f"## {tag.capitalize()}\n", "| route | scope | |", "|---|---|---|", *groups[tag], ""]
+        lines += [f"## {tag.capitalize()}\n", "| route | scope | what it does |", "|---|---|---|", *groups[tag], ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

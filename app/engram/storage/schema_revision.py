@@ -4,6 +4,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import exc
 
@@ -20,7 +21,7 @@ def configuration(database_url: str) -> Config:
 
 
 def migrate(database_url: str, revision: str = "head") -> str | None:
-    """Upgrade to ``revision``; downgrade for "base", which removes the schema with all data, and "-1", "-2", ...
+    """Upgrade or downgrade to ``revision``; "base" removes the schema with all data, "-1" goes back one revision.
 
     Returns:
         The revision that it is at now; None without a schema.
@@ -35,9 +36,20 @@ def migrate(database_url: str, revision: str = "head") -> str | None:
             command.downgrade(config, revision)
         else:
             command.upgrade(config, revision)
+            if _is_earlier(config, revision):
+                command.downgrade(config, revision)
     except CommandError as error:
         raise ConfigurationError(f"migration: {error}") from error
     except exc.OperationalError as error:
         raise UnavailableError(f"Postgres: {error.orig}") from error
     reached: str | None = config.attributes["reached"]
     return reached
+
+
+def _is_earlier(config: Config, revision: str) -> bool:
+    """Whether the database is past ``revision``, so that an upgrade to it did nothing."""
+    if revision.startswith("+"):
+        return False
+    target = ScriptDirectory.from_config(config).get_revision(revision)
+    reached: str | None = config.attributes["reached"]
+    return target is not None and target.revision != reached

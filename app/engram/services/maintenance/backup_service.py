@@ -140,13 +140,14 @@ class BackupService:
     def restore(self, source: Path, *, replace: bool = False, progress: Progress = ignore_progress) -> Manifest:
         """Put a backup back into the database, which is migrated to the backup's schema or an empty one's.
 
-        What is put back has the rows that the backup counted, or the transaction is undone.
+        The data are put back in one transaction. Rows are counted after it, so a wrong count leaves them there.
 
         Args:
             replace: the database may hold collections, which are gone then.
 
         Raises:
-            ConfigurationError: the backup is not whole, or of another version, or cannot be put into this database.
+            ConfigurationError: the backup is not whole, or of another version, or cannot be put into this database;
+                or tables do not have the rows that the backup counted.
             ConflictError: the database holds collections, or others are connected to it.
             UnavailableError: Postgres is out of reach.
         """
