@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List access keys
-         * @description The tenant's keys in the order in which they were made, revoked and expired ones included.
+         * @description List the tenant's access keys in the order of their creation, including revoked and expired ones.
          *
          *     Scope: `admin`.
          */
@@ -21,7 +21,7 @@ export interface paths {
         put?: never;
         /**
          * Make an access key
-         * @description Make a key of the same tenant. It is shown in this answer and never again.
+         * @description Create an access key in your tenant. It is shown in this answer and never again.
          *
          *     Scope: `admin`.
          */
@@ -44,7 +44,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an access key
-         * @description Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS.
+         * @description Revoke an access key. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS.
          *
          *     Scope: `admin`.
          */
@@ -65,7 +65,7 @@ export interface paths {
         put?: never;
         /**
          * Let another key follow one
-         * @description Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more.
+         * @description Make the successor of an access key, with its scopes. The old key stays valid for `grace_seconds`.
          *
          *     Scope: `admin`.
          */
@@ -85,7 +85,7 @@ export interface paths {
         };
         /**
          * Whose key is this?
-         * @description Show the identity of the request and the scopes of its key.
+         * @description Show who you are by your key, and its scopes.
          */
         get: operations["get_own_access"];
         put?: never;
@@ -105,7 +105,7 @@ export interface paths {
         };
         /**
          * What may I have?
-         * @description Show the quotas of the asker's tenant and their use; days are UTC.
+         * @description Show the quotas of your tenant and their use. Days are UTC.
          */
         get: operations["get_own_quotas"];
         put?: never;
@@ -128,7 +128,7 @@ export interface paths {
         post?: never;
         /**
          * Remove one's own tenant with all that it has
-         * @description Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+         * @description Remove your tenant: its collections with all that they learned, its access keys, quotas and audit log.
          *
          *     From now on none of its keys counts; a worker removes the rest. There is no way back.
          *
@@ -193,7 +193,7 @@ export interface paths {
         };
         /**
          * List collections
-         * @description Collections in name order: those that may be read with the key.
+         * @description List the collections that your key may read, by name.
          *
          *     Scope: `read`.
          */
@@ -233,7 +233,7 @@ export interface paths {
         head?: never;
         /**
          * Change how a collection serves
-         * @description Serve without memory, by the arms of an experiment, or with room for passages that rank too low to be seen.
+         * @description Change how a collection serves: without memory, as an experiment, or with room for low-ranked passages.
          *
          *     A JSON Merge Patch (RFC 7396): what is absent stays, null clears. Queries go by it from the next one on.
          *
@@ -253,7 +253,7 @@ export interface paths {
         put?: never;
         /**
          * Let keys evolve now
-         * @description Take in what waits, saturated or not. Where nothing waits nothing changes, so doing it twice does no harm.
+         * @description Evolve passage keys now by the validated verdicts that wait. If none waits, nothing changes.
          *
          *     Scope: `moderate`.
          */
@@ -273,7 +273,7 @@ export interface paths {
         };
         /**
          * List evolutions
-         * @description The collection's evolutions, the latest first, rolled back ones included.
+         * @description List the collection's key generations, the latest first, including those rolled back.
          *
          *     Scope: `read`.
          */
@@ -295,7 +295,7 @@ export interface paths {
         };
         /**
          * List a collection's jobs
-         * @description The collection's jobs, the latest first: of each kind, waiting, running and over.
+         * @description List the collection's jobs, the latest first.
          *
          *     Scope: `read`.
          */
@@ -317,7 +317,7 @@ export interface paths {
         };
         /**
          * List judges
-         * @description Judges in name order: how many verdicts each gave, and the noises and daily caps by which they count.
+         * @description List judges by name, with their number of verdicts, their noises and daily caps.
          *
          *     Scope: `audit`.
          */
@@ -340,7 +340,7 @@ export interface paths {
         get?: never;
         /**
          * Set how far a judge counts
-         * @description Set a judge's noises and caps, in place of what was set; `{}` makes it as every other.
+         * @description Set a judge's noises and caps, replacing earlier settings. `{}` restores the defaults.
          *
          *     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
          *
@@ -363,7 +363,7 @@ export interface paths {
         };
         /**
          * Read where keys stand
-         * @description The serving generation of the collection's keys, and what waits for the next evolution.
+         * @description Show the serving generation of passage keys, and what waits for the next evolution.
          *
          *     Scope: `read`.
          */
@@ -431,7 +431,7 @@ export interface paths {
         };
         /**
          * List a collection's passages
-         * @description Passages in the order of their ids, without their sentences.
+         * @description List passages in the order of their ids, without their sentences.
          *
          *     Scope: `read`.
          */
@@ -453,14 +453,14 @@ export interface paths {
         };
         /**
          * List pulled scores
-         * @description Scores that your pull of this name sent as ratings, and those that it revoked.
+         * @description List the scores that your pull of this name sent as ratings, and those that it revoked.
          *
          *     Scope: `judge`.
          */
         get: operations["get_pulled_scores"];
         /**
          * Store pulled scores
-         * @description Note what was sent of each score, so that the next pull sends only what changed. Learns nothing itself.
+         * @description Record what a pull sent of each score. The next pull sends only what changed. Learns nothing itself.
          *
          *     Scope: `judge`.
          */
@@ -483,7 +483,7 @@ export interface paths {
         put?: never;
         /**
          * Give a collection the vectors of another encoder
-         * @description Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
+         * @description Start a job that embeds everything by another encoder. Queries use the old vectors meanwhile.
          *
          *     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
          *     ones stay: the same request for the encoder before goes back to them.
@@ -493,7 +493,7 @@ export interface paths {
         post: operations["post_reembed"];
         /**
          * Give up vectors that do not serve
-         * @description Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then.
+         * @description Start a job that removes all vectors that do not serve. There is no quick way back then.
          *
          *     Scope: `admin`.
          */
@@ -514,7 +514,7 @@ export interface paths {
         put?: never;
         /**
          * Make a collection's keys anew
-         * @description Have a job make the keys by which passages are found anew, of another part of each passage.
+         * @description Start a job that rebuilds all passage keys from another part of each passage.
          *
          *     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
          *     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
@@ -539,7 +539,7 @@ export interface paths {
         put?: never;
         /**
          * Bring back a past moment
-         * @description Have a job make a collection of what this one had learned at a past moment, to compare or to go back to.
+         * @description Start a job that makes a collection of what this one had learned at a past moment.
          *
          *     It holds the same passages and the verdicts that counted then, and serves without memory until it is switched
          *     live. The collection itself is left alone.
@@ -564,8 +564,9 @@ export interface paths {
         put?: never;
         /**
          * Serve another generation
-         * @description Serve the keys of a generation again. What it did not go on from counts no more, and nothing is deleted:
-         *     going to a later generation again brings it back. What waits goes on waiting.
+         * @description Serve the passage keys of an earlier generation.
+         *
+         *     Nothing is deleted: you can return to a later generation. Verdicts that wait go on waiting.
          *
          *     Scope: `moderate`.
          */
@@ -587,7 +588,7 @@ export interface paths {
         put?: never;
         /**
          * Ingest a document
-         * @description Convert one file into passages; a job ingests them and removes what an earlier version of the file had more.
+         * @description Convert a file into passages. A job ingests them in place of those of its earlier version.
          *
          *     Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
          *     the answer comes, so a file that cannot be read is refused here and nothing of it is kept.
@@ -612,7 +613,7 @@ export interface paths {
         put?: never;
         /**
          * Join names of facts
-         * @description Join names that mean the same, as is done with every new name; what somebody took apart stays so.
+         * @description Merge names that mean the same, as happens with every new name. Entities that somebody split stay apart.
          *
          *     For facts that came before, or through a process that could not look.
          *
@@ -634,7 +635,7 @@ export interface paths {
         };
         /**
          * Read an entity
-         * @description An entity of facts, what was merged with it, and facts around it, the surest first.
+         * @description Show an entity, what was merged into it, and the facts around it, the surest first.
          *
          *     Scope: `read`.
          */
@@ -658,7 +659,7 @@ export interface paths {
         put?: never;
         /**
          * Merge entities
-         * @description Have entities be one with this, once under the Idempotency-Key; a split takes it back.
+         * @description Merge entities into this one, once under the Idempotency-Key. A split takes it back.
          *
          *     Scope: `moderate`.
          */
@@ -680,7 +681,7 @@ export interface paths {
         put?: never;
         /**
          * Split entities
-         * @description Take apart what was merged into this entity, or this from what it was merged into.
+         * @description Split an entity: undo what was merged into it, or its own merge into another.
          *
          *     Scope: `moderate`.
          */
@@ -702,7 +703,7 @@ export interface paths {
         put?: never;
         /**
          * Widen a question
-         * @description Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`.
+         * @description Widen a question by expansions, in the shape that `POST /feedback` takes.
          *
          *     Scope: `query`.
          */
@@ -724,7 +725,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
+         * @description State facts in the name of a source, or a text from which rules or a language model read facts.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -749,7 +750,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke what was said of facts
-         * @description Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
+         * @description Revoke a statement, a revision or a merge, and undo all its effects. Repeating it changes nothing.
          *
          *     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
          *     along. Revoking a revocation in bulk has what it took back count again.
@@ -773,7 +774,7 @@ export interface paths {
         put?: never;
         /**
          * Merge a graph of facts
-         * @description Have the collection's graph say what another one says, once under the Idempotency-Key.
+         * @description Copy the statements of another graph into this collection's graph, once under the Idempotency-Key.
          *
          *     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
          *     again; facts that cannot both hold compete anew. Revoking its event takes it all back.
@@ -798,7 +799,7 @@ export interface paths {
         put?: never;
         /**
          * Judge facts
-         * @description Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
+         * @description Confirm, contradict, supersede or close facts, once under the Idempotency-Key. It never deletes a fact.
          *
          *     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
          *
@@ -822,7 +823,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke verdicts on facts
-         * @description Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
+         * @description Revoke all that a judge said of facts, or all of a span of time; or preview what that would change.
          *
          *     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
          *
@@ -846,7 +847,7 @@ export interface paths {
         put?: never;
         /**
          * Search facts
-         * @description Paths of facts from what a question names, their facts, and these as text with citations within a budget.
+         * @description Find paths of facts from the names in a question, and write them as text with citations.
          *
          *     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
          *
@@ -868,7 +869,7 @@ export interface paths {
         };
         /**
          * Read a fact
-         * @description The fact as it stands, who says it, and everything that moved it, in order.
+         * @description Show a fact, its sources, and everything that changed its belief, in order.
          *
          *     Scope: `read`.
          */
@@ -890,7 +891,7 @@ export interface paths {
         };
         /**
          * List verdicts
-         * @description Verdicts in order of acceptance, with their questions and the sentences that they name.
+         * @description List verdicts in order of acceptance, with their questions and the sentences that they name.
          *
          *     `status=parked` shows those that could not be applied. Without scope `audit` the list has your own verdicts.
          *
@@ -925,7 +926,7 @@ export interface paths {
         put?: never;
         /**
          * Retry parked verdicts
-         * @description Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended.
+         * @description Retry all verdicts that could not be applied. Use it once the cause is mended.
          *
          *     Scope: `moderate`.
          */
@@ -947,7 +948,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke many verdicts
-         * @description Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
+         * @description Start a job that revokes all matching verdicts accepted so far: of a judge, of a span of time, or all.
          *
          *     Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
          *     if its verdicts had never come.
@@ -970,7 +971,7 @@ export interface paths {
         };
         /**
          * Read a verdict
-         * @description The verdict, whether it is applied, and what it changed.
+         * @description Show a verdict, whether it is applied, and what it changed.
          *
          *     Scope: `judge`.
          */
@@ -979,7 +980,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a verdict
-         * @description Have it count no more: what was learned becomes what it would be if the verdict had never come.
+         * @description Revoke a verdict: what was learned becomes what the remaining verdicts give.
          *
          *     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
          *
@@ -1002,7 +1003,7 @@ export interface paths {
         put?: never;
         /**
          * Retry a parked verdict
-         * @description Let a verdict that could not be applied wait again, with all its tries; `error` says how the last one failed.
+         * @description Retry a verdict that could not be applied; `error` says how the last try failed.
          *
          *     One that is not parked is a conflict: it waits already, is applied, or is revoked.
          *
@@ -1048,7 +1049,7 @@ export interface paths {
         };
         /**
          * Is the process alive?
-         * @description Answers while the process runs, whatever else is down: it takes neither a thread nor a connection.
+         * @description Answer while the process runs, whatever else is down.
          */
         get: operations["get_health"];
         put?: never;
@@ -1077,7 +1078,7 @@ export interface paths {
         post?: never;
         /**
          * Cancel a job
-         * @description Have the job end before its end; it stays in the list as `cancelled`, with how far it came.
+         * @description Cancel a job. It stays in the list as `cancelled`, with what it had finished.
          *
          *     One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is
          *     one whose lines are still arriving.
@@ -1125,7 +1126,7 @@ export interface paths {
         };
         /**
          * Read a passage
-         * @description The passage with its sentences and their ids.
+         * @description Show a passage with its sentences and their ids.
          *
          *     Scope: `read`.
          */
@@ -1134,7 +1135,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a passage
-         * @description Remove the passage and everything that only it held: sentences, memories, entities.
+         * @description Remove a passage and everything that only it held: sentences, memories, entities.
          *
          *     Scope: `ingest`.
          */
@@ -1175,14 +1176,14 @@ export interface paths {
         };
         /**
          * List predicates
-         * @description List the functional predicates, by declaration or by counts; others are not known yet.
+         * @description List the functional predicates, declared or learned from counts.
          *
          *     Scope: `read`.
          */
         get: operations["get_predicates"];
         /**
          * Declare a predicate
-         * @description Say that a subject has one object at a time, or that it may have several; its facts are believed anew.
+         * @description Declare that a subject has one object at a time, or that it may have several. Its facts get new beliefs.
          *
          *     Scope: `moderate`.
          */
@@ -1225,7 +1226,7 @@ export interface paths {
         };
         /**
          * List the queries of a trace
-         * @description The first thousand queries of the trace that you may see; none if no query has this trace id.
+         * @description List up to a thousand queries of a trace that you may see; none if no query has this trace id.
          *
          *     Scope: `query`.
          */
@@ -1247,7 +1248,7 @@ export interface paths {
         };
         /**
          * Read an answered query
-         * @description The answer as it was given, with its trace; what was deleted since is left out.
+         * @description Return a stored answer with its trace. Passages deleted since are left out.
          *
          *     Scope: `query`.
          */
@@ -1271,7 +1272,7 @@ export interface paths {
         put?: never;
         /**
          * Retrieve passages for several questions
-         * @description Each question as by `POST /query`, one after the other, in the time that one request has.
+         * @description Answer several questions as `POST /query` does, one after the other, within the time limit of one request.
          *
          *     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
          *
@@ -1295,7 +1296,7 @@ export interface paths {
         put?: never;
         /**
          * Retrieve passages for a question
-         * @description Memory-guided retrieval over the entity-sentence-passage graph.
+         * @description Retrieve passages for a question, guided by what verdicts taught.
          *
          *     Scope: `query`.
          */
@@ -1317,7 +1318,7 @@ export interface paths {
         put?: never;
         /**
          * Ask under two arms
-         * @description Ask one question under two arms, by default without and with memory, whatever the collection is set to.
+         * @description Answer one question under two arms, by default without and with memory, whatever the collection is set to.
          *
          *     It leaves no query behind: there is nothing to judge, and nothing is learned from it.
          *
@@ -1339,7 +1340,7 @@ export interface paths {
         };
         /**
          * Can it serve?
-         * @description 503 while Postgres is out of reach or not migrated, and once the process is told to end.
+         * @description Answer 503 while Postgres is out of reach or not migrated, and once the process is told to stop.
          *
          *     Where queries go on and learning is delayed, it is degraded, with 200.
          */
@@ -1363,7 +1364,7 @@ export interface paths {
         put?: never;
         /**
          * Retrieve for Dify
-         * @description `POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
+         * @description Retrieve as `POST /query` does, by Dify's external knowledge API. The knowledge id names the collection.
          *
          *     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
          *     cosines of the passages and the question, sorted.
@@ -1410,7 +1411,7 @@ export interface paths {
         };
         /**
          * List sessions
-         * @description The collection's sessions, the latest first: your own, or with scope `audit` everybody's.
+         * @description List the collection's sessions, the latest first: your own, or with scope `audit` everybody's.
          *
          *     Scope: `query`.
          */
@@ -1418,8 +1419,7 @@ export interface paths {
         put?: never;
         /**
          * Start a session
-         * @description Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
-         *     spent.
+         * @description Start a session: rounds of retrieval for one question, until it is covered or a budget is spent.
          *
          *     A worker does the rounds, or this request with `wait`: then it is answered with the session.
          *
@@ -1441,7 +1441,7 @@ export interface paths {
         };
         /**
          * Read a session
-         * @description The session whole: its pool with citations, its rounds, why it stopped and what it cost.
+         * @description Show a session: its pool with citations, its rounds, why it stopped and what it cost.
          *
          *     Scope: `query`.
          */
@@ -1450,7 +1450,7 @@ export interface paths {
         post?: never;
         /**
          * Cancel a session
-         * @description Have the session end. What its rounds found stays; a round that is in hand is not kept.
+         * @description End a session. What its rounds found stays; a round that is in hand is not kept.
          *
          *     Scope: `query`.
          */
@@ -1469,7 +1469,7 @@ export interface paths {
         };
         /**
          * Follow a session
-         * @description Rounds as they come, as server-sent events, until the session ends.
+         * @description Stream a session's rounds as server-sent events until it ends.
          *
          *     Scope: `query`.
          */
@@ -1493,8 +1493,7 @@ export interface paths {
         put?: never;
         /**
          * Run one more round
-         * @description Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
-         *     would.
+         * @description Run one more round of a stopped session: with a sub-question or evidence of yours, or as its planner would.
          *
          *     One that runs, was cancelled or has spent its budget is a conflict.
          *
@@ -1518,7 +1517,7 @@ export interface paths {
         put?: never;
         /**
          * Answer in a chat
-         * @description Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
+         * @description Answer as `POST /answer` does, in the shape of OpenAI's chat completions. The model names the collection.
          *
          *     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
          *     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
@@ -1541,7 +1540,7 @@ export interface paths {
         };
         /**
          * List collections as models
-         * @description The first thousand collections that may be read with the key, for a chat frontend to choose from.
+         * @description List up to a thousand collections that your key may read, as models for a chat frontend.
          *
          *     Scope: `read`.
          */
@@ -1565,7 +1564,7 @@ export interface paths {
         put?: never;
         /**
          * Rank texts
-         * @description Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
+         * @description Rank texts for a question, in the shape of Cohere and Jina. The model names the collection.
          *
          *     A text that the collection has as a passage is ranked with everything that the collection has learned. Other
          *     texts are ranked by the encoder. The known texts share the places that the encoder gives to them together.
@@ -1588,7 +1587,7 @@ export interface paths {
         };
         /**
          * List collections as vector stores
-         * @description The collections that may be read with the key, in the order of their names.
+         * @description List the collections that your key may read, by name.
          *
          *     Scope: `read`.
          */
@@ -1610,7 +1609,7 @@ export interface paths {
         };
         /**
          * Read a collection as a vector store
-         * @description The collection's name, and how many passages it has.
+         * @description Show a collection's name and number of passages.
          *
          *     Scope: `read`.
          */
@@ -1634,7 +1633,7 @@ export interface paths {
         put?: never;
         /**
          * Search a vector store
-         * @description `POST /query` in the shape of OpenAI's vector stores: the store is the collection.
+         * @description Retrieve as `POST /query` does, in the shape of OpenAI's vector stores. The store names the collection.
          *
          *     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
          *     cosines of the passages and the question, sorted. Filters compare fields of the passages' metadata.

@@ -37,7 +37,7 @@ def post_chat(
     parent: ParentTrace,
     message_id: Annotated[str | None, Header(alias="x-openwebui-message-id", include_in_schema=False)] = None,
 ) -> ChatOut | StreamingResponse:
-    """Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
+    """Answer as `POST /answer` does, in the shape of OpenAI's chat completions. The model names the collection.
 
     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
@@ -64,7 +64,7 @@ def post_chat(
     summary="List collections as models",
 )
 def get_models(app: App, asker: Asker) -> ModelsOut:
-    """The first thousand collections that may be read with the key, for a chat frontend to choose from."""
+    """List up to a thousand collections that your key may read, as models for a chat frontend."""
     collections = app.ingest.collections(None, MODELS, asker)
     return ModelsOut(data=[ModelOut(id=one.name, created=unix_seconds(one.created_at)) for one in collections])
 

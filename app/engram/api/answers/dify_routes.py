@@ -12,7 +12,7 @@ router = APIRouter(tags=["frontends"], route_class=Route)
 
 @router.post("/retrieval", response_model=RecordsOut, **question_operation("Retrieve for Dify"))
 async def post_retrieval(sent: Posted[RetrievalIn], app: App, answering: Answering) -> Response:
-    """`POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
+    """Retrieve as `POST /query` does, by Dify's external knowledge API. The knowledge id names the collection.
 
     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
     cosines of the passages and the question, sorted.

@@ -15,7 +15,7 @@ router = APIRouter(tags=["frontends"], route_class=Route)
 
 @router.post("/v1/rerank", response_model=RerankOut, **question_operation("Rank texts"))
 async def post_rerank(sent: Posted[RerankIn], app: App, answering: Answering) -> Response:
-    """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
+    """Rank texts for a question, in the shape of Cohere and Jina. The model names the collection.
 
     A text that the collection has as a passage is ranked with everything that the collection has learned. Other
     texts are ranked by the encoder. The known texts share the places that the encoder gives to them together.

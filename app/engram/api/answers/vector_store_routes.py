@@ -23,7 +23,7 @@ def get_vector_stores(
     after: Annotated[CollectionName | None, Query(description="The page that follows this store.")] = None,
     before: Annotated[CollectionName | None, Query(description="The page that ends before this store.")] = None,
 ) -> VectorStoresOut:
-    """The collections that may be read with the key, in the order of their names."""
+    """List the collections that your key may read, by name."""
     descending = order == "desc"
     if after is None and before is not None:
         page = app.ingest.collections(before, limit + 1, asker, descending=not descending)
@@ -34,13 +34,13 @@ def get_vector_stores(
 
 @router.get("/{name}", **operation("Read a collection as a vector store", needs(READ), 404))
 def get_vector_store(scope: PathScope) -> VectorStoreOut:
-    """The collection's name, and how many passages it has."""
+    """Show a collection's name and number of passages."""
     return VectorStoreOut.from_service(scope.collection)
 
 
 @router.post("/{name}/search", response_model=SearchPageOut, **question_operation("Search a vector store"))
 async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, answering: Answering) -> Response:
-    """`POST /query` in the shape of OpenAI's vector stores: the store is the collection.
+    """Retrieve as `POST /query` does, in the shape of OpenAI's vector stores. The store names the collection.
 
     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
     cosines of the passages and the question, sorted. Filters compare fields of the passages' metadata.

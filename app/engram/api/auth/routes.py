@@ -29,7 +29,7 @@ ConfirmQuery = Annotated[JudgeName, Query(description="The tenant's name, as the
 
 @router.get("/access/me", response_model=WhoOut, responses=responses(401), summary="Whose key is this?")
 async def get_own_access(asker: Asker) -> WhoOut:
-    """Show the identity of the request and the scopes of its key."""
+    """Show who you are by your key, and its scopes."""
     return WhoOut(
         name=asker.name,
         tenant=asker.tenant,
@@ -42,7 +42,7 @@ async def get_own_access(asker: Asker) -> WhoOut:
 
 @router.get("/access/quotas", response_model=QuotasOut, responses=responses(401, 503), summary="What may I have?")
 def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
-    """Show the quotas of the asker's tenant and their use; days are UTC."""
+    """Show the quotas of your tenant and their use. Days are UTC."""
     return QuotasOut(
         tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.list_usage(asker)]
     )
@@ -54,7 +54,7 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
     **operation("Make an access key", needs(ADMIN, everywhere=True), 409, reads_json=True),
 )
 def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> IssuedAccessKey:
-    """Make a key of the same tenant. It is shown in this answer and never again."""
+    """Create an access key in your tenant. It is shown in this answer and never again."""
     app.quotas.admit_key(asker)
     return IssuedAccessKey.from_new_key(app.access_keys.make(asker, body.to_request()))
 
@@ -63,7 +63,7 @@ def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> IssuedAccessKe
 def get_access_keys(
     app: App, asker: Asker, after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0, limit: Limit = 100
 ) -> AccessKeysOut:
-    """The tenant's keys in the order in which they were made, revoked and expired ones included."""
+    """List the tenant's access keys in the order of their creation, including revoked and expired ones."""
     keys = app.access_keys.page(asker, after, limit)
     return AccessKeysOut(
         keys=[AccessKeyOut.model_validate(key) for key in keys],
@@ -77,14 +77,14 @@ def get_access_keys(
     **operation("Let another key follow one", needs(ADMIN, everywhere=True), 404, 409, reads_json=True),
 )
 def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> IssuedAccessKey:
-    """Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more."""
+    """Make the successor of an access key, with its scopes. The old key stays valid for `grace_seconds`."""
     app.quotas.admit_key(asker)
     return IssuedAccessKey.from_new_key(app.access_keys.rotate(asker, key_id, body.grace_seconds))
 
 
 @router.delete("/access/keys/{key_id}", **operation("Revoke an access key", needs(ADMIN, everywhere=True), 404))
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
-    """Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
+    """Revoke an access key. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
     return AccessKeyOut.model_validate(app.access_keys.revoke(asker, key_id))
 
 
@@ -94,7 +94,7 @@ def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
     **operation("Remove one's own tenant with all that it has", needs(ADMIN, everywhere=True), 409),
 )
 def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantRemoval:
-    """Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+    """Remove your tenant: its collections with all that they learned, its access keys, quotas and audit log.
 
     From now on none of its keys counts; a worker removes the rest. There is no way back.
     """

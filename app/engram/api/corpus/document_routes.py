@@ -80,7 +80,7 @@ async def post_documents(
     ] = chunks.OVERLAP,
     encoder: EncoderName = None,
 ) -> AcceptedDocument:
-    """Convert one file into passages; a job ingests them and removes what an earlier version of the file had more.
+    """Convert a file into passages. A job ingests them in place of those of its earlier version.
 
     Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
     the answer comes, so a file that cannot be read is refused here and nothing of it is kept.

@@ -89,7 +89,7 @@ async def post_passages(
 
 @router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ), 404))
 def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
-    """The passage with its sentences and their ids."""
+    """Show a passage with its sentences and their ids."""
     passage, sentences = app.ingest.passage(scope, path_text(passage_id))
     return PassageOut(
         id=passage.external_id,
@@ -106,7 +106,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
     **operation("Remove a passage", needs(INGEST), 404),
 )
 def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
-    """Remove the passage and everything that only it held: sentences, memories, entities."""
+    """Remove a passage and everything that only it held: sentences, memories, entities."""
     app.ingest.delete_passage(scope, path_text(passage_id))
     app.reads.note_write(scope.collection.id)
 
@@ -115,7 +115,7 @@ def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> N
 def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
-    """Collections in name order: those that may be read with the key."""
+    """List the collections that your key may read, by name."""
     page = app.ingest.collections(after, limit, asker)
     return CollectionsOut(
         collections=[CollectionOut.model_validate(item) for item in page],
@@ -133,7 +133,7 @@ async def get_collection(scope: PathScope) -> CollectionOut:
 def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:
-    """Passages in the order of their ids, without their sentences."""
+    """List passages in the order of their ids, without their sentences."""
     page = app.ingest.passages(scope, after, limit)
     return PassagesOut(
         passages=[ListedPassageOut.model_validate(passage) for passage in page],
@@ -149,7 +149,7 @@ def get_passages(
     ),
 )
 def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
-    """Have a job make the keys by which passages are found anew, of another part of each passage.
+    """Start a job that rebuilds all passage keys from another part of each passage.
 
     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.

@@ -19,7 +19,7 @@ router = APIRouter(tags=["serving"], route_class=Route)
     "/collections/{name}", **operation("Change how a collection serves", needs(ADMIN), 404, reads_json=True)
 )
 def patch_collection(scope: PathScope, body: CollectionPatch, app: App) -> CollectionOut:
-    """Serve without memory, by the arms of an experiment, or with room for passages that rank too low to be seen.
+    """Change how a collection serves: without memory, as an experiment, or with room for low-ranked passages.
 
     A JSON Merge Patch (RFC 7396): what is absent stays, null clears. Queries go by it from the next one on.
     """

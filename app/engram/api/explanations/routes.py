@@ -42,7 +42,7 @@ def get_sentence_memory(
 
 @router.post("/query/compare", **question_operation("Ask under two arms"))
 def post_compare(sent: Posted[CompareIn], app: App) -> CompareOut:
-    """Ask one question under two arms, by default without and with memory, whatever the collection is set to.
+    """Answer one question under two arms, by default without and with memory, whatever the collection is set to.
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.
     """

@@ -22,7 +22,7 @@ router = APIRouter(tags=["facts"], route_class=Route)
     "/facts/merge", **operation("Merge a graph of facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
 def post_graph_merge(sent: Posted[GraphMergeIn], app: App, key: RequiredKey) -> GraphMergeOut:
-    """Have the collection's graph say what another one says, once under the Idempotency-Key.
+    """Copy the statements of another graph into this collection's graph, once under the Idempotency-Key.
 
     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
     again; facts that cannot both hold compete anew. Revoking its event takes it all back.
@@ -38,7 +38,7 @@ def post_graph_merge(sent: Posted[GraphMergeIn], app: App, key: RequiredKey) -> 
     "/facts/revoke", **operation("Revoke verdicts on facts", needs(MODERATE), 404, reads_json=True, limited=True)
 )
 def post_facts_revoke(sent: Posted[FactRevokeIn], app: App, key: OptionalKey) -> FactRevokeOut:
-    """Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
+    """Revoke all that a judge said of facts, or all of a span of time; or preview what that would change.
 
     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
     """
@@ -55,7 +55,7 @@ def post_facts_revoke(sent: Posted[FactRevokeIn], app: App, key: OptionalKey) ->
     **operation("Join names of facts", needs(MODERATE), 404, reads_json=True, limited=True, embeds=True),
 )
 def post_align(sent: Posted[AlignIn], app: App) -> AlignOut:
-    """Join names that mean the same, as is done with every new name; what somebody took apart stays so.
+    """Merge names that mean the same, as happens with every new name. Entities that somebody split stay apart.
 
     For facts that came before, or through a process that could not look.
     """

@@ -62,7 +62,7 @@ Graph = Annotated[CollectionName | None, Query(description="A graph of its own; 
 
 @router.post("/facts", **operation("State facts", needs(INGEST), 404, reads_json=True))
 async def post_facts(sent: Posted[FactsIn], app: App, key: OptionalKey, answering: Answering) -> FactsOut:
-    """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
+    """State facts in the name of a source, or a text from which rules or a language model read facts.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
     """
@@ -114,7 +114,7 @@ def _take_facts(app: Application, scope: Scope, count: int) -> None:
 
 @router.post("/facts/revise", **operation("Judge facts", needs(JUDGE), 404, 502, reads_json=True, limited=True))
 def post_facts_revise(sent: Posted[ReviseIn], app: App, key: RequiredKey) -> FactsOut:
-    """Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
+    """Confirm, contradict, supersede or close facts, once under the Idempotency-Key. It never deletes a fact.
 
     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
     """
@@ -130,7 +130,7 @@ def post_facts_revise(sent: Posted[ReviseIn], app: App, key: RequiredKey) -> Fac
 
 @router.post("/facts/search", **operation("Search facts", needs(QUERY), 404, reads_json=True, limited=True))
 def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
-    """Paths of facts from what a question names, their facts, and these as text with citations within a budget.
+    """Find paths of facts from the names in a question, and write them as text with citations.
 
     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
     """
@@ -141,13 +141,13 @@ def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
 
 @router.get("/facts/{fact_id}", **operation("Read a fact", needs(READ), 404))
 def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
-    """The fact as it stands, who says it, and everything that moved it, in order."""
+    """Show a fact, its sources, and everything that changed its belief, in order."""
     return FactDetail.from_view(app.show.fact(scope, fact_id))
 
 
 @router.delete("/facts/events/{event_id}", **operation("Revoke what was said of facts", needs(MODERATE), 404))
 def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App, scope: QueryScope) -> EventOut:
-    """Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
+    """Revoke a statement, a revision or a merge, and undo all its effects. Repeating it changes nothing.
 
     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
     along. Revoking a revocation in bulk has what it took back count again.
@@ -157,13 +157,13 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
 
 @router.get("/entities/{entity_id}", **operation("Read an entity", needs(READ), 404))
 def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> FactEntityOut:
-    """An entity of facts, what was merged with it, and facts around it, the surest first."""
+    """Show an entity, what was merged into it, and the facts around it, the surest first."""
     return FactEntityOut.from_service(app.show.entity(scope, entity_id, limit))
 
 
 @router.post("/entities/{entity_id}/merge", **operation("Merge entities", needs(MODERATE), 404, reads_json=True))
 def post_merge(entity_id: EntityId, sent: Posted[MergeIn], app: App, key: RequiredKey) -> FactEntityOut:
-    """Have entities be one with this, once under the Idempotency-Key; a split takes it back."""
+    """Merge entities into this one, once under the Idempotency-Key. A split takes it back."""
     body = sent.body
     judge, _ = sent.scope.judge(body.judge)
     app.join.merge(sent.scope, entity_id, body.entities, judge=judge, key=key)
@@ -172,14 +172,14 @@ def post_merge(entity_id: EntityId, sent: Posted[MergeIn], app: App, key: Requir
 
 @router.post("/entities/{entity_id}/split", **operation("Split entities", needs(MODERATE), 404, reads_json=True))
 def post_split(entity_id: EntityId, sent: Posted[SplitIn], app: App) -> FactEntityOut:
-    """Take apart what was merged into this entity, or this from what it was merged into."""
+    """Split an entity: undo what was merged into it, or its own merge into another."""
     app.join.split(sent.scope, entity_id)
     return FactEntityOut.from_service(app.show.entity(sent.scope, entity_id, 100))
 
 
 @router.get("/predicates", **operation("List predicates", needs(READ), 404))
 def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
-    """List the functional predicates, by declaration or by counts; others are not known yet."""
+    """List the functional predicates, declared or learned from counts."""
     predicates = app.show.predicates(scope, graph)
     return PredicatesOut(
         collection=scope.collection.name, predicates=[PredicateOut.model_validate(one) for one in predicates]
@@ -188,7 +188,7 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
 
 @router.put("/predicates", **operation("Declare a predicate", needs(MODERATE), 404, reads_json=True))
 def put_predicate(sent: Posted[PredicateIn], app: App) -> PredicateOut:
-    """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
+    """Declare that a subject has one object at a time, or that it may have several. Its facts get new beliefs."""
     body = sent.body
     return PredicateOut.model_validate(
         app.predicates.declare(sent.scope, body.predicate, body.functional, body.graph)

@@ -44,7 +44,7 @@ def get_job(
     ),
 )
 def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
-    """Have the job end before its end; it stays in the list as `cancelled`, with how far it came.
+    """Cancel a job. It stays in the list as `cancelled`, with what it had finished.
 
     One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is
     one whose lines are still arriving.
@@ -62,7 +62,7 @@ def get_jobs(
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     limit: Limit = 100,
 ) -> JobsOut:
-    """The collection's jobs, the latest first: of each kind, waiting, running and over."""
+    """List the collection's jobs, the latest first."""
     jobs_page = app.jobs.page(scope, before, limit)
     return JobsOut(
         collection=scope.collection.name,

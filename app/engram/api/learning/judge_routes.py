@@ -19,7 +19,7 @@ After = Annotated[Text | None, Query(max_length=200, description="Judges after t
 
 @router.get("/collections/{name}/judges", **operation("List judges", needs(AUDIT), 404))
 def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
-    """Judges in name order: how many verdicts each gave, and the noises and daily caps by which they count."""
+    """List judges by name, with their number of verdicts, their noises and daily caps."""
     judges = app.judges.page(scope, after or "", limit)
     return JudgesOut(
         collection=scope.collection.name,
@@ -33,7 +33,7 @@ def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 1
     **operation("Set how far a judge counts", needs(MODERATE), 404, reads_json=True),
 )
 def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> JudgeOut:
-    """Set a judge's noises and caps, in place of what was set; `{}` makes it as every other.
+    """Set a judge's noises and caps, replacing earlier settings. `{}` restores the defaults.
 
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """

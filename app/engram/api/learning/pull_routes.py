@@ -28,7 +28,7 @@ def get_pulled_scores(
     after: Annotated[Text | None, Query(max_length=512, description="Scores after this id.")] = None,
     limit: Limit = 100,
 ) -> PulledScoresOut:
-    """Scores that your pull of this name sent as ratings, and those that it revoked."""
+    """List the scores that your pull of this name sent as ratings, and those that it revoked."""
     scores = app.pulls.page(scope, source, since=since, after=after or "", limit=limit)
     return PulledScoresOut(
         collection=scope.collection.name,
@@ -42,6 +42,6 @@ def get_pulled_scores(
     "/collections/{name}/pulls/{source}", **operation("Store pulled scores", needs(JUDGE), 404, reads_json=True)
 )
 def put_pulled_scores(scope: PathScope, source: SourceName, body: PulledScoresIn, app: App) -> StoredScoresOut:
-    """Note what was sent of each score, so that the next pull sends only what changed. Learns nothing itself."""
+    """Record what a pull sent of each score. The next pull sends only what changed. Learns nothing itself."""
     app.pulls.put(scope, source, body.to_ledger())
     return StoredScoresOut(collection=scope.collection.name, source=source, stored=len(body.scores))

@@ -92,7 +92,7 @@ async def post_feedback(
 
 @router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE), 404))
 def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
-    """The verdict, whether it is applied, and what it changed."""
+    """Show a verdict, whether it is applied, and what it changed."""
     detail = app.feedback.event(at.scope, at.id)
     app.reads.note_write(at.scope.collection.id)
     return _detail(detail, at.scope.collection.name)
@@ -110,7 +110,7 @@ def list_feedback(
     query_id: Annotated[UUID | None, Query(description="Only verdicts on this answer.")] = None,
     limit: Limit = 100,
 ) -> FeedbackPage:
-    """Verdicts in order of acceptance, with their questions and the sentences that they name.
+    """List verdicts in order of acceptance, with their questions and the sentences that they name.
 
     `status=parked` shows those that could not be applied. Without scope `audit` the list has your own verdicts.
     """
@@ -125,7 +125,7 @@ def list_feedback(
 
 @router.delete("/feedback/{feedback_id}", **operation("Revoke a verdict", needs(JUDGE), 404))
 def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
-    """Have it count no more: what was learned becomes what it would be if the verdict had never come.
+    """Revoke a verdict: what was learned becomes what the remaining verdicts give.
 
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
@@ -140,7 +140,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     **operation("Revoke many verdicts", needs(MODERATE, takes="jobs"), 404, reads_json=True),
 )
 def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: OptionalKey) -> AcceptedJob:
-    """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
+    """Start a job that revokes all matching verdicts accepted so far: of a judge, of a span of time, or all.
 
     Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
     if its verdicts had never come.
@@ -152,7 +152,7 @@ def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: Optio
 
 @router.post("/feedback/retry", **operation("Retry parked verdicts", needs(MODERATE), 404, reads_json=True))
 def post_retry(sent: Posted[RetryIn], app: App) -> RetryOut:
-    """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
+    """Retry all verdicts that could not be applied. Use it once the cause is mended."""
     body = sent.body
     return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))
 
@@ -163,7 +163,7 @@ def post_retry(sent: Posted[RetryIn], app: App) -> RetryOut:
     **operation("Retry a parked verdict", needs(MODERATE), 404, 409),
 )
 def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackOut:
-    """Let a verdict that could not be applied wait again, with all its tries; `error` says how the last one failed.
+    """Retry a verdict that could not be applied; `error` says how the last try failed.
 
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """

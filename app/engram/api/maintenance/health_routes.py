@@ -52,13 +52,13 @@ class ReadinessOut(ResponseModel):
 
 @router.get("/healthz", response_model=Health, summary="Is the process alive?")
 async def get_health() -> Health:
-    """Answers while the process runs, whatever else is down: it takes neither a thread nor a connection."""
+    """Answer while the process runs, whatever else is down."""
     return Health(status="ok")
 
 
 @router.get("/readyz", response_model=ReadinessOut, responses=responses(503), summary="Can it serve?")
 def get_readiness(request: Request, app: App) -> ReadinessOut:
-    """503 while Postgres is out of reach or not migrated, and once the process is told to end.
+    """Answer 503 while Postgres is out of reach or not migrated, and once the process is told to stop.
 
     Where queries go on and learning is delayed, it is degraded, with 200.
     """

@@ -35,7 +35,7 @@ class ReembedIn(Model):
     ),
 )
 def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
-    """Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
+    """Start a job that embeds everything by another encoder. Queries use the old vectors meanwhile.
 
     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
     ones stay: the same request for the encoder before goes back to them.
@@ -49,5 +49,5 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
     **operation("Give up vectors that do not serve", needs(ADMIN, takes="jobs"), 400, 404, 409),
 )
 def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
-    """Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then."""
+    """Start a job that removes all vectors that do not serve. There is no quick way back then."""
     return build_accepted(app.reembed.request_drop(scope, key), scope.collection.name, response)

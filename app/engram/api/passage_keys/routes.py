@@ -36,13 +36,13 @@ def get_key(
 
 @router.get("/collections/{name}/keys", **operation("Read where keys stand", needs(READ), 404))
 def get_keys(scope: PathScope, app: App) -> KeysOut:
-    """The serving generation of the collection's keys, and what waits for the next evolution."""
+    """Show the serving generation of passage keys, and what waits for the next evolution."""
     return _format_standing(app.evolve.load_standing(scope))
 
 
 @router.post("/collections/{name}/evolve", **operation("Let keys evolve now", needs(MODERATE), 404))
 def post_evolve(scope: PathScope, app: App) -> EvolveOut:
-    """Take in what waits, saturated or not. Where nothing waits nothing changes, so doing it twice does no harm."""
+    """Evolve passage keys now by the validated verdicts that wait. If none waits, nothing changes."""
     generation = app.evolve.evolve(scope)
     app.reads.note_write(scope.collection.id)
     return EvolveOut(
@@ -60,7 +60,7 @@ def get_generations(
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     limit: Limit = 100,
 ) -> GenerationsOut:
-    """The collection's evolutions, the latest first, rolled back ones included."""
+    """List the collection's key generations, the latest first, including those rolled back."""
     generations = app.evolve.generations(scope, before, limit)
     return GenerationsOut(
         collection=scope.collection.name,
@@ -73,8 +73,9 @@ def get_generations(
     "/collections/{name}/rollback", **operation("Serve another generation", needs(MODERATE), 404, reads_json=True)
 )
 def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
-    """Serve the keys of a generation again. What it did not go on from counts no more, and nothing is deleted:
-    going to a later generation again brings it back. What waits goes on waiting.
+    """Serve the passage keys of an earlier generation.
+
+    Nothing is deleted: you can return to a later generation. Verdicts that wait go on waiting.
     """
     standing = app.evolve.roll_back(scope, body.generation)
     app.reads.note_write(scope.collection.id)

@@ -13,7 +13,7 @@ router = APIRouter(tags=["expansions"], route_class=Route)
 
 @router.post("/expand", **question_operation("Widen a question", 502))
 def post_expand(sent: Posted[ExpandIn], app: App) -> ExpandOut:
-    """Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`."""
+    """Widen a question by expansions, in the shape that `POST /feedback` takes."""
     body = sent.body
     failures: list[Fallback] = []
     units = app.expand.expand(sent.scope, body.query, body.methods, body.passages, failures)

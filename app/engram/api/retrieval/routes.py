@@ -56,7 +56,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
     **question_operation("Retrieve passages for a question"),
 )
 async def post_query(sent: Posted[QueryIn], app: App, answering: Answering, parent: ParentTrace) -> Response:
-    """Memory-guided retrieval over the entity-sentence-passage graph."""
+    """Retrieve passages for a question, guided by what verdicts taught."""
     return await _answer_in_turn(app, answering, [sent.body], partial(_answer_query, app, sent, parent))
 
 
@@ -68,7 +68,7 @@ async def post_query(sent: Posted[QueryIn], app: App, answering: Answering, pare
 async def post_queries(
     body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering, parent: ParentTrace
 ) -> Response:
-    """Each question as by `POST /query`, one after the other, in the time that one request has.
+    """Answer several questions as `POST /query` does, one after the other, within the time limit of one request.
 
     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
     """
@@ -121,7 +121,7 @@ async def _answer_in_turn(
 def get_queries(
     app: App, scope: QueryScope, trace_id: Annotated[TraceId, Query(description="As `POST /query` took it.")]
 ) -> TracedQueriesOut:
-    """The first thousand queries of the trace that you may see; none if no query has this trace id."""
+    """List up to a thousand queries of a trace that you may see; none if no query has this trace id."""
     traced = app.ask.list_trace_queries(scope, trace_id)
     return TracedQueriesOut(
         collection=scope.collection.name,
@@ -132,7 +132,7 @@ def get_queries(
 
 @router.get("/queries/{query_id}", **operation("Read an answered query", needs(QUERY), 404))
 def get_query(app: App, at: QueryAt) -> EpisodeOut:
-    """The answer as it was given, with its trace; what was deleted since is left out."""
+    """Return a stored answer with its trace. Passages deleted since are left out."""
     episode = app.ask.episode(at.scope, at.id)
     return EpisodeOut.model_validate(
         {

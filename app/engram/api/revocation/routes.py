@@ -19,7 +19,7 @@ router = APIRouter(tags=["collections"], route_class=Route)
     **operation("Bring back a past moment", needs(ADMIN, takes="jobs"), 404, 409, reads_json=True),
 )
 def post_replay(body: ReplayIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
-    """Have a job make a collection of what this one had learned at a past moment, to compare or to go back to.
+    """Start a job that makes a collection of what this one had learned at a past moment.
 
     It holds the same passages and the verdicts that counted then, and serves without memory until it is switched
     live. The collection itself is left alone.

@@ -83,8 +83,7 @@ _ENDED_RESPONSES: dict[int | str, dict[str, Any]] = {
 def post_session(
     sent: Posted[SessionIn], response: Response, app: App, key: OptionalKey
 ) -> AcceptedSession | SessionOut:
-    """Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
-    spent.
+    """Start a session: rounds of retrieval for one question, until it is covered or a budget is spent.
 
     A worker does the rounds, or this request with `wait`: then it is answered with the session.
     """
@@ -102,7 +101,7 @@ def get_sessions(
     before: Annotated[UUID | None, Query(description="A session: only those begun before it.")] = None,
     limit: Limit = 100,
 ) -> SessionsOut:
-    """The collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
+    """List the collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
     sessions_page = app.sessions.page(scope, status, before, limit)
     return SessionsOut(
         collection=scope.collection.name,
@@ -113,7 +112,7 @@ def get_sessions(
 
 @router.get("/sessions/{session_id}", **operation("Read a session", needs(QUERY), 404))
 def get_session(app: App, at: SessionAt) -> SessionOut:
-    """The session whole: its pool with citations, its rounds, why it stopped and what it cost."""
+    """Show a session: its pool with citations, its rounds, why it stopped and what it cost."""
     return SessionOut.from_service(app.sessions.read(at.scope, at.id))
 
 
@@ -127,7 +126,7 @@ def get_events(
     at: SessionAt,
     last_event_id: Annotated[int, Header(ge=0, le=10_000, description="Rounds that you have seen.")] = 0,
 ) -> StreamingResponse:
-    """Rounds as they come, as server-sent events, until the session ends."""
+    """Stream a session's rounds as server-sent events until it ends."""
     first = app.sessions.progress(at.scope, at.id, last_event_id)  # there is none: say so while it can be said
     return StreamingResponse(
         _events(app, at.scope, at.id, last_event_id, first),
@@ -146,8 +145,7 @@ def get_events(
 def post_round(
     sent: Annotated[PostedToSession[RoundIn], Depends(read_session_body(RoundIn))], response: Response, app: App
 ) -> AcceptedSession | SessionOut:
-    """Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
-    would.
+    """Run one more round of a stopped session: with a sub-question or evidence of yours, or as its planner would.
 
     One that runs, was cancelled or has spent its budget is a conflict.
     """
@@ -157,7 +155,7 @@ def post_round(
 
 @router.delete("/sessions/{session_id}", **operation("Cancel a session", needs(QUERY), 404))
 def delete_session(app: App, at: SessionAt) -> SessionOut:
-    """Have the session end. What its rounds found stays; a round that is in hand is not kept."""
+    """End a session. What its rounds found stays; a round that is in hand is not kept."""
     return SessionOut.from_service(app.sessions.cancel(at.scope, at.id))
 
 
