@@ -151,7 +151,7 @@ export interface paths {
         put?: never;
         /**
          * Answer a question in words
-         * @description Retrieve, let the configured LLM answer, and cite the sentences it rests on.
+         * @description Retrieve, let the configured LLM answer, and cite the sentences it rests on; takes the scope `llm` too.
          *
          *     Scope: `query`.
          */
@@ -1518,10 +1518,11 @@ export interface paths {
         put?: never;
         /**
          * Answer in a chat
-         * @description Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
+         * @description Answer like `POST /answer` as OpenAI's chat completions do; with an LLM it takes the scope `llm` too.
          *
-         *     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
-         *     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
+         *     The model is the collection. If other messages precede the last one, the configured LLM restates that first.
+         *     Without an LLM the answer quotes the sentences that were found. Member `engram` holds what the answer rests on,
+         *     and the `query_id` of a verdict.
          *
          *     Scope: `query`.
          */
