@@ -7647,7 +7647,7 @@ export interface components {
         };
         /**
          * StandingOut
-         * @description Standing of a judge: its agreement with established judges, and its weight without a voucher.
+         * @description Standing of a judge: its agreement with established judges, and its weight if it is not trusted.
          */
         StandingOut: {
             /** Agreed */
