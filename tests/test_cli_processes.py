@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -129,6 +130,7 @@ def test_help_names_every_command(cli: Cli) -> None:
         ("start", "'engram up'"),
         ("delete", "'engram collection delete'"),
         ("rekey", "'engram collection rekey'"),
+        ("unsay", "'engram fact retract'"),
     ],
 )
 def test_an_unknown_command_names_the_right_one(unknown: str, suggested: str, cli: Cli) -> None:
@@ -142,22 +144,46 @@ def test_an_unknown_command_names_the_right_one(unknown: str, suggested: str, cl
 def test_other_names_lead_to_commands_that_exist() -> None:
     commands = set(command_line.command().commands)  # type: ignore[attr-defined]
     assert not commands & OTHER_NAMES.keys()
-    assert {name.split()[0] for name in OTHER_NAMES.values()} - {"--version", "--help"} <= commands
+    for name in OTHER_NAMES.values():
+        found: Any = command_line.command()
+        for word in name.split():
+            found = found if word.startswith("--") else found.commands[word]
+
+
+def test_renamed_commands_lead_to_their_new_names() -> None:
+    renamed = {
+        "state",
+        "facts",
+        "revise",
+        "unsay",
+        "adopt",
+        "align",
+        "predicate",
+        "keys",
+        "key",
+        "evolve",
+        "rollback",
+    }
+    renamed |= {"collections", "rekey", "reembed", "passages", "jobs", "sessions", "set-judge", "retry", "keygen"}
+    assert renamed | {"enough"} <= OTHER_NAMES.keys()
 
 
 @pytest.mark.parametrize(
-    ("host", "open_to_others"),
+    ("host", "access", "warns"),
     [
-        ("127.0.0.1", False),
-        ("::1", False),
-        ("localhost", False),
-        ("0.0.0.0", True),
-        ("::", True),
-        ("engram.example", True),
+        ("127.0.0.1", "open", False),
+        ("::1", "open", False),
+        ("localhost", "open", False),
+        ("0.0.0.0", "open", True),
+        ("::", "open", True),
+        ("engram.example", "open", True),
+        ("0.0.0.0", "auto", False),
+        ("0.0.0.0", "keys", False),
+        ("127.0.0.1", "auto", False),
     ],
 )
-def test_an_api_that_others_can_reach_warns(host: str, open_to_others: bool) -> None:
+def test_an_api_that_others_reach_without_a_key_warns(host: str, access: str, warns: bool) -> None:
     with capture_logs() as logs:
-        warn_if_open(Settings(_env_file=None, host=host))
-    assert [line["log_level"] for line in logs] == ["warning"] * open_to_others
+        warn_if_open(Settings(_env_file=None, host=host, access=access))
+    assert [line["log_level"] for line in logs] == ["warning"] * warns
     assert all(line["host"] == host for line in logs)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documented import ROOT, Reader, blocks, checkout
+from tests.support.documented import DATA_FOLDER, ROOT, Reader, blocks, checkout
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
 PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("tutorial-*.md")))}
@@ -48,14 +48,13 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine starts a dozen commands
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, Mapping[str, str]]]:
-    """`engram up --sample` in a new data folder: a reader's folder, the URL and the environment."""
+    """`engram up --sample` with the default data folder: a reader's checkout, the URL and the environment."""
     folder = tmp_path_factory.mktemp("checkout")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     env = checkout(folder) | {
         "ENGRAM_PORT": str(port),
         "ENGRAM_URL": url,
-        "ENGRAM_DATA_DIR": str(folder / "data"),
         "ENGRAM_EMBEDDED_MEMORY_MB": "128",
     }
     write_documents(folder)
@@ -84,9 +83,14 @@ def write_documents(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[str, str]]) -> None:
-    folder, url, env = service
-    reader = Reader(folder, url, env)
+def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[str, str]], tmp_path: Path) -> None:
+    checked_out, url, env = service
+    folder = checked_out
+    if DATA_FOLDER in PAGES[name].read_text(encoding="utf-8"):  # a command without it would use a folder of its own
+        folder = tmp_path / "checkout"
+        folder.mkdir()
+        checkout(folder)
+    reader = Reader(folder, url, env, data_folder=checked_out / ".engram", shell_state=tmp_path / "shell_state")
     runnable = [block for block in blocks(PAGES[name]) if block.reason is None]
     assert runnable, "a tutorial without a command teaches nothing"
     question = runnable[0]
@@ -102,6 +106,7 @@ def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[s
         match = re.compile(pattern, re.MULTILINE).search(reader.output, at)
         assert match, f"{pattern} is not in what follows: {reader.output[at:]}"
         at = match.end()
+    assert folder == checked_out or not (folder / ".engram").exists(), "a command worked on another database"
 
 
 def summarise(answer: str) -> tuple[int, float, bool]:

@@ -30,7 +30,7 @@ ATTACKS = ("contradict", "state")
 
 @dataclass(frozen=True, slots=True)
 class AttackWay:
-    """How the attacking names stand: vouched for or not, and with or without caps."""
+    """How the attacking names stand: trusted or not, and with or without caps."""
 
     name: str
     trusted: bool = False

@@ -8,6 +8,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,8 @@ PLACEHOLDERS = {
     "FACT": r"^(?:fact )?(\d+): ",
 }
 """Words that a reader replaces, each with what shows its value in an output; the last occurrence counts."""
+DATA_FOLDER = "/srv/engram"
+"""Data folder that pages name, where they do not use the default."""
 WAIT_SECONDS = 400.0
 
 
@@ -54,13 +57,24 @@ def blocks(page: Path) -> list[Block]:
 
 
 class Reader:
-    """Somebody who runs the blocks of one page in order, against a running service."""
+    """Somebody who runs the blocks of one page in order and in one shell, against a running service.
 
-    def __init__(self, folder: Path, url: str, env: Mapping[str, str]) -> None:
-        """Args: the working directory, the service's base URL, variables of the environment."""
+    Args:
+        folder: the working directory.
+        url: base URL of the service.
+        env: variables of the environment; nothing in it does what the page tells the reader to do.
+        data_folder: data folder of the service, for a page that names one.
+        shell_state: file that keeps what the page exports, and its aliases, for the next block.
+    """
+
+    def __init__(
+        self, folder: Path, url: str, env: Mapping[str, str], *, data_folder: Path, shell_state: Path
+    ) -> None:
         self._folder = folder
         self._url = url
         self._env = dict(env)
+        self._data_folder = data_folder
+        self._shell_state = shell_state
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self.output = ""
 
@@ -77,6 +91,7 @@ class Reader:
     def _fill(self, text: str) -> str:
         for address in ("http://127.0.0.1:8000", "http://localhost:8000", "localhost:8000"):
             text = text.replace(address, self._url)
+        text = text.replace(DATA_FOLDER, str(self._data_folder))
         for name, pattern in PLACEHOLDERS.items():
             if name in text:
                 values = re.findall(pattern, self.output, re.MULTILINE)
@@ -86,8 +101,12 @@ class Reader:
         return text
 
     def _run_shell(self, text: str, block: Block) -> str:
+        self._shell_state.touch()
+        state = shlex.quote(str(self._shell_state))
+        before = f"shopt -s expand_aliases\nset -eo pipefail\n. {state}"
+        after = f"{{ export -p; alias -p; }} >{state}"
         done = subprocess.run(
-            ["bash", "-c", f"shopt -s expand_aliases\nset -eo pipefail\n{text}"],
+            ["bash", "-c", f"{before}\n{text}\n{after}"],
             cwd=self._folder,
             env=self._env,
             capture_output=True,
@@ -120,9 +139,14 @@ def environment(env: Mapping[str, str]) -> Iterator[None]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """Make a folder look like a checkout after ``make run``, with documents of a reader; return its environment."""
+    """Make a folder look like a checkout after ``make run``, with documents of a reader; return its environment.
+
+    The environment has no setting of Engram, and ``PATH`` leads to none of its commands: pages say how to get them.
+    """
     (folder / ".venv").symlink_to(sys.prefix)
     for name in ("clients", "evaluation_sets", "deploy"):
         (folder / name).symlink_to(ROOT / name)
     variables = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-    return variables | {"PATH": f"{folder / '.venv' / 'bin'}:{variables['PATH']}", "COLUMNS": "200"}
+    own = {Path(sys.prefix, "bin"), Path(sys.executable).parent}
+    path = os.pathsep.join(entry for entry in variables["PATH"].split(os.pathsep) if Path(entry) not in own)
+    return variables | {"PATH": path, "COLUMNS": "200"}

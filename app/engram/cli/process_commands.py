@@ -1,7 +1,5 @@
 """Commands that run a part of Engram in this process."""
 
-import contextlib
-import ipaddress
 import json
 import os
 import signal
@@ -142,19 +140,15 @@ def openapi(
 
 
 def warn_if_open(configured: "Settings") -> None:
-    """Say that others can reach the API: nothing in it asks who they are."""
+    """Warn that others can reach the API and need no access key."""
     import structlog
 
-    host = configured.host
-    with contextlib.suppress(ValueError):  # a name; only localhost's is known to be this machine's
-        if ipaddress.ip_address(host.strip("[]")).is_loopback:
-            return
-    if host != "localhost":
+    if configured.access == "open" and not configured.on_loopback:
         structlog.get_logger(__name__).warning(
-            "whoever reaches this port may read, change and delete everything: there are no keys",
-            host=host,
+            "whoever reaches this port may read, change and delete everything: no access key is needed",
+            host=configured.host,
             port=configured.port,
-            instead="ENGRAM_HOST=127.0.0.1, or a proxy that authenticates before it",
+            instead="ENGRAM_ACCESS=auto, ENGRAM_HOST=127.0.0.1, or a proxy that authenticates before it",
         )
 
 

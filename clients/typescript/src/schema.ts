@@ -151,7 +151,7 @@ export interface paths {
         put?: never;
         /**
          * Answer a question in words
-         * @description Retrieve, let the configured LLM answer, and cite the sentences it rests on.
+         * @description Retrieve, let the configured LLM answer, and cite the sentences it rests on; takes the scope `llm` too.
          *
          *     Scope: `query`.
          */
@@ -1517,10 +1517,11 @@ export interface paths {
         put?: never;
         /**
          * Answer in a chat
-         * @description Answer as `POST /answer` does, in the shape of OpenAI's chat completions. The model names the collection.
+         * @description Answer as `POST /answer` does, in the shape of OpenAI's chat completions. With an LLM it takes scope `llm` too.
          *
-         *     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
-         *     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
+         *     The model names the collection. If other messages precede the last one, the configured LLM restates that first.
+         *     Without an LLM the answer quotes the sentences that were found. Member `engram` holds what the answer rests on,
+         *     and the `query_id` of a verdict.
          *
          *     Scope: `query`.
          */
@@ -7645,7 +7646,7 @@ export interface components {
         };
         /**
          * StandingOut
-         * @description Standing of a judge: its agreement with established judges, and its weight without a voucher.
+         * @description Standing of a judge: its agreement with established judges, and its weight if it is not trusted.
          */
         StandingOut: {
             /** Agreed */

@@ -42,7 +42,7 @@ class Variation:
         uncapped: no cap holds a judge back.
         sybils: after the last turn, so many judges of new names attack each judged question.
         attack: what these judges say.
-        trusted: these names count in full, as if each were vouched for.
+        trusted: these names count in full, as if each were trusted.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A judge that nobody vouched for: on facts it counts as little as on answers, until it has agreed often enough."""
+"""A judge that is not trusted: on facts it counts as little as on answers, until it has agreed often enough."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -21,14 +21,14 @@ ESTABLISHED = 11
 
 @pytest.fixture
 def scope(application: Application, collection: str) -> Scope:
-    """Whoever is known and vouched for."""
+    """Somebody whose key is trusted."""
     application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
     return application.access.scope(collection)
 
 
 @pytest.fixture
 def stranger(scope: Scope) -> Scope:
-    """Somebody whose key nobody vouched for."""
+    """Somebody whose key is not trusted."""
     return replace(scope, principal=replace(LOCAL, name="stranger", judges_as="stranger", trusted=False))
 
 

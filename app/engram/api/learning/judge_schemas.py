@@ -68,7 +68,7 @@ class ConstantsOut(ResponseModel):
 
 
 class StandingOut(ResponseModel):
-    """Standing of a judge: its agreement with established judges, and its weight without a voucher."""
+    """Standing of a judge: its agreement with established judges, and its weight if it is not trusted."""
 
     agreed: int
     disagreed: int

@@ -147,7 +147,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 
 @router.post("/answer", **question_operation("Answer a question in words"))
 def post_answer(sent: Posted[AnswerIn], app: App, parent: ParentTrace) -> AnswerOut:
-    """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
+    """Retrieve, let the configured LLM answer, and cite the sentences it rests on; takes the scope `llm` too."""
     answer = app.answer.answer(sent.body.to_query(sent.scope, parent))
     return AnswerOut(
         answer=answer.text,

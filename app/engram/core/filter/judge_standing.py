@@ -1,4 +1,4 @@
-"""Standing of a judge that nobody vouched for: a belief in its agreement with established judges.
+"""Standing of a judge that is not trusted: a belief in its agreement with established judges.
 
 Where a new judge speaks of what judges in good standing spoke of as well, it agrees or it does not. Each such word
 is a trial of a coin, the belief in which is a Beta distribution: it begins as one agreement in five, and its mean

@@ -89,7 +89,7 @@ class Author:
         """With what is set for the judge, and as far as it is trusted.
 
         Args:
-            judge: its name, and whether whoever sends this vouches for it (``Scope.judge``).
+            judge: its name, and whether it is trusted by whose request this is (``Scope.judge``).
         """
         name, trusted = judge
         own = judges.find(reader, scope.collection.id, [name]).get(name)

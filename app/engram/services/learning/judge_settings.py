@@ -23,7 +23,7 @@ TOMORROW = "9999-12-31"
 class JudgeView:
     """A judge, what is set for it, the constants by which its next verdicts are applied, and how it agreed so far.
 
-    ``standing`` is what it counts by where nobody vouches for it.
+    ``standing`` is what it counts by if it is not trusted.
     """
 
     known: KnownJudge

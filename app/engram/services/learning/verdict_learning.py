@@ -185,7 +185,7 @@ class LearningService:
     def _choose_constants(
         self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]
     ) -> dict[int, FilterConstants]:
-        """By what each event is applied: its judge's constants, and less where nobody vouched for the judge."""
+        """By what each event is applied: its judge's constants, and less if the judge is not trusted."""
         set_for = judges.find(reader, collection_id, {event.judge for event in events})
         constants = {event.id: set_for.get(event.judge, JudgeSettings()).adapt(self._constants) for event in events}
         named = {judge for judge, own in set_for.items() if own.trusted}

@@ -1764,7 +1764,7 @@ class SourceOut(Struct):
 
 class StandingOut(Struct):
     """
-    Standing of a judge: its agreement with established judges, and its weight without a voucher.
+    Standing of a judge: its agreement with established judges, and its weight if it is not trusted.
     """
 
     agreed: int
