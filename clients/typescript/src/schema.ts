@@ -1517,9 +1517,9 @@ export interface paths {
         put?: never;
         /**
          * Answer in a chat
-         * @description Answer as `POST /answer` does, in the shape of OpenAI's chat completions. With an LLM it takes scope `llm` too.
+         * @description Answer as `POST /answer` does, in the shape of OpenAI's chat completions.
          *
-         *     The model names the collection. If other messages precede the last one, the configured LLM restates that first.
+         *     It takes scope `llm` too, if an LLM is configured. The model names the collection. If other messages precede the last one, the configured LLM restates that first.
          *     Without an LLM the answer quotes the sentences that were found. Member `engram` holds what the answer rests on,
          *     and the `query_id` of a verdict.
          *
