@@ -10,6 +10,7 @@ from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
+from engram.providers.embedder.encoder_protocol import choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.prefixes import MOST_DIMENSION
 from engram.providers.reranker.folder_reranker import FolderReranker
@@ -50,7 +51,7 @@ class Startup:
         models.language.analyse_question("Where was Marie Curie born?")
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
             if embedder is not None and not isinstance(embedder, EndpointEmbedder):
-                embedder.embed(["warm-up"])
+                choose_question_embed(embedder)(["warm-up"])
         if tokens is not None:
             tokens.keys.wait(FIRST_KEYS_SECONDS)
         # Loaded objects live as long as the process: the garbage collector need not scan them.

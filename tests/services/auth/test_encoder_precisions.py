@@ -65,7 +65,7 @@ def test_each_precision_serves_collections_of_both(
     assert fingerprints == [DEFAULT_MODEL_SHA256, eight.embedder.fingerprint]
     assert_made_by(single, of_single)
     assert_made_by(eight, of_eight)
-    # A query's vector is of the collection's precision in both processes.
+    # Both processes answer from both collections alike.
     for name in (of_single, of_eight):
         assert compute_first_score(single, name) == pytest.approx(compute_first_score(eight, name), abs=1e-5)
     assert compute_first_score(single, of_single) != pytest.approx(compute_first_score(single, of_eight), abs=1e-5)

@@ -1,10 +1,12 @@
 """Interface of encoders."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 class Embedder(Protocol):
@@ -34,3 +36,9 @@ class Embedder(Protocol):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text that ``embed`` would read, without those of overlaps and special ones."""
+
+
+def choose_question_embed(embedder: Embedder) -> Embed:
+    """The encoder's ``embed_questions``, or ``embed`` where it has none and embeds all texts alike."""
+    embed: Embed = getattr(embedder, "embed_questions", embedder.embed)
+    return embed

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.providers.embedder.encoder_protocol import Embedder
+from engram.providers.embedder.encoder_protocol import Embedder, choose_question_embed
 
 MOST_DIMENSION = 4096
 """Longest vectors that a collection can hold."""
@@ -104,16 +104,16 @@ class PrefixedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of passages, shape (n, d), in the order of ``texts``."""
-        return self._embed(self._prefixes.passage, texts)
+        return self._shorten(self._embedder.embed([self._prefixes.passage + text for text in texts]))
 
     def embed_questions(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of questions, shape (n, d), in the order of ``texts``."""
-        return self._embed(self._prefixes.question, texts)
+        embed = choose_question_embed(self._embedder)
+        return self._shorten(embed([self._prefixes.question + text for text in texts]))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, without those of prefixes."""
         return self._embedder.count_tokens(texts)
 
-    def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = self._embedder.embed([prefix + text for text in texts])
+    def _shorten(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         return vectors if self._cut is None else unit_length(vectors, self._cut)

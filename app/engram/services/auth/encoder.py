@@ -1,7 +1,7 @@
 """The encoders that this process runs, lent for the collections whose vectors they made, and for no others."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from engram.context.errors import (
     InvalidRequestError,
 )
 from engram.providers.embedder import Embedder
+from engram.providers.embedder.encoder_protocol import choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.storage.corpus.collections import Collection, EncoderId
 
@@ -27,8 +28,6 @@ FINGERPRINT_CHARACTERS = 12
 """Shown of a fingerprint."""
 
 log = structlog.get_logger(__name__)
-
-_Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +184,15 @@ class Encoder:
 
     def embed_questions(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of questions; ``embed`` otherwise. Some encoders embed them another way."""
-        return _questions(self._find_encoder(collection.encoder, _describe_held_vectors(collection)))(texts)
+        embedder = self._find_encoder(collection.encoder, _describe_held_vectors(collection))
+        return choose_question_embed(embedder)(texts)
 
     def embed_both(
         self, collection: Collection, questions: Sequence[str], passages: Sequence[str]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Vectors of questions, (n, d), and of passages, (m, d), in one call where they are made alike."""
         embedder = self._find_encoder(collection.encoder, _describe_held_vectors(collection))
-        as_questions = _questions(embedder)
+        as_questions = choose_question_embed(embedder)
         if as_questions == embedder.embed:
             vectors = embedder.embed([*questions, *passages])
             return vectors[: len(questions)], vectors[len(questions) :]
@@ -211,7 +211,7 @@ class Encoder:
 
     def embed_questions_anew(self, encoder: EncoderId, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of questions; ``embed_anew`` otherwise."""
-        return _questions(self._find_encoder(encoder, _describe_new_vectors(encoder)))(texts)
+        return choose_question_embed(self._find_encoder(encoder, _describe_new_vectors(encoder)))(texts)
 
     def find_other_encoder(self, collection: Collection, model: str | None = None) -> EncoderId:
         """The encoder called ``model``; None: that of this process that the collection is not of.
@@ -287,12 +287,6 @@ def _probe_encoder(embedder: Embedder) -> EncoderProbe:
 
 def _is_known(embedder: Embedder) -> bool:
     return not isinstance(embedder, EndpointEmbedder) or embedder.is_identified
-
-
-def _questions(embedder: Embedder) -> _Embed:
-    """The encoder's method for questions; most encoders make no difference."""
-    embed: _Embed = getattr(embedder, "embed_questions", embedder.embed)
-    return embed
 
 
 def _id(embedder: Embedder) -> EncoderId:
