@@ -120,6 +120,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         allowed_hosts="testserver,x",
         facts=False,
         embedded_memory_mb=PAGES_MB,
+        embedding_precision="float32",  # figures do not depend on the processor
     )
 
 
