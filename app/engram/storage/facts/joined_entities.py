@@ -14,7 +14,12 @@ from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A join of the log: ``joining`` became one with ``staying``; ``undone``: a split has taken them apart since."""
+    """A join of the log: ``joining`` became one with ``staying``.
+
+    Attributes:
+        counts: it is not revoked.
+        undone: it was split or revoked by itself, not with the merge of two graphs that it was part of.
+    """
 
     event_id: int
     joining: int
