@@ -168,8 +168,7 @@ def recall(gold: Sequence[GoldFact], facts: Facts, embedder: Embedder) -> dict[s
     matches = [find_matching_facts(fact, facts) for fact in gold]
     nearest = match_relations((f.predicate for found in matches for f in found), relations, embedder)
     right = [
-        any(nearest[f.predicate] == fact.relation for f in found)
-        for fact, found in zip(gold, matches, strict=True)
+        any(nearest[f.predicate] == fact.relation for f in found) for fact, found in zip(gold, matches, strict=True)
     ]
     strict = [bool(find_matching_facts(fact, facts, strictly=True)) for fact in gold]
     gold_counts = Counter(fact.relation for fact in gold)

@@ -103,11 +103,16 @@ def collect_by_session(
         rows: list[Floats] = []
         suffices: list[bool] = []
         for session_round in view.rounds:
-            found_passages = {sentence.passage_id for sentence in view.evidence if sentence.round <= session_round.number}
+            found_passages = {
+                sentence.passage_id for sentence in view.evidence if sentence.round <= session_round.number
+            }
             classified = session_round.said["published"]
             rows.append(
                 round_sufficiency.features(
-                    classified["entities"], classified["relevance"], session_round.sufficiency, session_round.covered
+                    classified["entities"],
+                    classified["relevance"],
+                    session_round.sufficiency,
+                    session_round.covered,
                 )
             )
             suffices.append(question.relevant <= found_passages)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engram.core.planning.feedback_stop import PoolVerdict
+from engram.core.planning.feedback_stop import PoolClassification
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class HopTrace:
     candidates: int
     sentences: list[SentenceTrace]
     coverage: float | None
-    published: PoolVerdict | None = None
+    published: PoolClassification | None = None
 
 
 @dataclass(frozen=True, slots=True)

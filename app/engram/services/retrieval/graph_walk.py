@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning.feedback_stop import PoolVerdict
+from engram.core.planning.feedback_stop import PoolClassification
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import Candidates
 from engram.core.ranking.remembered_sufficiency import PastEvidence
@@ -53,7 +53,7 @@ class WalkHop:
     evidence: Mapping[int, SelectedSentence]
     counts: Mapping[int, int]
     coverage: float | None
-    published: PoolVerdict | None = None
+    published: PoolClassification | None = None
 
     def position(self, sentence: int) -> int:
         """Return the position of a sentence in ``candidates`` and ``scores``."""
@@ -201,5 +201,5 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        published=None if (published := stored.get("published")) is None else PoolVerdict(**published),
+        published=None if (published := stored.get("published")) is None else PoolClassification(**published),
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.core.filter.state_rows import SupportRows
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.learning.sentence_memories import list_gain_budgets, gain_budgets_as_json
+from engram.storage.learning.sentence_memories import gain_budgets_as_json, list_gain_budgets
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
