@@ -46,8 +46,8 @@ class FactOut(ResponseModel):
         """Build the response.
 
         Args:
-            belief: belief at the moment that was asked about; None for the present one. All other fields are as they
-                stand now.
+            belief: belief at the moment that was asked about; None for the present one. All other fields are those
+                of now.
         """
         believed = row.belief if belief is None else belief
         return cls.combine(
