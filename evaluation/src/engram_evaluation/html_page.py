@@ -21,7 +21,7 @@ def html(folders: Sequence[Path]) -> str:
     """One HTML page from the reports in ``folders``, the same whatever their order.
 
     Raises:
-        ReportFileError: as ``gathered.read``.
+        ReportFileError: as ``report_files.read``.
     """
     reports = read(folders)
     chapters = {

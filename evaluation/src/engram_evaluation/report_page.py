@@ -11,7 +11,7 @@ def gather(folders: Sequence[Path]) -> str:
     """One Markdown page from the reports in ``folders``, the same whatever their order.
 
     Raises:
-        ReportFileError: as ``gathered.read``.
+        ReportFileError: as ``report_files.read``.
     """
     reports = read(folders)
     parts, protocol = ["# Measured", INTRODUCTION, corpora(reports).markdown()], None

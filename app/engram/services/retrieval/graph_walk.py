@@ -77,7 +77,7 @@ class Walk:
         vouched: strongest prior from a verdict that claimed to name all evidence.
         evidence_known: sentences that supported nearby past questions, by question.
         stop_reason: why it stopped; None while it may go on.
-        near: passages near the question, best first; None where the collection is small, see ``propagate``.
+        near: passages near the question, best first; None where the collection is small, see ``hop_loop``.
         reached: by the first hop, if that was read already; it is not stored, and read again then.
     """
 
