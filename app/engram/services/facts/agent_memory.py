@@ -2,9 +2,9 @@
 
 It goes by the same code as the graphs of the service: what a triple is kept as
 (``fact_learning.build_sourced_fact``), what is believed of it (``core.knowledge.beliefs.replay``), how it is walked
-(``fact_walk``) and read (``core.knowledge.linearise``). Nothing is
-ever removed from it: what an update contradicts is doubted, what it supersedes is closed, and both stay bridges to
-other facts. Every fact has the sentences that say it.
+(``fact_walk``) and read (``core.knowledge.linearise``). Nothing is ever removed from it: what an update contradicts
+is doubted, what it supersedes is closed, and both stay bridges to other facts. Every fact has the sentences that
+say it.
 """
 
 from collections import defaultdict
