@@ -206,7 +206,7 @@ def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> Weigh
     if not noise > 0:
         raise ValueError("observation noise must be positive")
     if outcome not in (0, 1):
-        raise ValueError("a verdict's outcome is 1 or 0")
+        raise ValueError("a verdict's outcome must be 0 or 1")
     odds = float(features @ prior.mean)
     touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
     curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > SMALLEST_XI else 0.25
