@@ -67,7 +67,7 @@ class Connections:
     """
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str) -> None:
-        replica = settings.read_database_url
+        replica_url = settings.read_database_url
         self._redis_url = addresses.redis_url
         self._closing = ExitStack()
         self.database = Database(
@@ -76,7 +76,7 @@ class Connections:
             statement_timeout_seconds=settings.statement_timeout_seconds,
             hnsw_ef_search=settings.hnsw_ef_search,
             row_security=settings.row_security,
-            replica_url=None if replica is None else replica.get_secret_value(),
+            replica_url=None if replica_url is None else replica_url.get_secret_value(),
             replica_lag_seconds=settings.read_lag_seconds,
             replica_wait_seconds=settings.read_wait_seconds,
         )
