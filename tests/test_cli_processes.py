@@ -53,6 +53,13 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
     assert "migration: " in cli.fails("migrate", "no-such-revision", **env)
 
 
+def test_processes_refuse_settings_that_contradict_each_other(cli: Cli, addresses: Servers) -> None:
+    env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
+    for command in ("serve", "worker"):
+        said = cli.fails(command, **env, ENGRAM_PASSAGE_KEY_UNITS="20", ENGRAM_PASSAGE_KEY_CAPACITY="16")
+        assert said.startswith("engram: ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: ")
+
+
 def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Servers) -> None:
     with databases.open_migrated(addresses) as servers:
         env = {"DATABASE_URL": servers.database_url}
