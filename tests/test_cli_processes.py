@@ -48,6 +48,10 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
         said = cli.fails(*command, DATABASE_URL="postgresql://u:open-sesame@127.0.0.1:1/x", **env)
         assert "Postgres" in said
         assert "open-sesame" not in said
+    for redis_url in ("localhost:6379", "redis://:open-sesame/@localhost"):
+        said = cli.fails("worker", DATABASE_URL=addresses.database_url, REDIS_URL=redis_url)
+        assert said.startswith("engram: REDIS_URL is not an address of a Redis")
+        assert "open-sesame" not in said
     assert "postgresql://" in cli.fails("serve", DATABASE_URL="mysql://127.0.0.1/x", REDIS_URL=addresses.redis_url)
     env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
     assert "migration: " in cli.fails("migrate", "no-such-revision", **env)
