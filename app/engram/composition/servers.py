@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
@@ -88,21 +88,21 @@ class Connections:
             opened.callback(self.stream.close)
             self._closing = opened.pop_all()
 
-    @cached_property
+    @locked_property
     def positions(self) -> Positions:
         """Write positions that reads on the replica must have reached."""
         positions = Positions(self._redis_url)
         self._closing.callback(positions.close)
         return positions
 
-    @cached_property
+    @locked_property
     def notices(self) -> Notices:
         """Notices of changed access keys, sent to all processes."""
         notices = Notices(self._redis_url)
         self._closing.callback(notices.close)
         return notices
 
-    @cached_property
+    @locked_property
     def buckets(self) -> Buckets:
         """Counters of request rates."""
         buckets = Buckets(self._redis_url)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.servers import Connections
 from engram.config.settings import Settings
@@ -28,12 +28,12 @@ class AuthServices:
     models: Models
     _caches: list[Callable[[], None]] = field(default_factory=list, init=False)
 
-    @cached_property
+    @locked_property
     def access(self) -> AccessService:
         """Lookup of collections by name."""
         return AccessService(self.connections.database)
 
-    @cached_property
+    @locked_property
     def authentication(self) -> Authentication:
         """Authentication of requests."""
         settings = self.settings
@@ -47,12 +47,12 @@ class AuthServices:
         self._caches.append(authentication.forget)
         return authentication
 
-    @cached_property
+    @locked_property
     def access_keys(self) -> KeysService:
         """Creation and revocation of access keys."""
         return KeysService(self.connections.database, self.announce_change)
 
-    @cached_property
+    @locked_property
     def quotas(self) -> QuotaService:
         """Quotas of tenants."""
         settings = self.settings
@@ -67,7 +67,7 @@ class AuthServices:
             self.connections.database, remember_seconds=settings.access_cache_seconds, defaults=defaults
         )
 
-    @cached_property
+    @locked_property
     def rates(self) -> Rates | None:
         """Limits of each caller's request rate, or None."""
         settings = self.settings
@@ -76,7 +76,7 @@ class AuthServices:
             rate = 0.0 if settings.on_loopback else REMOTE_REQUEST_RATE
         return Rates(self.connections.buckets, rate, settings.rate_burst) if rate else None
 
-    @cached_property
+    @locked_property
     def reads(self) -> Reads:
         """Reads on the replica, if there is one."""
         return Reads(self.connections.database, self.connections.positions)
