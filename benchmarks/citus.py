@@ -2,9 +2,9 @@
 
     python benchmarks/citus.py DATASET_DIR PROGRAMS --passages 100
 
-DATASET_DIR is a BEIR folder, PROGRAMS the folder of a ``postgres`` with Citus and pgvector installed (docs/scale.md
-says how to build one). Each step is taken on both; one that is refused is said with its error. Answers are compared
-by passages and scores. Processor time is that of all processes of Postgres.
+DATASET_DIR is a BEIR folder, PROGRAMS the folder of a ``postgres`` that was built with Citus and pgvector. Each
+step is taken on both; one that is refused is said with its error. Answers are compared by passages and scores.
+Processor time is that of all processes of Postgres.
 """
 
 import argparse

@@ -37,16 +37,16 @@ STORAGE = str(Path(common.__file__).parents[1] / "app" / "engram" / "storage")
 STAGES: tuple[tuple[Any, str, str], ...] = (
     (hop_loop, "begin", "walk"),
     (hop_loop, "advance", "walk"),
-    (retrieval_service, "_aligned", "align"),
+    (retrieval_service, "_align_mentions", "align"),
     (passage_ranking, "_candidates", "candidates"),
-    (passage_ranking, "_first_look", "first look"),
-    (passage_ranking, "look_again", "second look"),
-    (passage_ranking, "sufficiency", "sufficiency"),
-    (passage_ranking, "_believed", "weights"),
+    (passage_ranking, "_compute_first_look", "base ranking"),
+    (passage_ranking, "look_again", "complementarity"),
+    (passage_ranking, "estimate_sufficiency", "sufficiency"),
+    (passage_ranking, "_compute_beliefs", "weights"),
     (retrieval_service, "rank", "rank, the rest"),
     (answer_presentation, "answer", "present"),
     (answer_presentation, "trace", "present"),
-    (query_service, "kept", "episode"),
+    (query_service, "episode_row", "episode"),
 )
 """Module, function, and the stage that its processor time counts to, less that of stages inside it."""
 

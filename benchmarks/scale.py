@@ -126,10 +126,10 @@ _COPY = (
 
 
 STAGES = {
-    "candidates": "candidates",
-    "opening": "names, and what is near",
-    "hops": "hops",
-    "second_look": "second look",
+    "passage_candidates": "candidates",
+    "walk_opening": "names and nearest passages",
+    "graph_hops": "hops",
+    "complementarity_links": "complementarity",
 }
 """Module that sends a statement -> what it is drawn as; the rest is drawn as such."""
 
@@ -178,7 +178,7 @@ def _is_named(app: Application, source: str, question: str) -> bool:
 
 
 def draw(file: Path, costs: Mapping[int, Mapping[str, float]]) -> None:
-    """Postgres' milliseconds a query, stage on stage, by the number of sentences."""
+    """Draw Postgres' milliseconds a query, stage on stage, by the number of sentences."""
     figure = Figure(figsize=(7.6, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
