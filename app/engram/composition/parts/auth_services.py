@@ -13,6 +13,7 @@ from engram.services.auth.quotas import QuotaService
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.replica_reads import Reads
 from engram.services.auth.scope import AccessService
+from engram.storage import row_security
 from engram.storage.auth.tenants import Quotas
 
 REMOTE_REQUEST_RATE = 20.0
@@ -100,4 +101,4 @@ class AuthServices:
         if self.settings.access == "auto":
             self.authentication.check_start(self.settings.host)
         if self.settings.row_security:
-            self.connections.database.check_row_security()
+            row_security.check(self.connections.database)
