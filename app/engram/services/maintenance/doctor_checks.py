@@ -198,7 +198,7 @@ class DoctorService:
         elif stands == "newer":
             yield CheckResult("schema", "warning", "of a later version", "run that version")
         else:
-            yield CheckResult("schema", "ok", "as this version makes it")
+            yield CheckResult("schema", "ok", "nothing is missing")
 
     def _vectors(self) -> Iterator[CheckResult]:
         encoder = self._encoder()
