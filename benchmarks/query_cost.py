@@ -133,7 +133,7 @@ def _sender() -> str:
     while frame.f_back is not None:
         frame = frame.f_back
         path = frame.f_code.co_filename
-        if path.startswith(STORAGE) and not path.endswith(("database.py", "timed.py")):
+        if path.startswith(STORAGE) and not path.endswith("database.py"):
             return f"{Path(path).stem}.{frame.f_code.co_name}"
     return found
 

@@ -49,9 +49,20 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
         said = cli.fails(*command, DATABASE_URL="postgresql://u:open-sesame@127.0.0.1:1/x", **env)
         assert "Postgres" in said
         assert "open-sesame" not in said
+    for redis_url in ("localhost:6379", "redis://:open-sesame/@localhost"):
+        said = cli.fails("worker", DATABASE_URL=addresses.database_url, REDIS_URL=redis_url)
+        assert said.startswith("engram: REDIS_URL is not an address of a Redis")
+        assert "open-sesame" not in said
     assert "postgresql://" in cli.fails("serve", DATABASE_URL="mysql://127.0.0.1/x", REDIS_URL=addresses.redis_url)
     env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
     assert "migration: " in cli.fails("migrate", "no-such-revision", **env)
+
+
+def test_processes_refuse_settings_that_contradict_each_other(cli: Cli, addresses: Servers) -> None:
+    env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
+    for command in ("serve", "worker"):
+        said = cli.fails(command, **env, ENGRAM_PASSAGE_KEY_UNITS="20", ENGRAM_PASSAGE_KEY_CAPACITY="16")
+        assert said.startswith("engram: ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: ")
 
 
 def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Servers) -> None:

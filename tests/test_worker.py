@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psycopg
@@ -16,6 +17,7 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedRedis
 from engram.runtime.worker import Worker
+from engram.services.jobs.job_runner import JobThreads
 from engram.storage.wake_stream import GROUP, STREAM, WakeStream
 from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from tests.conftest import CURIE
@@ -245,6 +247,44 @@ def test_retention_of_a_lost_worker_is_taken_over(
             assert is_kept()
             lost.close()  # as of a process that is killed
             eventually(lambda: not is_kept())
+
+
+def test_jobs_are_done_once_their_threads_can_be_made(
+    application: Application,
+    addresses: Servers,
+    own_redis: EmbeddedRedis,
+    collection: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failures = [RuntimeError("no threads yet")]
+
+    def make_threads(*arguments: Any) -> JobThreads:
+        if failures:
+            raise failures.pop()
+        return JobThreads(*arguments)
+
+    monkeypatch.setattr("engram.runtime.worker.JobThreads", make_threads)
+    with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        job_id = state.stage_passages(app, collection, *CURIE)
+        eventually(lambda: app.jobs.job(app.access.scope(collection), job_id).status == "succeeded")
+    assert not failures
+
+
+def test_jobs_loop_that_dies_is_reported_as_stuck(
+    application: Application, addresses: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end_loop(*_: Any) -> JobThreads:
+        raise SystemExit  # which the loop does not outlive
+
+    monkeypatch.setattr("engram.runtime.worker.JobThreads", end_loop)
+    app = Application(application.settings, addresses)
+    worker = Worker(app)
+    with pytest.raises(SystemExit):
+        worker._do_jobs()
+    monkeypatch.setattr("engram.runtime.heartbeat.STUCK_SECONDS", 0.0)
+    status, answer = worker.checks()["/healthz"]()
+    assert (status, answer["loops"]) == (503, ["jobs"])
+    app.close()
 
 
 def test_worker_reports_liveness_and_readiness(application: Application, addresses: Servers) -> None:

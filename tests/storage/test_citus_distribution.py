@@ -7,6 +7,8 @@ is bigint, the only kind of identity that nodes can give without asking each oth
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import ForeignKeyConstraint
@@ -15,6 +17,7 @@ import engram
 from engram.composition.container import Application
 from engram.context.errors import ConfigurationError
 from engram.storage import citus_distribution
+from engram.storage.database import Writer
 from engram.storage.row_lookups import bind_to_node, id_rows
 from tests.conftest import CITUS
 
@@ -166,6 +169,25 @@ def test_foreign_keys_are_expected_as_they_are_put_on_again() -> None:
     assert {"entity_sentence_entity_fkey", "collection_tenant_fkey"} <= keys.keys()
     assert {key.initially for key in keys.values()} == {"DEFERRED"}
     assert "collection" not in {key.referred_table.name for key in keys.values()}
+
+
+def test_only_foreign_keys_that_are_put_on_again_count() -> None:
+    keys = [
+        SimpleNamespace(table="passage", name="passage_collection_fkey", onto="collection", definition="FK 1"),
+        SimpleNamespace(table="sentence", name="sentence_passage_fkey", onto="passage", definition="FK 2"),
+    ]
+    writer = Mock(spec=Writer)
+    writer.rows.side_effect = lambda statement, *_: keys if "pg_constraint" in statement else []
+    result = citus_distribution.distribute(writer, hnsw_ef_search=100)
+    executed = [call.args[0] for call in writer.execute.call_args_list]
+    assert [one for one in executed if "DROP CONSTRAINT" in one] == [
+        "ALTER TABLE passage DROP CONSTRAINT passage_collection_fkey",
+        "ALTER TABLE sentence DROP CONSTRAINT sentence_passage_fkey",
+    ]
+    assert [one for one in executed if "ADD CONSTRAINT" in one] == [
+        "ALTER TABLE sentence ADD CONSTRAINT sentence_passage_fkey FK 2 DEFERRABLE INITIALLY DEFERRED"
+    ]
+    assert result.foreign_keys == 1
 
 
 def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:

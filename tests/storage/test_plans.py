@@ -202,6 +202,8 @@ def test_plans_made_while_there_is_nothing_serve_when_there_is(
     addresses: Servers, settings: Settings, application: Application
 ) -> None:
     with open_migrated(addresses) as servers:
+        with _connect(servers.database_url) as connection:
+            knowledge.stop_autovacuum(connection)
         watch = _watch_workload(servers, settings, application)
     expected = WHOLE_COLLECTIONS.keys() | SMALL_TABLES | PAGES
     unexpected = [reading for reading in watch.readings if reading.statement not in expected]

@@ -16,8 +16,10 @@ from engram.context.tenancy import UnsetTenancyError
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
+from engram.storage import row_security
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader
+from engram.storage.schema_revision import migrate
 from engram.storage.tables import metadata
 from tests.support.strict_client import TestClient
 
@@ -93,10 +95,38 @@ def test_no_statement_sees_or_changes_rows_of_others(
 
 
 def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    database.check_row_security()
-    monkeypatch.setattr("engram.storage.database.TENANT_ROLE", "nobody_at_all")
+    row_security.check(database)
+    monkeypatch.setattr("engram.storage.row_security.TENANT_ROLE", "nobody_at_all")
     with pytest.raises(ConfigurationError, match="needs the role nobody_at_all"):
-        database.check_row_security()
+        row_security.check(database)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP POLICY tenant ON passage",
+        "ALTER TABLE passage DISABLE ROW LEVEL SECURITY",
+        "CREATE POLICY everyone ON passage USING (true)",
+    ],
+)
+def test_no_process_starts_with_a_table_that_shows_all_tenants(empty_database: str, statement: str) -> None:
+    migrate(empty_database)
+    database = Database(empty_database, pool_size=1, row_security=True)
+    try:
+        row_security.check(database)
+        with database.write() as writer:
+            writer.execute(statement)
+        with pytest.raises(ConfigurationError, match=r"policy tenant alone on: passage\.$"):
+            row_security.check(database)
+    finally:
+        database.close()
+
+
+def test_a_role_that_no_policy_binds_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with database.read() as reader:
+        monkeypatch.setattr("engram.storage.row_security.TENANT_ROLE", reader.scalar("SELECT current_user"))
+    with pytest.raises(ConfigurationError, match="bound by policies"):
+        row_security.check(database)
 
 
 def test_connections_of_a_pool_change_their_tenant(database: Database, curie: str) -> None:

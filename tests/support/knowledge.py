@@ -8,6 +8,13 @@ KINDS = ("large", "small", "emptied", "none")
 _OURS = "relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
 
 
+def stop_autovacuum(connection: "psycopg.Connection[Any]") -> None:
+    """Have the planner learn nothing more, however long a test takes."""
+    tables = connection.execute(f"SELECT oid::regclass::text FROM pg_class WHERE {_OURS} AND relkind = 'r'")
+    for (table,) in tables.fetchall():
+        connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+
+
 def misinform(connection: "psycopg.Connection[Any]", kind: str) -> None:
     """Have the planner know nothing of a collection that is yet to come; nobody corrects it.
 
@@ -15,9 +22,7 @@ def misinform(connection: "psycopg.Connection[Any]", kind: str) -> None:
         kind: it knows what is there ("large"), or as many collections of a row or two ("small"), or tables as they
             were made ("emptied"), or nothing, as after a restore ("none").
     """
-    tables = connection.execute(f"SELECT oid::regclass::text FROM pg_class WHERE {_OURS} AND relkind = 'r'")
-    for (table,) in tables.fetchall():
-        connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+    stop_autovacuum(connection)
     if kind in ("large", "small"):
         connection.execute("ANALYZE")
     if kind == "small":

@@ -49,6 +49,7 @@ def serve(
     warn_if_open(configured)
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
+        services.startup.check_settings()
         services.startup.check_encoders()
         services.auth_services.check()
         services.observe("api")

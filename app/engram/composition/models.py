@@ -1,9 +1,9 @@
 """Models, the LLM endpoint and constants that services are built of, as configured."""
 
 from contextlib import ExitStack
-from functools import cached_property
 from pathlib import Path
 
+from engram.composition.locked_property import locked_property
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.filter.constants import FilterConstants
@@ -43,7 +43,7 @@ class Models:
         self._late: list[Embedder] = []
         """Encoders that were loaded, in the precisions that make other vectors: for collections of those."""
 
-    @cached_property
+    @locked_property
     def embedder(self) -> Embedder:
         """Configured encoder."""
         settings = self.settings
@@ -68,7 +68,7 @@ class Models:
             )
         )
 
-    @cached_property
+    @locked_property
     def named_embedders(self) -> list[Embedder]:
         """Encoders of the file that names more of them.
 
@@ -125,7 +125,7 @@ class Models:
             precision or settings.embedding_precision,
         )
 
-    @cached_property
+    @locked_property
     def embedder_also(self) -> Embedder | None:
         """Second encoder, for collections that it embedded, or None."""
         model = self.settings.secondary_embedding_model
@@ -135,18 +135,18 @@ class Models:
         self._late += late
         return loaded
 
-    @cached_property
+    @locked_property
     def encoder(self) -> Encoder:
         """Choice of the encoder that made a collection's vectors."""
         loaded = [self.embedder, *([self.embedder_also] if self.embedder_also else []), *self.named_embedders]
         return Encoder(*loaded, serving_only=self._late, question_tokens=self.settings.question_tokens)
 
-    @cached_property
+    @locked_property
     def language(self) -> Language:
         """Configured spaCy pipeline, or the built-in rules."""
         return load_language(self.settings.spacy_model)
 
-    @cached_property
+    @locked_property
     def tokens(self) -> Tokens | None:
         """Check of the configured identity provider's tokens, or None."""
         settings = self.settings
@@ -157,7 +157,7 @@ class Models:
             raise ConfigurationError("ENGRAM_JWT_ISSUER, ENGRAM_JWT_AUDIENCE and ENGRAM_JWT_KEYS_URL go together.")
         return Tokens(issuer, audience, keys_url)
 
-    @cached_property
+    @locked_property
     def llm(self) -> Llm | None:
         """Configured LLM endpoint, or None."""
         settings = self.settings
@@ -174,13 +174,13 @@ class Models:
         self._closing.callback(llm.close)
         return llm
 
-    @cached_property
+    @locked_property
     def priors(self) -> RankingPriors:
         """Priors of the ranking weights and of sufficiency."""
         priors = load_priors(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
         return priors if self.reranker is None else priors.with_reranker(self.reranker.name)
 
-    @cached_property
+    @locked_property
     def reranker(self) -> EndpointReranker | FolderReranker | None:
         """Configured reranker, or None.
 
@@ -203,24 +203,24 @@ class Models:
             return local
         return None
 
-    @cached_property
+    @locked_property
     def stop_weights(self) -> StopWeights:
         """Weights of the published classifier of sufficient evidence pools."""
         return load_stop(self.settings.stop_weights)
 
-    @cached_property
+    @locked_property
     def relevance(self) -> Relevance | None:
         """Configured cross-encoder, or None."""
         folder = self.settings.cross_encoder
         return None if folder is None else CrossEncoder(folder)
 
-    @cached_property
+    @locked_property
     def limits(self) -> GraphLimits:
         """Bounds on what one SQL statement reads."""
         settings = self.settings
         return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
-    @cached_property
+    @locked_property
     def noise(self) -> FilterConstants:
         """Noise and quotas by which verdicts move learned state."""
         settings = self.settings
@@ -234,7 +234,7 @@ class Models:
             newcomers=settings.judge_newcomer_share,
         )
 
-    @cached_property
+    @locked_property
     def key_learning(self) -> KeyLearning:
         """Constants by which verdicts move passage keys.
 
@@ -259,17 +259,17 @@ class Models:
             most_waiting=settings.passage_key_max_pending,
         )
 
-    @cached_property
+    @locked_property
     def learning_rule(self) -> LearningRule:
         """Rule by which verdicts move memories and supports."""
         return apply_statements
 
-    @cached_property
+    @locked_property
     def weight_teaching(self) -> WeightTeaching:
         """Teaching of the ranking weights."""
         return WeightTeaching(lambda kind: self.priors.select_kind(kind).priors)
 
-    @cached_property
+    @locked_property
     def expansion_validation(self) -> ExpansionValidation:
         """Validation of the expansions that verdicts bring."""
         settings = self.settings

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
@@ -64,41 +64,45 @@ class Connections:
 
     Args:
         consumer: name of the process among the readers of the wake-up stream.
+
+    Raises:
+        ConfigurationError: an address cannot be read; nothing stays open.
     """
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str) -> None:
-        replica = settings.read_database_url
+        replica_url = settings.read_database_url
         self._redis_url = addresses.redis_url
-        self._closing = ExitStack()
-        self.database = Database(
-            addresses.database_url,
-            pool_size=settings.database_pool_size,
-            statement_timeout_seconds=settings.statement_timeout_seconds,
-            hnsw_ef_search=settings.hnsw_ef_search,
-            row_security=settings.row_security,
-            replica_url=None if replica is None else replica.get_secret_value(),
-            replica_lag_seconds=settings.read_lag_seconds,
-            replica_wait_seconds=settings.read_wait_seconds,
-        )
-        self._closing.callback(self.database.close)
-        self.stream = WakeStream(addresses.redis_url, consumer)
-        self._closing.callback(self.stream.close)
+        with ExitStack() as opened:  # closed where a later one cannot be opened
+            self.database = Database(
+                addresses.database_url,
+                pool_size=settings.database_pool_size,
+                statement_timeout_seconds=settings.statement_timeout_seconds,
+                hnsw_ef_search=settings.hnsw_ef_search,
+                row_security=settings.row_security,
+                replica_url=None if replica_url is None else replica_url.get_secret_value(),
+                replica_lag_seconds=settings.read_lag_seconds,
+                replica_wait_seconds=settings.read_wait_seconds,
+            )
+            opened.callback(self.database.close)
+            self.stream = WakeStream(addresses.redis_url, consumer)
+            opened.callback(self.stream.close)
+            self._closing = opened.pop_all()
 
-    @cached_property
+    @locked_property
     def positions(self) -> Positions:
         """Write positions that reads on the replica must have reached."""
         positions = Positions(self._redis_url)
         self._closing.callback(positions.close)
         return positions
 
-    @cached_property
+    @locked_property
     def notices(self) -> Notices:
         """Notices of changed access keys, sent to all processes."""
         notices = Notices(self._redis_url)
         self._closing.callback(notices.close)
         return notices
 
-    @cached_property
+    @locked_property
     def buckets(self) -> Buckets:
         """Counters of request rates."""
         buckets = Buckets(self._redis_url)

@@ -38,7 +38,7 @@ class Startup:
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
         models = self.models
-        _ = models.priors
+        self.check_settings()
         tokens = models.tokens  # whose keys are fetched meanwhile
         self.check_encoders()
         if self.database.replica is not None:
@@ -70,6 +70,14 @@ class Startup:
                 collections=[f"{other.name} ({other.encoder_model})" for other in differing[:LOGGED_COLLECTIONS]],
                 more=len(differing) > LOGGED_COLLECTIONS,
             )
+
+    def check_settings(self) -> None:
+        """Check what needs no server: constants whose settings depend on each other, priors and the reranker.
+
+        Raises:
+            ConfigurationError: settings contradict each other, or a file of weights cannot be used.
+        """
+        _ = self.models.key_learning, self.models.priors
 
     def check_encoders(self) -> None:
         """Check that the database is there, load the encoders of this machine, and ask servers for theirs.

@@ -25,7 +25,9 @@ RETRY_SECONDS = 5.0
 """Until keys are fetched again after a failure; twice as long after each further one."""
 MOST_RETRY_SECONDS = 300.0
 TIMEOUT_SECONDS = 5.0
-"""Of each step of a fetch; a whole one takes at most twice as long."""
+"""Of each step of a fetch, such as connecting or a wait for bytes."""
+WHOLE_TIMEOUT_SECONDS = 2 * TIMEOUT_SECONDS
+"""Of a whole fetch with its redirects. Only headers that arrive byte by byte can make it longer."""
 MOST_BYTES = 1024 * 1024
 
 
@@ -99,10 +101,25 @@ class ProviderKeys:
 
 
 def _document(url: str) -> dict[str, Any]:
-    """Fetch a JSON document, of bounded size and in bounded time."""
-    ends = time.monotonic() + 2 * TIMEOUT_SECONDS
+    """Fetch a JSON document, of bounded size and in bounded time.
+
+    Raises:
+        ValueError: the document is too large, takes too long, or is no JSON.
+        httpx.HTTPError: the provider cannot be reached or refuses.
+    """
+    ends = time.monotonic() + WHOLE_TIMEOUT_SECONDS
     body = bytearray()
-    with httpx.stream("GET", url, timeout=TIMEOUT_SECONDS, follow_redirects=True) as response:
+
+    def bound_step(request: httpx.Request) -> None:
+        remaining = ends - time.monotonic()
+        if remaining <= 0.0:
+            raise ValueError("the JWK set arrives too slowly")
+        request.extensions["timeout"] = httpx.Timeout(min(TIMEOUT_SECONDS, remaining)).as_dict()
+
+    with (
+        httpx.Client(follow_redirects=True, event_hooks={"request": [bound_step]}) as client,
+        client.stream("GET", url) as response,
+    ):
         response.raise_for_status()
         for chunk in response.iter_bytes():
             body += chunk

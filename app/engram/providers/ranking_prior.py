@@ -1,6 +1,6 @@
 """The priors of ranking and of "sufficiency" as files: what every collection believes before its first verdict.
 
-There is one set of priors for each kind of corpus, see ``core.corpus_kind``.
+There is one set of priors for each kind of corpus, see ``core.ranking.corpus_kind``.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ class RankingPrior:
         return self.of_answers | ({} if self.rounds is None else {self.of_rounds: self.rounds})
 
     def with_rounds(self, rounds: Prior | None) -> "RankingPrior":
-        """With a prior for sessions, whose features are of what ``enough`` makes of answers as well."""
+        """With a prior for sessions, whose features go by what ``sufficiency`` makes of answers as well."""
         if rounds is None:
             return self
         name = _fingerprint(self.sufficiency_name.encode(), rounds, ROUND_FEATURES)
@@ -177,7 +177,7 @@ def read_ranking(content: Mapping[str, Any]) -> RankingWeights:
 
 
 def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
-    """A prior over these features in plain JSON, as ``format_prior`` gave it.
+    """Read a prior over these features from plain JSON, as the evaluation's ``prior_files`` writes it.
 
     Raises:
         ValueError, KeyError, TypeError: it is none.

@@ -92,7 +92,8 @@ def cross_encoder_name(folder: Path, setting: str) -> str:
 class StopWeights:
     """The classifier, what its second feature went by and the data sets it was fitted to.
 
-    ``rounds`` is what is believed of the pool after a round before any verdict on a session, see ``core.rounds``;
+    ``rounds`` is what is believed of the pool after a round before any verdict on a session, see
+    ``core.planning.round_sufficiency``;
     None where nothing was fitted for that.
     """
 

@@ -4,6 +4,7 @@ indexes healthy."""
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 
 import redis
@@ -166,10 +167,14 @@ class Worker:
         self._app.evolve.run_due()
 
     def _do_jobs(self) -> None:
-        with JobThreads(self._app.runner, self._stopping.is_set) as crew:
+        with ExitStack() as stack:
+            crew: JobThreads | None = None
 
             def step() -> None:
+                nonlocal crew
                 self._heart.turn("jobs")
+                if crew is None:
+                    crew = stack.enter_context(JobThreads(self._app.runner, self._stopping.is_set))
                 if time.monotonic() >= self._abandoned_due:
                     self._app.ingest.discard_abandoned()
                     self._abandoned_due = time.monotonic() + ABANDONED_SECONDS

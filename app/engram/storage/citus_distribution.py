@@ -14,7 +14,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.tables.table_base import metadata
 
 REFERENCE = ("tenant", "collection")
-"""On all nodes, each before what refers to it."""
+"""Tables on all nodes, each before the tables that refer to it."""
 LEFT_OFF = "collection"
 """Foreign keys that lead to it are left off."""
 LOCAL = ("access_key", "quota_usage", "audit_log", "encoder")
@@ -35,10 +35,11 @@ class DistributionResult:
     """Result of a distribution.
 
     Attributes:
-        tables: that were distributed by collection.
-        references: that are on every node now.
-        foreign_keys: that were taken off and put on again.
-        policies: of row security, that were removed.
+        tables: number of tables that were distributed by collection.
+        references: number of tables that were put on every node.
+        foreign_keys: number of foreign keys that were taken off and put on again. Those onto ``LEFT_OFF`` are taken
+            off for good and do not count.
+        policies: number of row security policies that were removed.
     """
 
     tables: int
@@ -81,10 +82,13 @@ def build_distributed_schema() -> MetaData:
 def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     """Distribute what is not distributed yet, in one transaction: all of it or nothing.
 
-    Rows that there are move to where they belong.
+    Existing rows move to the nodes where they belong.
+
+    Args:
+        hnsw_ef_search: candidates that a search through an HNSW index keeps; set for each node's database.
 
     Raises:
-        ConfigurationError: the database is no coordinator's.
+        ConfigurationError: the database has no extension citus.
     """
     if writer.scalar("SELECT to_regclass('pg_catalog.pg_dist_partition')") is None:
         raise ConfigurationError(
@@ -92,7 +96,7 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
             "(citus_set_coordinator_host, citus_add_node) before."
         )
     writer.row("SELECT pg_advisory_xact_lock(%(key)s)", {"key": LOCK})
-    # Tables that refer to each other are on their way to the nodes one after the other.
+    # Citus must move tables that refer to each other one after the other.
     writer.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     policies = _drop_policies(writer)
     distributed_tables = {
@@ -100,25 +104,23 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     }
     references = [name for name in REFERENCE if name not in distributed_tables]
     tables = [name for name in list_collection_tables() if name not in distributed_tables]
-    keys = _list_foreign_keys(writer, [*references, *tables])
-    for key in keys:
+    foreign_keys = _list_foreign_keys(writer, [*references, *tables])
+    for key in foreign_keys:
         writer.execute(f"ALTER TABLE {key.table} DROP CONSTRAINT {key.name}")
     for name in references:
         writer.row("SELECT create_reference_table(%(name)s)", {"name": name})
     first = list_collection_tables()[0]
     for name in tables:
-        beside = "none" if name == first and name not in distributed_tables else first
         writer.row(
-            "SELECT create_distributed_table(%(name)s, 'collection_id', colocate_with => %(beside)s)",
-            {"name": name, "beside": beside},
+            "SELECT create_distributed_table(%(name)s, 'collection_id', colocate_with => %(colocate_with)s)",
+            {"name": name, "colocate_with": "none" if name == first else first},
         )
-    for key in keys:
-        if key.onto == LEFT_OFF:
-            continue
-        # Of a statement with several parts Citus carries out one after the other, so it is checked in the end.
+    restored_keys = [key for key in foreign_keys if key.onto != LEFT_OFF]
+    for key in restored_keys:
+        # Citus carries out a statement with several parts one part at a time; a deferred key is checked at the end.
         writer.execute(f"ALTER TABLE {key.table} ADD CONSTRAINT {key.name} {key.definition} {DEFERRABLE_CLAUSE}")
     _set_on_nodes(writer, NODE_SETTINGS | {"hnsw.ef_search": str(hnsw_ef_search)})
-    return DistributionResult(len(tables), len(references), len(keys), policies)
+    return DistributionResult(len(tables), len(references), len(restored_keys), policies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class _ForeignKey:
 
 
 def _list_foreign_keys(reader: Reader, tables: list[str]) -> list[_ForeignKey]:
-    """Return keys of these tables whose other side is not distributed yet, which stops Citus."""
+    """List the foreign keys of these tables. Citus refuses to distribute a table whose other side is not yet."""
     rows = reader.rows(
         """
         SELECT conrelid::regclass::text AS "table", quote_ident(conname) AS name,
@@ -144,7 +146,10 @@ def _list_foreign_keys(reader: Reader, tables: list[str]) -> list[_ForeignKey]:
 
 
 def _drop_policies(writer: Writer) -> int:
-    """Row security's, whose sub-query Citus takes on no table that is distributed; how many there were."""
+    """Drop the policies of row security and return how many there were.
+
+    Citus takes their sub-query on no distributed table.
+    """
     rows = writer.rows(
         """
         SELECT quote_ident(tablename) AS "table", quote_ident(policyname) AS name FROM pg_policies
@@ -158,10 +163,10 @@ def _drop_policies(writer: Writer) -> int:
 
 
 def _set_on_nodes(writer: Writer, settings: dict[str, str]) -> None:
-    """Have each node's database begin its connections with these; on the coordinator ``Database`` sets them."""
+    """Set these settings for each node's database; on the coordinator ``Database`` sets them per connection."""
     database = writer.scalar("SELECT quote_ident(current_database())")
     for name, value in settings.items():
         writer.execute(f"ALTER DATABASE {database} SET {name} = '{value}'")
-    # But for this one: whoever else asks the coordinator would be refused, as it must know the collection.
+    # The coordinator must know the collection when it plans: with generic plans it would refuse other clients.
     writer.execute("SET LOCAL citus.enable_ddl_propagation = off")
     writer.execute(f"ALTER DATABASE {database} RESET plan_cache_mode")

@@ -32,7 +32,8 @@ written to several tables goes to a node by one connection, which alone sees it 
 
 
 class PreparedStatement(RawCursor[Any]):
-    """One statement, with parameters by their places (see ``parameters.placed``); its rows are named tuples.
+    """One statement, with parameters by their places (see ``column_parameters.place_parameters``); its rows are
+    named tuples.
 
     Results come in binary: parsing numbers and vectors from text costs more than the statements.
     """

@@ -17,7 +17,6 @@ from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import NullPool, QueuePool, create_engine, exc, make_url
 
 from engram.context import deadline, tenancy
-from engram.context.errors import ConfigurationError
 from engram.storage import replica
 from engram.storage.column_parameters import place_parameters
 from engram.storage.connection_pools import (
@@ -336,21 +335,6 @@ class Database:
     def address(self) -> str:
         """Address of the database in words."""
         return address(self._url)
-
-    def check_row_security(self) -> None:
-        """See that connections can serve single tenants.
-
-        Raises:
-            ConfigurationError: the role for that is not there, or not this one's to take.
-        """
-        with tenancy.allow_all_tenants(), self.read() as reader:
-            if reader.distributed:
-                raise ConfigurationError("ENGRAM_ROW_SECURITY does not go with Citus: no policy may ask a table.")
-            role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
-            if role is None or not reader.scalar("SELECT pg_has_role(%(role)s, 'MEMBER')", {"role": TENANT_ROLE}):
-                raise ConfigurationError(
-                    f"ENGRAM_ROW_SECURITY needs the role {TENANT_ROLE}, and that it is granted to this one."
-                )
 
     def _serve(self, connection: SqlConnection) -> None:
         """Have the connection see what the present tenant may, before its transaction begins.

@@ -4,7 +4,7 @@ import redis
 
 TIMEOUT_SECONDS = 0.25
 """All that a Redis that hangs may cost a request before it is let through without it."""
-# As core.bucket.take, by Redis's own clock, in one step.
+# As core.auth.token_bucket.take, by Redis's own clock, in one step.
 _TAKE = """
 local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local clock = redis.call('TIME')

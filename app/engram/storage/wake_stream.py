@@ -6,6 +6,8 @@ from typing import Any
 import redis
 import structlog
 
+from engram.context.errors import ConfigurationError
+
 STREAM = "engram:feedback"
 GROUP = "learners"
 MAX_LENGTH = 100_000
@@ -22,10 +24,19 @@ Wake = tuple[str, int, int]  # (message, collection, event)
 
 
 class WakeStream:
-    """Feedback wake-ups, delivered to one worker each."""
+    """Feedback wake-ups, delivered to one worker each.
+
+    Raises:
+        ConfigurationError: ``url`` is no address of a Redis.
+    """
 
     def __init__(self, url: str, consumer: str = "") -> None:
-        self._redis = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=SOCKET_TIMEOUT_SECONDS)
+        try:
+            self._redis = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=SOCKET_TIMEOUT_SECONDS)
+        except ValueError as error:  # whose words may contain a part of the password
+            raise ConfigurationError(
+                "REDIS_URL is not an address of a Redis, as redis://localhost:6379/0 is."
+            ) from error
         self._consumer = consumer
 
     def wake(self, events: Sequence[tuple[int, int]]) -> bool:

@@ -6069,7 +6069,7 @@ export interface components {
         };
         /**
          * PublishedOut
-         * @description Verdict of the published classifier on the sentences selected so far.
+         * @description Classification of the sentences selected so far, by the published classifier.
          */
         PublishedOut: {
             /**

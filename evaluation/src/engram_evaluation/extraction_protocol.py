@@ -34,7 +34,7 @@ from engram_evaluation.dataset_files import DatasetError, find, json_lines, requ
 from engram_evaluation.functional_learning import ObjectPeriod, learn
 
 FEWEST_SUBJECTS = 20
-"""Of a predicate whose belief is worth showing."""
+"""Weight of its subjects from which on a predicate is shown."""
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 _WORD = re.compile(r"\w+")
 
@@ -166,13 +166,13 @@ def recall(gold: Sequence[GoldFact], facts: Facts, embedder: Embedder) -> dict[s
     """Shares of the gold facts that were found: subject and object, strictly, and with the right relation."""
     relations = sorted({fact.relation for fact in gold})
     matches = [find_matching_facts(fact, facts) for fact in gold]
-    nearest = match_relations((f.predicate for some in matches for f in some), relations, embedder)
+    nearest = match_relations((f.predicate for found in matches for f in found), relations, embedder)
     right = [
-        any(nearest[f.predicate] == fact.relation for f in some) for fact, some in zip(gold, matches, strict=True)
+        any(nearest[f.predicate] == fact.relation for f in found) for fact, found in zip(gold, matches, strict=True)
     ]
     strict = [bool(find_matching_facts(fact, facts, strictly=True)) for fact in gold]
     gold_counts = Counter(fact.relation for fact in gold)
-    pairs = Counter(fact.relation for fact, some in zip(gold, matches, strict=True) if some)
+    pairs = Counter(fact.relation for fact, found in zip(gold, matches, strict=True) if found)
     named = Counter(fact.relation for fact, is_right in zip(gold, right, strict=True) if is_right)
     return {
         "gold": len(gold),
@@ -225,10 +225,15 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
 
 
 def measure_functional(facts: Facts) -> dict[str, dict[str, Any]]:
-    """Return what was learned of predicates with several subjects, the surest first."""
+    """Measure which predicates are functional.
+
+    Returns:
+        Predicate -> belief, for predicates whose subjects weigh ``FEWEST_SUBJECTS`` together; highest lower bound
+        first.
+    """
     periods_by_pair: dict[tuple[str, str], list[ObjectPeriod]] = defaultdict(list)
-    for passage, some in facts.items():
-        for fact in some:
+    for passage, passage_facts in facts.items():
+        for fact in passage_facts:
             periods = periods_by_pair[normalise_entity(fact.subject), fact.predicate]
             object_key = _object_key(fact, (holding.object for holding in periods))
             periods.append(ObjectPeriod(object_key, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
@@ -243,7 +248,7 @@ def measure_functional(facts: Facts) -> dict[str, dict[str, Any]]:
             "lower": belief.lower,
             "functional": belief.is_functional,
         }
-        for name, belief in sorted(rows_shown, key=lambda pair: -pair[1].lower)
+        for name, belief in sorted(rows_shown, key=lambda item: -item[1].lower)
     }
 
 

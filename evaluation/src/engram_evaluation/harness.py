@@ -106,7 +106,7 @@ class QueryArm:
     """Options that questions are asked with.
 
     Attributes:
-        sentences, entities: K_S and K_E, see ``core.profiles``; None for the profile's own.
+        sentences, entities: K_S and K_E, see ``core.ranking.profiles``; None for the profile's own.
     """
 
     profile: ProfileName

@@ -2,8 +2,8 @@
 
 Half of the rated questions teach. Of each, one rater is held out; every word of the others goes through the
 feedback service as a verdict of its own, in a random order: on the whole passage, for or against it, as surely as
-the word is far from the middle of its scale (``ratings.as_verdict``). Nothing else is said, so of a passage that
-nobody rated nothing is learned, and the ranking weights, which need rivals to compare, hear nothing at all.
+the word is far from the middle of its scale (``rating_scale.as_verdict``). Nothing else is said, so of a passage
+that nobody rated nothing is learned, and the ranking weights, which need rivals to compare, hear nothing at all.
 """
 
 import random

@@ -61,11 +61,11 @@ def fit_stop(
     samples = []
     for harness, dataset in corpora:
         questions = list(dataset.questions)[:limit]
-        step = steps(f"{dataset.name}: {unit}", len(questions))
+        tick = steps(f"{dataset.name}: {unit}", len(questions))
         samples.append(
-            hops(harness, questions, step)
+            hops(harness, questions, tick)
             if unit == "queries"
-            else pools(harness, questions, step, planner=PLANNERS[unit])
+            else pools(harness, questions, tick, planner=PLANNERS[unit])
         )
     size = len(feedback_stop.FEATURES)  # those of a round begin with the classifier's
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
@@ -79,10 +79,13 @@ def fit_stop(
 
 
 def pools(
-    harness: Harness, questions: Sequence[Question], step: Callable[[], None], planner: str = "pool"
+    harness: Harness, questions: Sequence[Question], tick: Callable[[], None], planner: str = "pool"
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """The features of each question's pool after each round, (n, 5), and whether it suffices, (n,)."""
-    per_session = collect_by_session(harness, questions, step, planner)
+    """Return the features of each session's pool after each round, (n, 5), and whether the pool sufficed, (n,).
+
+    The rows of all sessions stand one below the other.
+    """
+    per_session = collect_by_session(harness, questions, tick, planner)
     none = np.zeros((0, len(round_sufficiency.FEATURES))), np.zeros(0, dtype=bool)
     return (
         np.concatenate([none[0], *(rows for rows, _ in per_session)]),
@@ -91,32 +94,42 @@ def pools(
 
 
 def collect_by_session(
-    harness: Harness, questions: Sequence[Question], step: Callable[[], None], planner: str = "pool"
+    harness: Harness, questions: Sequence[Question], tick: Callable[[], None], planner: str = "pool"
 ) -> list[tuple[Floats, NDArray[np.bool_]]]:
-    """Return pools as ``pools`` does, grouped by session."""
+    """Return for each session the features of its pool after each round, (r, 5), and whether it sufficed, (r,)."""
     samples = []
     for question in questions:
         view = _run_session(harness, question, planner)
         rows: list[Floats] = []
         suffices: list[bool] = []
-        for one in view.rounds:
-            found_passages = {sentence.passage_id for sentence in view.evidence if sentence.round <= one.number}
-            pool = one.said["published"]
+        for session_round in view.rounds:
+            found_passages = {
+                sentence.passage_id for sentence in view.evidence if sentence.round <= session_round.number
+            }
+            classified = session_round.said["published"]
             rows.append(
-                round_sufficiency.features(pool["entities"], pool["relevance"], one.sufficiency, one.covered)
+                round_sufficiency.features(
+                    classified["entities"],
+                    classified["relevance"],
+                    session_round.sufficiency,
+                    session_round.covered,
+                )
             )
             suffices.append(question.relevant <= found_passages)
         samples.append(
             (np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool))
         )
-        step()
+        tick()
     return samples
 
 
 def hops(
-    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+    harness: Harness, questions: Sequence[Question], tick: Callable[[], None]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return pools as ``pools`` does, (n, 3), of a query's selection after each hop; no rule ends the hops."""
+    """Return the features of each query's selection after each hop, (n, 3), and whether it sufficed, (n,).
+
+    No rule ends the hops.
+    """
     retrieve, classifier = harness.services.retrieve, harness.services.classifier
     rows: list[list[float]] = []
     suffices: list[bool] = []
@@ -128,7 +141,7 @@ def hops(
             classified = classifier.classify_walk(retrieved.plan, walk)
             rows.append([1.0, classified.entities, classified.relevance])
             suffices.append(question.relevant <= {one.external_id for one in walk.evidence.values()})
-        step()
+        tick()
     return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
 
 

@@ -195,23 +195,23 @@ class TestObserve:
     def test_of_a_sure_prior_it_is_the_gradient_at_its_mean(self) -> None:
         prior = Prior(np.linspace(-1, 1, SIZE), 1e12 * np.eye(SIZE))
         x, step = draw_answer(0), 1e-6
-        for enough in (0, 1):
+        for outcome in (0, 1):
 
-            def log_likelihood(weights: np.ndarray, enough: int = enough) -> float:
+            def log_likelihood(weights: np.ndarray, outcome: int = outcome) -> float:
                 p = probability(x, weights)
-                return math.log(p if enough else 1 - p)
+                return math.log(p if outcome else 1 - p)
 
             slope = [
                 (log_likelihood(prior.mean + step * row) - log_likelihood(prior.mean - step * row)) / (2 * step)
                 for row in np.eye(SIZE)
             ]
-            seen = observe(x, enough, prior, 2.0)
+            seen = observe(x, outcome, prior, 2.0)
             assert_allclose(seen.evidence.information, np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
             p = probability(x, prior.mean)
             curvature = (p - 0.5) / (x @ prior.mean)
             assert p * (1 - p) < curvature < 0.25
             assert_allclose(seen.evidence.precision, curvature * np.outer(x, x) / 2.0)
-            assert seen.surprise == pytest.approx(1 - p if enough else p)
+            assert seen.surprise == pytest.approx(1 - p if outcome else p)
 
     def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
         x, mean = draw_answer(0), np.linspace(-1, 1, SIZE)
@@ -226,16 +226,16 @@ class TestObserve:
 
     @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(-8.0, 8.0))
     def test_its_parabola_lies_below_the_likelihood_and_touches_it(
-        self, seed: int, enough: int, along: float
+        self, seed: int, outcome: int, along: float
     ) -> None:
         x, prior = draw_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
-        seen = observe(x, enough, prior, 1.0).evidence
+        seen = observe(x, outcome, prior, 1.0).evidence
 
         def compute_excess(odds: float) -> float:
             """By how much the log-likelihood is above the parabola, but for a constant."""
             there = (odds - x @ prior.mean) * x / (x @ x)
             parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
-            return -float(np.logaddexp(0.0, -odds if enough else odds) + parabola)
+            return -float(np.logaddexp(0.0, -odds if outcome else odds) + parabola)
 
         touching = math.sqrt((x @ prior.mean) ** 2 + x @ x)
         assert compute_excess(touching) == pytest.approx(compute_excess(-touching), abs=1e-9)
@@ -250,7 +250,7 @@ class TestObserve:
     def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
         self, answers: list[tuple[int, int, float]]
     ) -> None:
-        terms = [observe(draw_answer(seed), enough, FLAT, noise).evidence for seed, enough, noise in answers]
+        terms = [observe(draw_answer(seed), outcome, FLAT, noise).evidence for seed, outcome, noise in answers]
 
         def compute_mean(some: list[WeightEvidence]) -> np.ndarray:
             return posterior(FLAT, sum(some, build_empty_evidence(SIZE))).mean
@@ -264,17 +264,17 @@ class TestObserve:
 
     @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(0.1, 10))
     def test_a_verdict_moves_the_probability_of_its_answer_towards_itself(
-        self, seed: int, enough: int, noise: float
+        self, seed: int, outcome: int, noise: float
     ) -> None:
         x = draw_answer(seed)
         before = probability(x, FLAT.mean)
-        after = probability(x, posterior(FLAT, observe(x, enough, FLAT, noise).evidence).mean)
-        assert abs(enough - after) < abs(enough - before)
+        after = probability(x, posterior(FLAT, observe(x, outcome, FLAT, noise).evidence).mean)
+        assert abs(outcome - after) < abs(outcome - before)
 
     def test_what_cannot_be_is_refused(self) -> None:
         with pytest.raises(ValueError, match="positive"):
             observe(draw_answer(0), 1, FLAT, 0.0)
-        with pytest.raises(ValueError, match="not"):
+        with pytest.raises(ValueError, match="must be 0 or 1"):
             observe(draw_answer(0), 2, FLAT, 1.0)
 
 

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from engram.composition.container import Application
 from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
+from engram.providers import jwt_keys
 from engram.providers.jwt_keys import FRESH_SECONDS, KEPT_SECONDS, RETRY_SECONDS, UNKNOWN_SECONDS, ProviderKeys
 from engram.providers.jwt_tokens import Tokens
 from engram.services.auth.authentication import Authentication
@@ -34,6 +35,7 @@ class Provider:
         self.go = threading.Event()
         self.go.set()
         self.resets = False
+        self.redirects_after_seconds: float | None = None
         self.asked = 0
         provider = self
 
@@ -44,6 +46,13 @@ class Provider:
                 if provider.resets:
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.connection.close()
+                    return
+                if provider.redirects_after_seconds is not None:
+                    time.sleep(provider.redirects_after_seconds)
+                    self.send_response(302)
+                    self.send_header("location", self.path)
+                    self.send_header("content-length", "0")
+                    self.end_headers()
                     return
                 body = provider.encode_keys()
                 self.send_response(200)
@@ -234,6 +243,15 @@ def test_failures_are_remembered(provider: Provider) -> None:
     eventually(lambda: keys._fetched_at is not None)
     assert keys.find("one").key_id == "one"
     assert provider.asked == 2
+
+
+def test_redirects_do_not_make_a_fetch_longer(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jwt_keys, "WHOLE_TIMEOUT_SECONDS", 0.5)
+    provider.redirects_after_seconds = 0.3
+    keys = ProviderKeys(provider.url)
+    assert keys.wait(30)
+    assert provider.asked <= 2
+    assert keys._failures == 1
 
 
 def test_a_new_key_is_fetched_once_and_made_up_ones_seldom(provider: Provider) -> None:

@@ -211,6 +211,11 @@ def test_misspelt_setting_is_reported(alone: Application, monkeypatch: pytest.Mo
     assert "ENGRAM_RECAL_GATE" in findings(alone)["settings"].found
 
 
+def test_variables_of_other_packages_are_known(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_COLLECTION", "films")
+    assert findings(alone)["settings"].verdict == "ok"
+
+
 def test_clock_difference_is_reported(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alone.stream, "clock", lambda: 0.0)
     assert findings(alone)["clocks"].verdict == "warning"

@@ -2,6 +2,7 @@
 it.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -115,6 +116,20 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
         unit.text for one in receipts for unit in application.feedback.event(scope, one.event.id).verdict.expansions
     ]
     assert not any("Ada" in text for text in texts)
+
+
+def test_sub_questions_that_were_asked_in_other_words_become_units(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    session = application.sessions.state(scope, run_session(application, scope))
+    rounds = [
+        replace(one, said={**one.said, "sub_question": text})
+        for one, text in zip(session.rounds, (CHAIN, "the birthplace of Marie Curie"), strict=True)
+    ]
+    said = verdict(scope, *evidence(application, curie))
+    own, *_ = application.teacher.judge(replace(session, rounds=rounds), said, "key", wait=True)
+
+    units = application.feedback.event(scope, own.event.id).verdict.expansions
+    assert [unit.text for unit in units] == ["the birthplace of Marie Curie"]
 
 
 def test_session_conclusion_counts_only_on_request(application: Application, curie: str) -> None:

@@ -1,5 +1,7 @@
 """Lines that wait: as many at once as a batch may hold."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -9,6 +11,7 @@ from engram.storage.corpus import collections, staged_lines
 from engram.storage.database import Writer
 from engram.storage.jobs import jobs
 from tests.support.encoder import SOME_ENCODER
+from tests.support.statements import hook_statements
 
 JOB = UUID(int=1)
 
@@ -65,6 +68,34 @@ def test_a_sample_is_evenly_spaced_and_its_texts_are_cut(application: Applicatio
 
     assert some == [(f"Title {line}", "long") for line in (5, 8, 11, 14)]
     assert len(every) == 10
+
+
+def test_a_sample_reads_no_other_lines(application: Application, collection: str) -> None:
+    sent: list[tuple[str, Mapping[str, Any]]] = []
+    with application.database.write() as writer:
+        target = stage_lines(writer, collection, *[20] * 500)
+        with hook_statements(lambda _connection, *statement: sent.append(statement)):
+            staged_lines.sample(writer, target, JOB, 10, 4)
+        ((statement, parameters),) = sent
+        ((plans,),) = writer.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
+
+    assert count_read_lines(plans[0]["Plan"]) <= 10 + 2  # the first and the last give the distance
+
+
+def count_read_lines(plan: Mapping[str, Any]) -> float:
+    """Rows of ``ingest_line`` that a carried out plan read."""
+    read = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    own = plan["Actual Loops"] * read if plan.get("Relation Name") == "ingest_line" else 0
+    return own + sum(map(count_read_lines, plan.get("Plans", ())))
+
+
+def test_a_sample_skips_lines_that_are_not_there(application: Application, collection: str) -> None:
+    with application.database.write() as writer:
+        target = stage_lines(writer, collection, *[20] * 20)
+        staged_lines.take(writer, target, JOB, [1, *range(8, 17)])
+        some = staged_lines.sample(writer, target, JOB, 6, 4)
+
+    assert len(some) == 4  # of lines 2 to 20 in fours: 2, 6, none from 10 on, 17, 18
 
 
 def test_a_sample_of_no_lines_is_empty(application: Application, collection: str) -> None:

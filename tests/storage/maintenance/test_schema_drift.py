@@ -36,6 +36,27 @@ def test_missing_tables_columns_indexes_and_references_are_listed(database: Data
     ]
 
 
+@pytest.mark.parametrize(
+    ("statement", "missing"),
+    [
+        ("ALTER TABLE tenant DROP CONSTRAINT tenant_passages_check", "constraint tenant_passages_check of tenant"),
+        (
+            "ALTER TABLE ingest_error DROP CONSTRAINT ingest_error_pkey",
+            "constraint ingest_error_pkey of ingest_error",
+        ),
+        ("ALTER TABLE ingest_error ALTER reason DROP NOT NULL", "NOT NULL of reason of ingest_error"),
+        ("ALTER TABLE ingest_error ALTER reason TYPE bytea USING ''", "type of reason of ingest_error"),
+        ("DROP SEQUENCE feedback_applied", "sequence feedback_applied"),
+        ("DROP POLICY tenant ON passage", "row security of passage"),
+        ("ALTER TABLE passage DISABLE ROW LEVEL SECURITY", "row security of passage"),
+    ],
+)
+def test_whatever_else_is_missing_is_listed(database: Database, statement: str, missing: str) -> None:
+    with database.write() as writer:
+        writer.execute(statement)
+    assert schema_drift.list_missing(database) == [missing]
+
+
 def test_a_database_with_other_comments_lacks_nothing(database: Database) -> None:
     with database.write() as writer:
         writer.execute("COMMENT ON TABLE fact IS 'Another one.'")

@@ -35,7 +35,7 @@ NAME_CHARACTERS = 400
 """Passage ids begin with the name and end at 512 characters."""
 MOST_CONVERSIONS = 2
 CONVERSION_THREADS = WorkThreads("engram-documents", MOST_CONVERSIONS)
-"""Documents that a process converts at once; each takes a processor and up to ``Limits.memory_bytes``."""
+"""Documents that a process converts at once; each takes a processor and up to ``ConversionLimits.memory_bytes``."""
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,

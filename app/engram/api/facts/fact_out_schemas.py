@@ -43,7 +43,12 @@ class FactOut(ResponseModel):
 
     @classmethod
     def from_service(cls, row: FactRow, belief: float | None = None) -> "FactOut":
-        """Build the response; ``belief`` replaces the fact's by that of another moment."""
+        """Build the response.
+
+        Args:
+            belief: belief at the moment that was asked about; None for the present one. All other fields are those
+                of now.
+        """
         believed = row.belief if belief is None else belief
         return cls.combine(
             row,

@@ -270,7 +270,7 @@ class SentenceTraceOut(ResponseModel):
 
 
 class PublishedOut(ResponseModel):
-    """Verdict of the published classifier on the sentences selected so far."""
+    """Classification of the sentences selected so far, by the published classifier."""
 
     entities: float = Field(description="Share of the question's names that it names.")
     relevance: float = Field(

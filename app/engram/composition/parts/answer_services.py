@@ -1,8 +1,8 @@
 """Answers to queries: by arm, compared, worded, and as rankings of the caller's texts."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
@@ -27,7 +27,7 @@ class AnswerServices:
     auth: AuthServices
     retrieval: RetrievalServices
 
-    @cached_property
+    @locked_property
     def ask(self) -> QueryService:
         """Answers to queries under given arms."""
         settings = self.settings
@@ -40,27 +40,27 @@ class AnswerServices:
             durable=settings.episodes_durable,
         )
 
-    @cached_property
+    @locked_property
     def serving(self) -> ServingService:
         """Answers to queries by their collection's settings."""
         return ServingService(self.database, self.ask)
 
-    @cached_property
+    @locked_property
     def lift(self) -> LiftService:
         """Comparison of experiment arms."""
         return LiftService(self.database, generation_threshold=self.settings.passage_key_generation_threshold)
 
-    @cached_property
+    @locked_property
     def compare(self) -> ComparisonService:
         """Comparison of one query under two arms."""
         return ComparisonService(self.auth.reads, self.retrieval.retrieve)
 
-    @cached_property
+    @locked_property
     def answer(self) -> AnswerService:
         """Worded answers."""
         return AnswerService(self.serving, self.models.llm, threshold=self.settings.sufficiency_threshold)
 
-    @cached_property
+    @locked_property
     def rerank(self) -> RerankingService:
         """Ranking of texts that callers bring."""
         return RerankingService(self.database, self.models.encoder, self.serving)

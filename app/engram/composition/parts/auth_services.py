@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.servers import Connections
 from engram.config.settings import Settings
@@ -13,6 +13,7 @@ from engram.services.auth.quotas import QuotaService
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.replica_reads import Reads
 from engram.services.auth.scope import AccessService
+from engram.storage import row_security
 from engram.storage.auth.tenants import Quotas
 
 REMOTE_REQUEST_RATE = 20.0
@@ -28,12 +29,12 @@ class AuthServices:
     models: Models
     _caches: list[Callable[[], None]] = field(default_factory=list, init=False)
 
-    @cached_property
+    @locked_property
     def access(self) -> AccessService:
         """Lookup of collections by name."""
         return AccessService(self.connections.database)
 
-    @cached_property
+    @locked_property
     def authentication(self) -> Authentication:
         """Authentication of requests."""
         settings = self.settings
@@ -47,12 +48,12 @@ class AuthServices:
         self._caches.append(authentication.forget)
         return authentication
 
-    @cached_property
+    @locked_property
     def access_keys(self) -> KeysService:
         """Creation and revocation of access keys."""
         return KeysService(self.connections.database, self.announce_change)
 
-    @cached_property
+    @locked_property
     def quotas(self) -> QuotaService:
         """Quotas of tenants."""
         settings = self.settings
@@ -67,7 +68,7 @@ class AuthServices:
             self.connections.database, remember_seconds=settings.access_cache_seconds, defaults=defaults
         )
 
-    @cached_property
+    @locked_property
     def rates(self) -> Rates | None:
         """Limits of each caller's request rate, or None."""
         settings = self.settings
@@ -76,7 +77,7 @@ class AuthServices:
             rate = 0.0 if settings.on_loopback else REMOTE_REQUEST_RATE
         return Rates(self.connections.buckets, rate, settings.rate_burst) if rate else None
 
-    @cached_property
+    @locked_property
     def reads(self) -> Reads:
         """Reads on the replica, if there is one."""
         return Reads(self.connections.database, self.connections.positions)
@@ -100,4 +101,4 @@ class AuthServices:
         if self.settings.access == "auto":
             self.authentication.check_start(self.settings.host)
         if self.settings.row_security:
-            self.connections.database.check_row_security()
+            row_security.check(self.connections.database)

@@ -1,8 +1,8 @@
 """Corpus: passages come in, are embedded and linked, and change their encoder."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.fact_services import FactServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
@@ -28,19 +28,19 @@ class CorpusServices:
     facts: FactServices
     passage_keys: PassageKeyServices
 
-    @cached_property
+    @locked_property
     def ingest(self) -> IngestService:
         """Intake of passages."""
         return IngestService(self.database, self.models.encoder)
 
-    @cached_property
+    @locked_property
     def documents(self) -> DocumentsService:
         """Conversion of documents into passages."""
         return DocumentsService(
             max_bytes=self.settings.document_max_bytes, timeout_seconds=self.settings.document_timeout_seconds
         )
 
-    @cached_property
+    @locked_property
     def index(self) -> IndexService:
         """Graph builder."""
         settings, models = self.settings, self.models
@@ -56,17 +56,17 @@ class CorpusServices:
             align=self.facts.align,
         )
 
-    @cached_property
+    @locked_property
     def kinds(self) -> KindService:
         """Measurement of the kinds of corpora."""
         return KindService(self.database, lambda: self.models.priors)
 
-    @cached_property
+    @locked_property
     def names(self) -> NamesService:
         """Embedding of entity names."""
         return NamesService(self.database, self.models.encoder)
 
-    @cached_property
+    @locked_property
     def rekey(self) -> RekeyService:
         """Rebuild of passage keys."""
         return RekeyService(
@@ -76,7 +76,7 @@ class CorpusServices:
             rebase=self.passage_keys.evolve.rebase,
         )
 
-    @cached_property
+    @locked_property
     def reembed(self) -> ReembeddingService:
         """Change of encoder."""
         return ReembeddingService(

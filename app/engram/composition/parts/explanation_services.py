@@ -1,8 +1,8 @@
 """Explanations: what moved a memory, and what a collection has learned."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.services.explanations.learning_overview import LearningOverviewService
 from engram.services.explanations.sentence_explanations import ExplanationService
@@ -16,12 +16,12 @@ class ExplanationServices:
     database: Database
     models: Models
 
-    @cached_property
+    @locked_property
     def explain(self) -> ExplanationService:
         """Explanations of sentences."""
         return ExplanationService(self.database, self.models.encoder)
 
-    @cached_property
+    @locked_property
     def learned(self) -> LearningOverviewService:
         """Overview of learned state."""
         return LearningOverviewService(self.database)

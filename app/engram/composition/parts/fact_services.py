@@ -1,8 +1,8 @@
 """Facts: intake, alignment, search and corrections."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.services.facts.entity_alignment import AlignmentService
@@ -26,52 +26,52 @@ class FactServices:
     database: Database
     models: Models
 
-    @cached_property
+    @locked_property
     def facts(self) -> FactsService:
         """Intake of statements."""
         return FactsService(self.database, self.models.language, self.models.noise, self.align)
 
-    @cached_property
+    @locked_property
     def texts(self) -> TextService:
         """Extraction of facts from text."""
         return TextService(self.models.language, self.models.llm, self.settings.facts_extraction)
 
-    @cached_property
+    @locked_property
     def fact_search(self) -> FactSearch:
         """Search of facts."""
         return FactSearch(self.database)
 
-    @cached_property
+    @locked_property
     def show(self) -> FactViewService:
         """Views of facts and their entities."""
         return FactViewService(self.database)
 
-    @cached_property
+    @locked_property
     def join(self) -> EntityMergeService:
         """Merges and splits of fact entities."""
         return EntityMergeService(self.database, self.models.noise)
 
-    @cached_property
+    @locked_property
     def align(self) -> AlignmentService:
         """Alignment of entity and predicate names."""
         return AlignmentService(self.database, self.models.encoder)
 
-    @cached_property
+    @locked_property
     def adopt(self) -> GraphMergeService:
         """Merges of fact graphs."""
         return GraphMergeService(self.database, self.models.noise, self.align)
 
-    @cached_property
+    @locked_property
     def withdraw(self) -> RetractionService:
         """Retraction of statements."""
         return RetractionService(self.database, self.models.noise)
 
-    @cached_property
+    @locked_property
     def predicates(self) -> PredicatesService:
         """Settings of predicates."""
         return PredicatesService(self.database)
 
-    @cached_property
+    @locked_property
     def instruct(self) -> InstructionService:
         """Instructions on facts in words."""
         return InstructionService(self.facts, self.fact_search, self.models.llm)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.parts.corpus_services import CorpusServices
 from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.parts.session_services import SessionServices
@@ -25,7 +25,7 @@ class JobServices:
     revocation: RevocationServices
     sessions: SessionServices
 
-    @cached_property
+    @locked_property
     def handlers(self) -> Mapping[Kind, JobHandler]:
         """Job handlers by kind."""
         kinds: dict[Kind, JobHandler] = {
@@ -37,7 +37,7 @@ class JobServices:
         }
         return kinds | dict.fromkeys(SESSIONS, self.sessions.session_runner)
 
-    @cached_property
+    @locked_property
     def runner(self) -> Runner:
         """Job runner."""
         return Runner(
@@ -49,7 +49,7 @@ class JobServices:
             ),
         )
 
-    @cached_property
+    @locked_property
     def jobs(self) -> JobsService:
         """Status and cancellation of jobs."""
         return JobsService(self.database, self.handlers)

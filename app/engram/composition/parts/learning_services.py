@@ -2,8 +2,8 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
@@ -34,7 +34,7 @@ class LearningServices:
     passage_keys: PassageKeyServices
     closing: ExitStack
 
-    @cached_property
+    @locked_property
     def learn(self) -> LearningService:
         """Application of verdicts."""
         return LearningService(
@@ -47,39 +47,39 @@ class LearningServices:
             max_attempts=self.settings.feedback_max_attempts,
         )
 
-    @cached_property
+    @locked_property
     def intake(self) -> Intake:
         """Entry of verdicts into the feedback log."""
         intake = Intake(self.database, self.stream, self.models.encoder)
         self.closing.callback(intake.close)
         return intake
 
-    @cached_property
+    @locked_property
     def feedback(self) -> FeedbackService:
         """Intake and status of verdicts."""
         return FeedbackService(self.database, self.stream, self.intake, self.learn)
 
-    @cached_property
+    @locked_property
     def verdict_listing(self) -> VerdictListing:
         """Lists of verdicts."""
         return VerdictListing(self.database)
 
-    @cached_property
+    @locked_property
     def judges(self) -> JudgesService:
         """Settings of single judges."""
         return JudgesService(self.database, self.models.noise)
 
-    @cached_property
+    @locked_property
     def pulls(self) -> PullLedger:
         """Ledger of pulls: the scores of other products that were sent."""
         return PullLedger(self.database)
 
-    @cached_property
+    @locked_property
     def exam(self) -> ModelExam:
         """Exam that the model passes before it teaches."""
         return ModelExam(self.models.llm, required=self.settings.judge_exam)
 
-    @cached_property
+    @locked_property
     def judge(self) -> JudgeService:
         """LLM judge of episodes."""
         settings = self.settings

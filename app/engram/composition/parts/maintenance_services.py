@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from urllib.parse import quote
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.servers import Connections, Servers
 from engram.config.settings import Settings
@@ -35,7 +35,7 @@ class MaintenanceServices:
     models: Models
     announce_access_change: Callable[[], None]
 
-    @cached_property
+    @locked_property
     def indexes(self) -> IndexMaintenanceService:
         """Maintenance of the vector indexes."""
         settings = self.settings
@@ -48,7 +48,7 @@ class MaintenanceServices:
             least_recall=settings.maintenance_recall,
         )
 
-    @cached_property
+    @locked_property
     def retention(self) -> RetentionService:
         """Removal of records past their retention."""
         settings = self.settings
@@ -60,39 +60,39 @@ class MaintenanceServices:
         )
         return RetentionService(self.connections.database, days)
 
-    @cached_property
+    @locked_property
     def statistics(self) -> StatisticsService:
         """Upkeep of the statistics that Postgres plans by."""
         return StatisticsService(self.connections.database)
 
-    @cached_property
+    @locked_property
     def backup(self) -> BackupService:
         """Backup and restore."""
         return BackupService(
             self.connections.database, self.addresses.database_url, self.settings.postgres_programs
         )
 
-    @cached_property
+    @locked_property
     def removal(self) -> RemovalService:
         """Removal of the rows of deleted collections."""
         return RemovalService(self.connections.database)
 
-    @cached_property
+    @locked_property
     def closing(self) -> ClosingService:
         """Removal of tenants."""
         return ClosingService(self.connections.database, self.announce_access_change)
 
-    @cached_property
+    @locked_property
     def audit_log(self) -> AuditLog:
         """Audit log of administrative acts."""
         return AuditLog(self.connections.database)
 
-    @cached_property
+    @locked_property
     def state(self) -> StateService:
         """Gauges of the present state, for metrics."""
         return StateService(self.connections.database, self.connections.stream)
 
-    @cached_property
+    @locked_property
     def health(self) -> HealthService:
         """Checks of what the process depends on."""
         settings = self.settings
@@ -110,7 +110,7 @@ class MaintenanceServices:
         server = EmbeddedPostgres(self.settings.data_dir.resolve() / "postgres")
         return f"host={quote(str(server.socket_directory))}&" in self.addresses.database_url
 
-    @cached_property
+    @locked_property
     def doctor(self) -> DoctorService:
         """Checks of the whole installation."""
         connections, models = self.connections, self.models

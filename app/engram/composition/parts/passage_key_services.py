@@ -1,8 +1,8 @@
 """Passage keys: credit of expansion units, evolution and views."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
@@ -17,7 +17,7 @@ class PassageKeyServices:
     database: Database
     models: Models
 
-    @cached_property
+    @locked_property
     def attribution(self) -> Attribution:
         """Credit of expansion units by verdicts."""
         models = self.models
@@ -25,12 +25,12 @@ class PassageKeyServices:
             self.database, models.encoder, models.limits, models.key_learning, models.expansion_validation
         )
 
-    @cached_property
+    @locked_property
     def evolve(self) -> KeyEvolutionService:
         """Evolution of passage keys."""
         return KeyEvolutionService(self.database, self.models.key_learning.rules)
 
-    @cached_property
+    @locked_property
     def key_view(self) -> KeyViewService:
         """Views of passage keys."""
         return KeyViewService(self.database, self.models.key_learning.rules)

@@ -1,8 +1,8 @@
 """Retrieval: from a question to ranked evidence."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.services.retrieval.dense_search import DenseService
@@ -23,7 +23,7 @@ class RetrievalServices:
     database: Database
     models: Models
 
-    @cached_property
+    @locked_property
     def planner(self) -> QueryPlanner:
         """Analysis and embedding of questions."""
         settings, models = self.settings, self.models
@@ -37,12 +37,12 @@ class RetrievalServices:
             collapse_duplicates=settings.collapse_duplicates,
         )
 
-    @cached_property
+    @locked_property
     def key_cache(self) -> PassageKeyCache:
         """Passage keys held in this process."""
         return PassageKeyCache(self.settings.passage_key_cache_mb * 2**20)
 
-    @cached_property
+    @locked_property
     def retrieve(self) -> RetrievalService:
         """Retrieval of evidence."""
         return RetrievalService(
@@ -63,18 +63,18 @@ class RetrievalServices:
             return None
         return PassageReranker(reranker, candidates=settings.reranker_candidates, seconds=settings.reranker_seconds)
 
-    @cached_property
+    @locked_property
     def classifier(self) -> PoolClassifier:
         """Published classifier of sufficient evidence pools."""
         models = self.models
         return PoolClassifier(models.language, models.encoder, models.relevance, models.stop_weights)
 
-    @cached_property
+    @locked_property
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
         return DenseService(self.database, self.models.encoder)
 
-    @cached_property
+    @locked_property
     def expand(self) -> ExpansionService:
         """Expansion of questions."""
         models = self.models

@@ -1,8 +1,8 @@
 """Revocation: verdicts are taken back, learned state is verified and past states are rebuilt."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
@@ -24,30 +24,30 @@ class RevocationServices:
     learning: LearningServices
     passage_keys: PassageKeyServices
 
-    @cached_property
+    @locked_property
     def revoke(self) -> RevocationService:
         """Revocation of verdicts."""
         return RevocationService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
 
-    @cached_property
+    @locked_property
     def ratings(self) -> RatingService:
         """Intake of ratings."""
         return RatingService(self.learning.feedback, self.revoke)
 
-    @cached_property
+    @locked_property
     def verify(self) -> VerificationService:
         """Verification that learned state follows from the log."""
         capacity = self.models.key_learning.rules.capacity
         return VerificationService(self.database, self.models.priors, self.passage_keys.evolve, capacity=capacity)
 
-    @cached_property
+    @locked_property
     def past(self) -> PastService:
         """Reconstruction of past states."""
         attribution = self.passage_keys.attribution
         restore = VerdictRestorer(self.models.weight_teaching, attribution)
         return PastService(self.database, attribution, self.passage_keys.evolve, restore)
 
-    @cached_property
+    @locked_property
     def forget(self) -> LearningResetService:
         """Reset of learned state."""
         return LearningResetService(self.database)

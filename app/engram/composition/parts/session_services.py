@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
+from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.answer_services import AnswerServices
 from engram.composition.parts.auth_services import AuthServices
@@ -44,7 +44,7 @@ class SessionServices:
     learning: LearningServices
     job_runner: Callable[[], Runner]
 
-    @cached_property
+    @locked_property
     def session_planners(self) -> dict[str, SessionPlanner]:
         """Session planners by name."""
         pool = PoolPlanner()
@@ -58,12 +58,12 @@ class SessionServices:
         by_name = {planner.name: planner for planner in planners}
         return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 
-    @cached_property
+    @locked_property
     def teacher(self) -> Teacher:
         """Distribution of session verdicts to rounds."""
         return Teacher(self.database, self.learning.feedback)
 
-    @cached_property
+    @locked_property
     def session_runner(self) -> SessionRunner:
         """Runner of session rounds."""
         return SessionRunner(
@@ -79,13 +79,13 @@ class SessionServices:
             self.learning.exam,
         )
 
-    @cached_property
+    @locked_property
     def sessions(self) -> SessionService:
         """Start and status of sessions."""
         models = self.models
         return SessionService(self.database, models.encoder, self.job_runner(), self.session_planners, models.llm)
 
-    @cached_property
+    @locked_property
     def trajectories(self) -> TrajectoryService:
         """Sessions as trajectories."""
         return TrajectoryService(self.database)

@@ -16,7 +16,7 @@ class FilterConstants:
             [0, 1].
         contested: the same where its verdict goes against what other judges said, in [0, 1].
         comparisons: verdicts of a judge and day that may teach the ranking; None: all.
-        standing: weight of the judge, in (0, 1]; below 1 it is new (``core.standing``).
+        standing: weight of the judge, in (0, 1]; below 1 it is new (see ``judge_standing``).
         newcomers: what all new judges together may close of the distance between one memory and their verdicts in a
             day, in [0, 1].
     """

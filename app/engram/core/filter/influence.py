@@ -80,7 +80,7 @@ def compute_features(
     The members of the pool are left as they are; how far each is believed is not.
 
     Args:
-        features: as ``ranking.with_second_look`` made them.
+        features: as ``passage_scores.add_second_look`` made them.
         passages: whose they are, (n,), in any order.
         hops: as they would have been; ``titled`` is not looked at.
         pool: their pool.

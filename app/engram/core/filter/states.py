@@ -46,11 +46,16 @@ class SentenceMemory:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Support of a question by a sentence; ``support`` and ``perplexity`` lie in [0, 1].
+    """Support of a question by a sentence. The defaults are those of a sentence that no verdict has named.
 
-    As it begins, it is that of a sentence that no verdict spoke of. ``complete`` is whether the last verdict
-    claimed to name all evidence, ``said`` what each judge said last. ``answered`` and ``sufficiency`` are those of
-    ``sufficiency_memory``, in [0, 1].
+    Attributes:
+        support: how surely the sentence supports the question, in [0, 1].
+        perplexity: how little is known of that, in [0, 1].
+        update_count: how many verdicts have moved it.
+        complete: whether the last verdict claimed to name all evidence.
+        pulled: what each judge's gain budget of the day still allows.
+        said: each judge's last word on the sentence.
+        answered, sufficiency: lower bounds for the sufficiency of an answer, in [0, 1]; see ``sufficiency_memory``.
     """
 
     question_id: int

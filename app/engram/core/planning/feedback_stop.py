@@ -24,7 +24,7 @@ AT_LEAST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class PoolVerdict:
+class PoolClassification:
     """Classification of a pool: its features, and the probability that it suffices, in [0, 1]."""
 
     entities: float
@@ -73,7 +73,7 @@ def compute_named_share(names: Sequence[str], pool: Sequence[str]) -> float:
     )
 
 
-def classify_pool(entities: float, relevance: float, network: Network) -> PoolVerdict:
+def classify_pool(entities: float, relevance: float, network: Network) -> PoolClassification:
     """Classify a pool by two features; the second is a cosine or a share, in [-1, 1]."""
     (probability,) = network.probability(np.array([[1.0, entities, relevance]]))
-    return PoolVerdict(entities, relevance, float(probability))
+    return PoolClassification(entities, relevance, float(probability))

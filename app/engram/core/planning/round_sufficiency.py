@@ -50,8 +50,8 @@ def observe_verdict(
 ) -> WeightObservation | None:
     """Return a verdict's observation of the pools after its rounds; None if it has none.
 
-    A pool sufficed if it held a sentence of every passage that the verdict supports, see ``sufficiency.told``. The
-    rounds of one session are one verdict, so each counts as a share.
+    A pool sufficed if it held a sentence of every passage that the verdict supports, see
+    ``sufficiency.verdict_outcome``. The rounds of one session are one verdict, so each counts as a share.
 
     Args:
         named: (passage, y) of the sentences that it speaks of.
@@ -63,9 +63,9 @@ def observe_verdict(
         found_passages |= set(judged.found)
         if len(judged.features) != len(prior.mean):
             continue  # one that teaches nothing, or of a version with other features
-        enough = verdict_outcome(verdict, targets, found_passages, known=known)
-        if enough is not None:
-            observations.append(observe(np.array(judged.features), enough, prior, noise))
+        outcome = verdict_outcome(verdict, targets, found_passages, known=known)
+        if outcome is not None:
+            observations.append(observe(np.array(judged.features), outcome, prior, noise))
     return _mean(observations) if observations else None
 
 

@@ -14,7 +14,7 @@ Status = Literal["running", "stopped", "cancelled", "failed"]
 """``stopped`` is the end of all that went well; a round that is asked for has it run again."""
 StopRule = Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]
 """What may stop a session before its budget does; ``planner``: what its planner goes by; ``published``: the
-classifier of RFM-RAG (``core.feedback_stop``); ``rounds``: nothing.
+classifier of RFM-RAG (``feedback_stop``); ``rounds``: nothing.
 """
 StopReason = Literal[
     "sufficiency",
@@ -35,10 +35,10 @@ StopReason = Literal[
     "failed",
     "erased",
 ]
-"""Why it stopped. ``enough``: the best passages hold all the evidence, by the learned sense of that. ``covered``:
-by the rule of that name, the pool names every content word of the question. ``found``: nothing is left to ask, and
-what was read seems to have the answer. ``not_found``: nothing is left to ask, and what was read does not seem to
-have the answer. ``answered``: an LLM says that the pool answers the question. ``sufficient``: the
+"""Why it stopped. ``sufficiency``: the best passages hold all the evidence, by the learned sense of that.
+``covered``: by the rule of that name, the pool names every content word of the question. ``found``: nothing is left
+to ask, and what was read seems to have the answer. ``not_found``: nothing is left to ask, and what was read does
+not seem to have the answer. ``answered``: an LLM says that the pool answers the question. ``sufficient``: the
 published classifier says that the pool suffices. ``no_gap``: nothing is known to ask for. ``nothing_new``: a round
 found nothing that was not there. ``asked``: it did the rounds that its caller asked for. ``erased``: a passage that
 it had read was deleted. The rest are budgets that are spent, or what became of its job.
@@ -178,7 +178,7 @@ class Round:
         said: in JSON what was made of passages: sub_question, gap, queries, and more of the planner's.
         episodes: of its queries, in their order.
         curated: see ``CurationCounts``.
-        enough, covered: of the session after it.
+        sufficiency, covered: of the session after it.
         cost: its own.
         created_at: None before it is stored.
         walk: where its queries would have gone on, in JSON, ids and numbers alone; None where none walked.

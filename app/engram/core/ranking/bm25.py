@@ -24,8 +24,8 @@ def expand_query(question: Mapping[str, float], units: Sequence[Mapping[str, flo
     """The terms of an expanded query, each with its weight: question and expansions weigh the same.
 
     The question's terms keep their weights. All units together weigh as much as the question, each the same share
-    of that whatever its length, as in ``keys.expanded``: ten units do not drown what was asked, nor does a long
-    one. For a question without terms the units weigh as much as for one with a single term.
+    of that whatever its length, as in ``evolution.expand_query``: ten units do not drown what was asked, nor does a
+    long one. For a question without terms the units weigh as much as for one with a single term.
 
     Args:
         question: term -> how often the question has it, > 0.

@@ -1,6 +1,7 @@
 """From sentence evidence to a passage ranking: as published (GAM-RAG, Eq. 8), and by weighted features (ours).
 
-The features are those of a first look, by what each passage is by itself, and of a second (see ``second_look``).
+The features are those of a first look, by what each passage is by itself, and of a second (see
+``complementarity``).
 """
 
 import math

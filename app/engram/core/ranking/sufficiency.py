@@ -51,7 +51,7 @@ FEATURES = (
 - margin_a_b: score of the a-th best less that of the b-th; the last stands for places that there are not.
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
-  ``second_look``.
+  ``complementarity``.
 - open: how many things the question goes through without naming them, at most ``MOST_BRIDGES``, unless every side
   is complete; see ``Chain``.
 - compared: 1 if the question asks the same of several things that it names, and goes through nothing else.
@@ -191,26 +191,26 @@ def verdict_outcome(
     return 0 if verdict.rejects and verdict.retrieval_success is None else None
 
 
-def observe(features: Floats, enough: int, prior: Prior, noise: float) -> WeightObservation:
+def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
     """Compute the observation of the weights by one verdict.
 
     Args:
         features: of the answer, (k,).
-        sufficiency: y, 1 if the first five held all the evidence, else 0.
+        outcome: y, 1 if the first five held all the evidence, else 0.
         prior: over which the parabola is the best.
         noise: R > 0; 1 for a verdict that is taken at its word.
 
     Raises:
-        ValueError: the noise is not positive, or ``enough`` is neither 0 nor 1.
+        ValueError: the noise is not positive, or ``outcome`` is neither 0 nor 1.
     """
     if not noise > 0:
         raise ValueError("observation noise must be positive")
-    if enough not in (0, 1):
-        raise ValueError("a verdict says that it was enough, or that it was not")
+    if outcome not in (0, 1):
+        raise ValueError("a verdict's outcome must be 0 or 1")
     odds = float(features @ prior.mean)
     touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
     curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > SMALLEST_XI else 0.25
     evidence = WeightEvidence(
-        (enough - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
+        (outcome - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
     )
-    return WeightObservation(evidence, abs(enough - probability(features, prior.mean)))
+    return WeightObservation(evidence, abs(outcome - probability(features, prior.mean)))

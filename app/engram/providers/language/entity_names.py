@@ -8,8 +8,8 @@ from engram.providers.language.characters import normalise_characters
 
 MAX_NAME_CHARACTERS = 200
 """Nothing longer is a name, as written or as a key; nor would it fit an index page."""
-# spaCy takes quadratic time over such a run: 8 s for 10,000 characters.
-UNSPACED = re.compile(rf"(?<!\S)\S{{{MAX_NAME_CHARACTERS},}}")
+# A run of characters without white space. spaCy takes quadratic time over it: 8 s for 10,000 characters.
+LONG_RUN = re.compile(rf"(?<!\S)\S{{{MAX_NAME_CHARACTERS},}}")
 
 _EDGE_PUNCTUATION = frozenset(" \t\"'`´“”‘’«»,.;:!?¡¿…*_~|/\\-–—")
 _POSSESSIVES = ("'s", "’s", "`s", "'", "’", "`")

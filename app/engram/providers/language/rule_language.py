@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from engram.core.text.temporal import time_constraint
-from engram.providers.language.entity_names import UNSPACED, select_distinct_entities
+from engram.providers.language.entity_names import LONG_RUN, select_distinct_entities
 from engram.providers.language.language_protocol import (
     NAMES_PER_QUESTION,
     PassageText,
@@ -88,7 +88,7 @@ class RuleLanguage:
 
     def _names(self, texts: Sequence[str], pattern: re.Pattern[str]) -> Iterator[list[str]]:
         for start in range(0, len(texts), _BATCH):
-            batch = [" ".join(UNSPACED.sub(" ", text).split()) for text in texts[start : start + _BATCH]]
+            batch = [" ".join(LONG_RUN.sub(" ", text).split()) for text in texts[start : start + _BATCH]]
             with self._lock:
                 names = [_names(doc, pattern) for doc in self._nlp.pipe(batch)]
                 if len(self._nlp.vocab.strings) > _VOCABULARY_LIMIT:

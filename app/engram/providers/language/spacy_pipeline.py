@@ -13,7 +13,7 @@ import structlog
 
 from engram.context.errors import ConfigurationError
 from engram.core.text.temporal import time_constraint
-from engram.providers.language.entity_names import UNSPACED, select_distinct_entities
+from engram.providers.language.entity_names import LONG_RUN, select_distinct_entities
 from engram.providers.language.language_protocol import (
     NAMES_PER_QUESTION,
     Language,
@@ -98,13 +98,13 @@ class SpacyLanguage:
         analyses: list[list[SentenceAnalysis]] = []
         for start in range(0, len(passages), _BATCH):
             batch = passages[start : start + _BATCH]
-            split = [self._units(passage) for passage in batch]
-            analysed = iter(self._sentences([unit for units in split for unit in units]))
-            read = [[sentence for _ in units for sentence in next(analysed)] for units in split]
+            units_by_passage = [self._units(passage) for passage in batch]
+            analysed = iter(self._sentences([unit for units in units_by_passage for unit in units]))
+            named = [[sentence for _ in units for sentence in next(analysed)] for units in units_by_passage]
             analyses += group_by_passage(
                 batch,
-                [[text for text, _ in sentences] for sentences in read],
-                [names for sentences in read for _, names in sentences],
+                [[text for text, _ in sentences] for sentences in named],
+                [names for sentences in named for _, names in sentences],
             )
         return analyses
 
@@ -117,7 +117,7 @@ class SpacyLanguage:
         return QuestionAnalysis(entities, constraint.text if constraint else None)
 
     def _units(self, passage: PassageText) -> list[tuple[str, bool]]:
-        """Texts to read, each with whether it is one sentence whatever the pipeline says."""
+        """Texts to analyse, each with whether it is one sentence, so that the pipeline must not split it."""
         if passage.sentences is not None:
             return [(sentence, True) for sentence in passage.sentences]
         if self._splits_sentences:
@@ -125,19 +125,31 @@ class SpacyLanguage:
         return [(sentence, True) for sentence in split_sentences(passage.text)]
 
     def _sentences(self, units: Sequence[tuple[str, bool]]) -> list[list[tuple[str, list[str]]]]:
-        """Per unit, its sentences with the entities in each."""
-        # Blanked at their length: what is found stands where it stands in the text.
-        read = ((UNSPACED.sub(lambda run: " " * len(run[0]), text), (text, whole)) for text, whole in units)
+        """Return for each unit its sentences, each with the entities in it.
+
+        Args:
+            units: (text, whether it is one sentence).
+        """
+        # Each long run becomes as many spaces, so that offsets in ``inputs`` are offsets in the text.
+        inputs = (
+            (LONG_RUN.sub(lambda run: " " * len(run[0]), text), (text, is_one_sentence))
+            for text, is_one_sentence in units
+        )
         # The zone forgets the batch's new words, which spaCy would keep for ever; it serves one thread.
         with self._lock, self._nlp.memory_zone():
             return [
-                [(text, [name.text for name in _names(doc)])] if whole else _find_named_sentences(doc, text)
-                for doc, (text, whole) in self._nlp.pipe(read, as_tuples=True)
+                [(text, [name.text for name in _names(doc)])]
+                if is_one_sentence
+                else _find_named_sentences(doc, text)
+                for doc, (text, is_one_sentence) in self._nlp.pipe(inputs, as_tuples=True)
             ]
 
 
 def _find_named_sentences(doc: Any, text: str) -> list[tuple[str, list[str]]]:
-    """The sentences of ``text`` with the names within each; read once, as spaCy goes through all for each."""
+    """Return the sentences of ``text``, each with the names in it.
+
+    One pass over the names: for each ``span.ents`` spaCy would go through all of them.
+    """
     names = deque(_names(doc))
     sentences: list[tuple[str, list[str]]] = []
     for span in doc.sents:

@@ -64,8 +64,8 @@ class Llm:
     """A language model behind ``POST {base_url}/chat/completions``; safe to share between threads.
 
     Every method raises :class:`LlmError` if the endpoint cannot be reached, refuses, or twice in a row replies
-    with something other than the JSON asked for. No method asks the model about nothing: without sentences (or
-    text) the answer is known.
+    with something other than the JSON asked for. A method that is given no sentences (or no text) returns without
+    a call.
 
     ``timeout_seconds`` bounds one try from start to end, also where the endpoint keeps the connection alive
     by sending blanks. Tries that may succeed later (no connection, a timeout, 429, 5xx) are repeated up to
@@ -89,7 +89,8 @@ class Llm:
     ) -> None:
         """Open nothing yet; raises :class:`ConfigurationError` if the address or the key cannot be used.
 
-        ``prices`` are those of a million tokens, of prompts and of completions: what metrics tell of costs.
+        ``prices``: cost of a million prompt tokens and of a million completion tokens; used by the cost metric
+        only.
         """
         self._prices = prices
         self._base_url = _check_base_url(base_url)
@@ -110,7 +111,8 @@ class Llm:
         self._usage = Usage()
         self._options = EndpointOptions()
         self._meter: CallMeter | None = None
-        self._whole = self
+        # Copies by ``attach_meter`` add their usage here.
+        self._original = self
 
     def __repr__(self) -> str:
         return f"Llm(base_url={self._base_url!r}, model={self._model!r})"
@@ -139,7 +141,7 @@ class Llm:
     @property
     def usage(self) -> Usage:
         """Snapshot of this client's usage, metered calls included."""
-        return self._whole._usage
+        return self._original._usage
 
     @property
     def calls(self) -> int:
@@ -328,7 +330,7 @@ class Llm:
         except UnusableReplyError as error:
             raise LlmError(f"The LLM endpoint's response is not a chat completion ({error}).") from error
         with self._lock:
-            self._whole._usage += usage
+            self._original._usage += usage
         metrics.tokens(usage.prompt_tokens, usage.completion_tokens, self._prices)
         if self._meter is not None:
             self._meter.add(usage)

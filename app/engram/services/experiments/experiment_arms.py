@@ -111,7 +111,7 @@ def apply_settings(query: Query) -> Query:
 
 
 def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | None:
-    """The unit's arm of the collection's experiment, see ``core.assignment``; None if it has none.
+    """The unit's arm of the collection's experiment, see ``core.experiments.assignment``; None if it has none.
 
     A query that bounds its hops goes to no arm if some arm makes no hops: that arm alone would have to refuse it,
     and the others' queries would be of another kind than its own. So it is with a query that goes by whether the

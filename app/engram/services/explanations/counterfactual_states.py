@@ -191,7 +191,7 @@ class Supports:
         return question_memory_priors(past, self._gate)[0]
 
     def _list_supports(self, question: int, without: int | None) -> list[Support]:
-        """Supports of what is supported rather than rejected, as ``experience.recall`` reads them."""
+        """Supports of what is supported rather than rejected, as ``question_supports.recall`` reads them."""
         changed = {} if without is None else self._supports[without]
         supports = [
             changed.get(pair, support) for pair, support in self._supports[None].items() if pair[0] == question

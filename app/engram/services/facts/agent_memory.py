@@ -1,9 +1,10 @@
 """A graph of facts that is one agent's memory: a value, without a database (GRAM, section 3.1).
 
-It goes by the same code as the graphs of the service: what a triple is kept as (``learn.said_by``), what is
-believed of it (``core.facts.replay``), how it is walked (``walking``) and read (``core.linearise``). Nothing is
-ever removed from it: what an update contradicts is doubted, what it supersedes is closed, and both stay bridges to
-other facts. Every fact has the sentences that say it.
+It goes by the same code as the graphs of the service: what a triple is kept as
+(``fact_learning.build_sourced_fact``), what is believed of it (``core.knowledge.beliefs.replay``), how it is walked
+(``fact_walk``) and read (``core.knowledge.linearise``). Nothing is ever removed from it: what an update contradicts
+is doubted, what it supersedes is closed, and both stay bridges to other facts. Every fact has the sentences that
+say it.
 """
 
 from collections import defaultdict
@@ -153,7 +154,7 @@ class AgentMemory:
         """Return the facts that new facts contradict or supersede by rule, under functional predicates only.
 
         A fact without days that is told anew with a day on which it begins is superseded; what an earlier fact's
-        own days settle is left to ``core.facts``.
+        own days settle is left to ``core.knowledge.beliefs``.
         """
         wrong: dict[int, None] = {}
         over: dict[int, int] = {}

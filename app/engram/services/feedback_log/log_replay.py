@@ -1,7 +1,7 @@
 """Learned state as the log says it is: each state anew from what it began as and the events that still count.
 
 Revoking an event writes what comes of this, and a verification compares it with what is stored. The log is read
-here, page by page; ``core.replay`` makes states of it, by the step that workers take.
+here, page by page; ``core.filter.state_replay`` makes states of it, by the step that workers take.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ def memories(
 
 
 def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[ReplayStep]:
-    """All steps of these sentences' memories, as ``core.replay.memories`` takes them."""
+    """All steps of these sentences' memories, as ``state_replay.memories`` takes them."""
     return _read_all(
         lambda after: replay_history.memory_steps(reader, collection_id, sentences, after),
         lambda step: (step.recorded.sentence_id, step.sequence, step.recorded.channel),
@@ -50,7 +50,7 @@ def supports(
 def support_steps(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
 ) -> Iterator[ReplayStep]:
-    """All steps of these questions' supports, as ``core.replay.supports`` takes them; see ``supports``."""
+    """All steps of these questions' supports, as ``state_replay.supports`` takes them; see ``supports``."""
     return _read_all(
         lambda after: replay_history.support_steps(reader, collection_id, questions, sentences, after),
         lambda step: (step.event.question_id, step.recorded.sentence_id, step.sequence),
@@ -64,7 +64,7 @@ def find_opposing_events(reader: Reader, collection_id: int, questions: Sequence
 
 
 def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Iterator[SentenceJudgement]:
-    """All words on these questions, as ``core.replay.against`` takes them."""
+    """All words on these questions, as ``state_replay.find_opposing_events`` takes them."""
     return _read_all(
         lambda after: replay_history.words(reader, collection_id, questions, after),
         lambda word: (word.question_id, word.sentence_id, word.sequence),

@@ -1,4 +1,4 @@
-"""A judge's verdict as it comes in, and what of it the log keeps: see ``core.verdict``."""
+"""A judge's verdict as it comes in, and what of it the log keeps: see ``core.filter.logged_verdict``."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -48,6 +48,8 @@ RERANKER_PROBE = (
     ("The Vistula flows through Warsaw.", "Bread costs three crowns."),
 )
 """A question and the texts that a reranker is asked about."""
+VARIABLES_ELSEWHERE = {"ENGRAM_COLLECTION", "ENGRAM_EVALUATION_DATA"}
+"""Variables that other packages of this repository read: ``engram_mcp`` and ``engram_evaluation``."""
 REPLICA_SECONDS = 2.0
 """Within which it should have replayed what the primary had written."""
 
@@ -106,7 +108,7 @@ class DoctorService:
                 yield CheckResult(thing, "wrong", error.detail, "docs/operations.md")
 
     def _variables(self) -> Iterator[CheckResult]:
-        known_variables = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
+        known_variables = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | VARIABLES_ELSEWHERE
         unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known_variables)
         if unknown:
             yield CheckResult(
@@ -198,7 +200,7 @@ class DoctorService:
         elif stands == "newer":
             yield CheckResult("schema", "warning", "of a later version", "run that version")
         else:
-            yield CheckResult("schema", "ok", "as this version makes it")
+            yield CheckResult("schema", "ok", "nothing is missing")
 
     def _vectors(self) -> Iterator[CheckResult]:
         encoder = self._encoder()

@@ -138,7 +138,7 @@ class KeyEvolutionService:
     def recompose(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
         """Make memories and evolved keys of these passages anew: evidence was taken out.
 
-        Called under ``keys.lock``.
+        Called under ``evolved_keys.lock``.
         """
         rules = self.load_serving_rules(writer, collection_id)
         for chunk in _chunks(sorted(passages)):

@@ -65,8 +65,8 @@ class Timings:
 class Answer:
     """Answer of a query.
 
-    ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
-    rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
+    ``sufficiency`` is the probability that the first five passages hold all the evidence; None where features do
+    not rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
     would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
     chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
     ``collapse_duplicates``: whether duplicates of better passages are left out.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engram.core.planning.feedback_stop import PoolVerdict
+from engram.core.planning.feedback_stop import PoolClassification
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ class SentenceTrace:
 
 @dataclass(frozen=True, slots=True)
 class HopTrace:
-    """One propagation round; ``coverage`` and ``published`` as of ``Hop``."""
+    """One propagation round; ``coverage`` and ``published`` as of ``WalkHop``."""
 
     hop: int
     entities: dict[str, float]
     candidates: int
     sentences: list[SentenceTrace]
     coverage: float | None
-    published: PoolVerdict | None = None
+    published: PoolClassification | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ class PassageTrace:
     """Why a returned passage has its score, and what memory did to it.
 
     Attributes:
-        features: those that are not 0, by name (see ``ranking.FEATURES``); none where features do not rank. What
-            they add, and ``recall``, is the score.
+        features: those that are not 0, by name (see ``passage_scores.FEATURES``); none where features do not rank.
+            What they add, and ``recall``, is the score.
         completes: the passage of the pool that it adds most to; None where it adds to none.
         rank_without_memory: from 1; None where it would not have been among the candidates.
         recall: what recalled sentences add to the score.
@@ -212,7 +212,7 @@ class SufficiencyTrace:
 class Trace:
     """Trace of an answer.
 
-    ``passages`` is None where the query did not ask for a trace, ``enough`` where features do not rank.
+    ``passages`` is None where the query did not ask for a trace, ``sufficiency`` where features do not rank.
     ``collapsed`` counts the candidates that are left out as duplicates; None where none would be.
     """
 

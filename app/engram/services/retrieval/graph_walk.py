@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning.feedback_stop import PoolVerdict
+from engram.core.planning.feedback_stop import PoolClassification
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import Candidates
 from engram.core.ranking.remembered_sufficiency import PastEvidence
@@ -53,7 +53,7 @@ class WalkHop:
     evidence: Mapping[int, SelectedSentence]
     counts: Mapping[int, int]
     coverage: float | None
-    published: PoolVerdict | None = None
+    published: PoolClassification | None = None
 
     def position(self, sentence: int) -> int:
         """Return the position of a sentence in ``candidates`` and ``scores``."""
@@ -77,7 +77,7 @@ class Walk:
         vouched: strongest prior from a verdict that claimed to name all evidence.
         evidence_known: sentences that supported nearby past questions, by question.
         stop_reason: why it stopped; None while it may go on.
-        near: passages near the question, best first; None where the collection is small, see ``propagate``.
+        near: passages near the question, best first; None where the collection is small, see ``hop_loop``.
         reached: by the first hop, if that was read already; it is not stored, and read again then.
     """
 
@@ -201,5 +201,5 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        published=None if (published := stored.get("published")) is None else PoolVerdict(**published),
+        published=None if (published := stored.get("published")) is None else PoolClassification(**published),
     )

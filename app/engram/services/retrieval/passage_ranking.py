@@ -135,10 +135,10 @@ def rank(
         def search_passages(limit: int) -> list[tuple[int, float]]:
             return search(reader, plan.focus, strategy, plan.terms, limit, nearest_lookup)
 
-        ordered, standing = _fill_ranking(reader, plan, depth, search_passages)
+        ordered, representatives = _fill_ranking(reader, plan, depth, search_passages)
         ordered = ordered[:depth]
         return PassageRanking(
-            ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:], standing=standing
+            ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:], standing=representatives
         )
     if plan.profile.by_features:
         return _rank_by_features(reader, plan, walk, prior, nearest_lookup)
@@ -152,66 +152,72 @@ def rank(
         scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
         return passage_scores.select_best(scores, len(scores))
 
-    ordered, standing = _fill_ranking(reader, plan, top_k, score_as_published)
+    ordered, representatives = _fill_ranking(reader, plan, top_k, score_as_published)
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
         recalled=bool(walk.priors),
         beyond=ordered[top_k:],
-        standing=standing,
+        standing=representatives,
     )
 
 
 def _fill_ranking(
     reader: Reader, plan: QueryPlan, least: int, ranked: Callable[[int], list[tuple[int, float]]]
 ) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
-    """Ranked passages without duplicates, ``least`` at least if there are so many, and what stands for which.
+    """Rank passages without near-duplicates, at least ``least`` if there are so many.
 
     Args:
         ranked: gives passages with their scores, best first, for a number of nearest passages.
+
+    Returns:
+        (passage, score), best first, and left-out passage -> the passage that stands for it.
     """
     limit, before = least, -1
     while True:
         ranked_passages = ranked(limit)
-        standing = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
-        distinct = [pair for pair in ranked_passages if pair[0] not in standing]
-        if not standing or len(distinct) >= least or len(ranked_passages) <= before or limit >= MOST_NEAREST:
-            return distinct, standing
+        representatives = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
+        distinct = [pair for pair in ranked_passages if pair[0] not in representatives]
+        if not representatives or len(distinct) >= least or len(ranked_passages) <= before or limit >= MOST_NEAREST:
+            return distinct, representatives
         limit, before = 2 * limit, len(ranked_passages)
 
 
 def _rank_by_features(
     reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
 ) -> PassageRanking:
+    """Rank candidates by the base ranking, then by complementarity reranking and the reranker; add recall last."""
     profile, top_k = plan.profile, plan.query.top_k
-    candidates, titles, first, standing = _collect_distinct(reader, plan, walk, prior, nearest_lookup)
-    taught = list(prior.of_answers) if plan.focus.use_memory else []
-    pool, learned = look_again(reader, plan, walk, candidates, titles, first @ prior.first, taught)
-    features = passage_scores.add_second_look(first, pool, prior.first)
+    candidates, titles, base_features, representatives = _collect_distinct(
+        reader, plan, walk, prior, nearest_lookup
+    )
+    identities = list(prior.of_answers) if plan.focus.use_memory else []
+    pool, learned = look_again(reader, plan, walk, candidates, titles, base_features @ prior.first, identities)
+    features = passage_scores.add_second_look(base_features, pool, prior.first)
     believed = _compute_beliefs(prior, learned)
-    mean, events = believed[prior.of_ranking]
-    values = features @ mean
+    mean, verdict_count = believed[prior.of_ranking]
+    scores_by_place = features @ mean
     reranked = _apply_reranker(plan, prior, candidates, features, believed)
     if reranked is not None:
-        values = values + reranked.added
-    order = np.lexsort((candidates.ids, -values))
+        scores_by_place = scores_by_place + reranked.added
+    order = np.lexsort((candidates.ids, -scores_by_place))
     first_places = order[: sufficiency.EVIDENCE_PASSAGES]
     words = replace(candidates.words, said=candidates.words.said[first_places])
     pool = None if pool is None else pool.reorder(order)
     estimate = estimate_sufficiency(
-        plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency]
+        plan, walk, scores_by_place[order], features[order], words, pool, *believed[prior.of_sufficiency]
     )
-    scores = dict(zip(candidates.ids.tolist(), values.tolist(), strict=True))
-    reach = float(np.ptp(values)) if len(values) else 0.0
+    scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
+    score_range = float(np.ptp(scores_by_place)) if len(scores_by_place) else 0.0
     for sentence, lift in lifts(walk.priors).items():
         if sentence in walk.evidence:
             holder = walk.evidence[sentence].passage_id
-            passage = standing.get(holder, holder)
-            scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
+            passage = representatives.get(holder, holder)
+            scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * score_range * lift
     ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [
-        replace(one, passage_id=standing.get(one.passage_id, one.passage_id)) for one in walk.evidence_known
+        replace(one, passage_id=representatives.get(one.passage_id, one.passage_id)) for one in walk.evidence_known
     ]
     return PassageRanking(
         ordered[:top_k],
@@ -222,11 +228,11 @@ def _rank_by_features(
         pool=pool,
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
-        weight_events=events,
+        weight_events=verdict_count,
         sufficiency=replace(
             estimate, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
         ),
-        standing=standing,
+        standing=representatives,
         reranked=None if reranked is None else reranked.reorder(order),
     )
 
@@ -249,26 +255,33 @@ def _apply_reranker(
 def _collect_distinct(
     reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
 ) -> tuple[CandidatePassages, Sequence[Sequence[str]], NDArray[np.float64], Mapping[int, int]]:
-    """Candidates without duplicates, the names in their titles, their first look, and what stands for which.
+    """Collect candidates without near-duplicates. Look for more passages where few of the nearest are distinct.
 
-    More passages are looked for where few of the nearest are distinct.
+    Returns:
+        The candidates, the names in their titles, their base features, (n, len(FIRST_LOOK)), and left-out passage
+        -> the passage that stands for it.
     """
     limit, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
     while True:
         candidates = _candidates(reader, plan, walk, nearest_lookup, limit)
         titles = [_names(title) for title in candidates.titles]
-        first = _compute_first_look(reader, plan, walk, candidates, titles)
-        ordered = candidates.ids[np.lexsort((candidates.ids, -(first @ prior.first)))].tolist()
-        standing = stand_ins(reader, plan, ordered)
-        if not standing:
-            return candidates, titles, first, standing
-        distinct = len(ordered) - len(standing)
+        base_features = _compute_base_features(reader, plan, walk, candidates, titles)
+        ordered = candidates.ids[np.lexsort((candidates.ids, -(base_features @ prior.first)))].tolist()
+        representatives = stand_ins(reader, plan, ordered)
+        if not representatives:
+            return candidates, titles, base_features, representatives
+        distinct = len(ordered) - len(representatives)
         if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= MOST_NEAREST:
             break
         limit, before = 2 * limit, len(ordered)
-    candidates = candidates.exclude(standing)
+    candidates = candidates.exclude(representatives)
     titles = [_names(title) for title in candidates.titles]
-    return candidates, titles, _compute_first_look(reader, plan, walk, candidates, titles, standing), standing
+    return (
+        candidates,
+        titles,
+        _compute_base_features(reader, plan, walk, candidates, titles, representatives),
+        representatives,
+    )
 
 
 def _candidates(
@@ -292,15 +305,19 @@ def _names(title: str | None) -> Sequence[str]:
     return tuple(normalise_entity(name) for name in title_entities(title))
 
 
-def _compute_first_look(
+def _compute_base_features(
     reader: Reader,
     plan: QueryPlan,
     walk: Walk,
     candidates: CandidatePassages,
     titles: Sequence[Sequence[str]],
-    standing: Mapping[int, int] | None = None,
+    representatives: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute the features of each candidate by itself, (n, len(FIRST_LOOK))."""
+    """Compute the features of the base ranking, those of each candidate by itself, (n, len(FIRST_LOOK)).
+
+    Args:
+        representatives: left-out passage -> the passage that stands for it.
+    """
     length = max(sum(plan.terms.values()), 1)
     ids = candidates.ids.tolist()
     called: dict[str, list[int]] = {}
@@ -317,7 +334,7 @@ def _compute_first_look(
         dict(zip(ids, candidates.similarity.tolist(), strict=True)),
         dict(zip(ids, (candidates.word_scores / length).tolist(), strict=True)),
         passages_by_key.find_timely_passages(reader, plan.focus, ids),
-        [merge_duplicates(_reach(hop, called), standing or {}) for hop in walk.hops],
+        [merge_duplicates(_reach(hop, called), representatives or {}) for hop in walk.hops],
         title_similarity=title_similarity,
         best_sentence=best_sentence,
     )

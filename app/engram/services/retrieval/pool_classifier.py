@@ -1,4 +1,4 @@
-"""Whether evidence suffices, by the published classifier (R-Feedback, ``core.feedback_stop``)."""
+"""Whether evidence suffices, by the published classifier (R-Feedback, ``core.planning.feedback_stop``)."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.core.planning.feedback_stop import AT_LEAST, PoolVerdict, classify_pool, compute_named_share
+from engram.core.planning.feedback_stop import AT_LEAST, PoolClassification, classify_pool, compute_named_share
 from engram.providers.language import Language
 from engram.providers.stop_weights import COSINE, Relevance, StopWeights
 from engram.services.auth.encoder import Encoder
@@ -42,27 +42,28 @@ class PoolClassifier:
 
     @property
     def reads(self) -> bool:
-        """Whether a model reads the pool; else all that it goes by of a walk is there once a hop is made."""
+        """Whether a cross-encoder reads the pool; without one, a walk has all cosines once a hop is made."""
         return self._relevance is not None
 
     def classify(
         self, collection: Collection, question: str, pool: Sequence[str], cosine: float | None = None
-    ) -> PoolVerdict:
+    ) -> PoolClassification:
         """Classify a pool; an empty one has relevance 0.
 
         Args:
-            cosine: of the sentence that is most about the question, where that is known.
+            cosine: highest cosine of a pool sentence with the question, if the caller already knows it. It replaces
+                the cross-encoder's score too: give none where ``reads`` is true.
         """
         names = self._language.analyse_question(question).entities
-        about = self._compute_relevance(collection, question, pool) if cosine is None else cosine
-        return classify_pool(compute_named_share(names, pool), about, self._network)
+        relevance = self._compute_relevance(collection, question, pool) if cosine is None else cosine
+        return classify_pool(compute_named_share(names, pool), relevance, self._network)
 
     def embed_question(self, collection: Collection, question: str) -> NDArray[np.float32]:
         """The question's vector, (d,), which a pool's cosines are with."""
         vector: NDArray[np.float32] = self._encoder.embed_questions(collection, [question])[0]
         return vector
 
-    def classify_walk(self, plan: QueryPlan, walk: Walk) -> PoolVerdict:
+    def classify_walk(self, plan: QueryPlan, walk: Walk) -> PoolClassification:
         """Classify all that a walk has selected so far.
 
         Its cosines are those that its hops compared: nothing is embedded again.
@@ -95,6 +96,6 @@ class PoolClassifier:
         return float(max(scores))
 
 
-def suffices(verdict: PoolVerdict) -> bool:
-    """Whether that is enough to end hops by."""
-    return verdict.probability >= AT_LEAST
+def suffices(classification: PoolClassification) -> bool:
+    """Whether the pool is likely enough to suffice to end the hops."""
+    return classification.probability >= AT_LEAST

@@ -205,9 +205,9 @@ class RetrievalService:
     def _classify_walk(self, plan: QueryPlan, walk: Walk) -> Walk:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
-            verdict = self._classifier().classify_walk(plan, walk)
-        last = replace(walk.hops[-1], published=verdict)
-        stopped = "sufficient" if suffices(verdict) else walk.stop_reason
+            classification = self._classifier().classify_walk(plan, walk)
+        last = replace(walk.hops[-1], published=classification)
+        stopped = "sufficient" if suffices(classification) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
     def _walk_hops(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:

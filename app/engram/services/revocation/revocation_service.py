@@ -158,9 +158,9 @@ class RevocationService:
         if not collections.keep(writer, collection_id):
             return 0
         collections.lock_learning(writer, collection_id, alone=True)
-        standing = feedback_events.lock_standing(writer, collection_id, events)
-        feedback_events.mark_revoked(writer, collection_id, list(standing))
-        applied = [event for event, status in standing.items() if status == "applied"]
+        status_by_event = feedback_events.lock_unrevoked(writer, collection_id, events)
+        feedback_events.mark_revoked(writer, collection_id, list(status_by_event))
+        applied = [event for event, status in status_by_event.items() if status == "applied"]
         if applied:
             questions = question_supports.find_questions(writer, collection_id, applied)
             states = sentence_memories.withdraw(writer, collection_id, applied)
@@ -174,7 +174,7 @@ class RevocationService:
                 learned_weights.replace(
                     writer, collection_id, believed, log_replay.belief(writer, collection_id, believed)
                 )
-        return len(standing)
+        return len(status_by_event)
 
 
 def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:

@@ -85,13 +85,13 @@ class VerificationService:
         findings = Findings(most)
         with self._database.snapshot() as reader:
             target = collections.load_by_id(reader, collection.id).id
-            _events(reader, target, findings)
-            _memories(reader, target, findings)
-            contested = _questions(reader, target, findings)
+            _check_events(reader, target, findings)
+            _check_memories(reader, target, findings)
+            opposing_events = _check_questions(reader, target, findings)
             priors = self._priors.priors
             for believed in stored_outcomes.beliefs(reader, target):
-                _weights(reader, target, believed, priors.get(believed), contested, findings)
-            self._keys(reader, target, findings)
+                _check_weights(reader, target, believed, priors.get(believed), opposing_events, findings)
+            self._check_keys(reader, target, findings)
             verify_facts(reader, target, findings)
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
                 for event, status in stored_outcomes.list_left_behind(reader, target, table, most):
@@ -99,7 +99,7 @@ class VerificationService:
         own = collection.tenant == LOCAL_TENANT
         return findings.report(collection.name if own else f"{collection.tenant}/{collection.name}")
 
-    def _keys(self, reader: Reader, target: int, findings: Findings) -> None:
+    def _check_keys(self, reader: Reader, target: int, findings: Findings) -> None:
         try:
             rules = self._evolve.load_serving_rules(reader, target)
         except (TypeError, ValueError) as error:
@@ -109,7 +109,7 @@ class VerificationService:
             verify_keys(reader, target, chunk, rules, self._capacity, findings)
 
 
-def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
+def _check_events(reader: Reader, collection_id: int, findings: Findings) -> None:
     """Check that the audit of events names what their verdicts name, and that they taught their questions."""
     after = 0
     while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
@@ -135,7 +135,8 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
                 findings.differs("question", f"of event {event.id}", "is not the one that was asked")
 
 
-def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
+def _check_memories(reader: Reader, collection_id: int, findings: Findings) -> None:
+    """Compare stored sentence memories with a replay of the log."""
     for chunk in _pages(lambda after: stored_outcomes.list_judged_sentences(reader, collection_id, after, CHUNK)):
         stored = {
             (m.sentence_id, m.channel): m for m in stored_outcomes.load_memories(reader, collection_id, chunk)
@@ -149,9 +150,13 @@ def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
         findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")
 
 
-def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
-    """The events that go against what other judges said."""
-    contested: set[int] = set()
+def _check_questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
+    """Compare stored questions and supports with a replay of the log.
+
+    Returns:
+        Events that contradict other judges.
+    """
+    opposing_events: set[int] = set()
     for chunk in _pages(lambda after: stored_outcomes.question_ids(reader, collection_id, after, CHUNK)):
         stored = stored_outcomes.load_questions(reader, collection_id, chunk)
         for row in stored.values():
@@ -170,9 +175,9 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
         for done in log_replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
             _report_corrections(findings, done.corrected)
-        contested |= log_replay.find_opposing_events(reader, collection_id, chunk)
+        opposing_events |= log_replay.find_opposing_events(reader, collection_id, chunk)
         findings.compare("question_support", stored_supports, replayed, "question {}, sentence {}")
-    return contested
+    return opposing_events
 
 
 def _report_corrections(findings: Findings, corrected: Sequence[Any]) -> None:
@@ -181,14 +186,20 @@ def _report_corrections(findings: Findings, corrected: Sequence[Any]) -> None:
         findings.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
 
 
-def _weights(
+def _check_weights(
     reader: Reader,
     collection_id: int,
     believed: PriorIdentity,
     known: Prior | None,
-    contested: set[int],
+    opposing_events: set[int],
     findings: Findings,
 ) -> None:
+    """Compare stored ranking weights, and each verdict's term in them, with a replay of the log.
+
+    Args:
+        known: the prior itself; None where this process does not have it.
+        opposing_events: events that contradict other judges.
+    """
     stored = learned_weights.find(reader, collection_id, believed)
     replayed = log_replay.belief(reader, collection_id, believed)
     for learned in () if stored is None else (stored,):
@@ -227,7 +238,7 @@ def _weights(
             cap = caps.comparisons(term.cap, contested=term.contested)
             counts_now = caps.select_counting([cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
-            if term.contested != (term.event_id in contested):
+            if term.contested != (term.event_id in opposing_events):
                 findings.differs("ranking_audit", name, f"contested is {term.contested}")
             if counts_now != term.counted:
                 findings.differs("ranking_audit", name, f"counted is {term.counted}")

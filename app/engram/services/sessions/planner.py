@@ -1,7 +1,7 @@
 """Interface of planners: given a session's state, a planner does the next round and returns its result.
 
 To add a planner: write a class with a ``name`` and a ``step`` in a module of its own here, and give it to
-``SessionServices.session_planners`` under that name. ``SessionPlanner`` in ``api/sessions/schemas.py`` lists
+``SessionServices.session_planners`` under that name. ``PlannerName`` in ``api/sessions/schemas.py`` lists
 the names that requests may use. A step may take long and call an LLM through ``tools.llm``; no transaction
 is open meanwhile. The ``SessionStep`` that it returns is committed whole, with the round's cost, by one
 transaction. If the process is killed before that, the step is done again from the same state. What it is to
@@ -34,7 +34,7 @@ class SessionStep:
         curated: what became of all sentences that were looked at.
         notes: the working memory as it is from now on; None leaves it as it was.
         ranked: passages, best first, as they are from now on; None leaves them as they were.
-        enough, covered: as of now; None leaves them.
+        sufficiency, covered: as of now; None leaves them.
         plan_state: as it is from now on; None leaves it.
         said: more about the round, in JSON, for whoever reads the session.
         conclusion: an answer in words, where the planner gives one itself.

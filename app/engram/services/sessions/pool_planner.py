@@ -1,11 +1,11 @@
 """Planner "pool" (RFM-RAG): an evidence pool, what of the question's triples it covers, and a query for what is
 missing.
 
-Without a language model, rules do all of it. Patterns give the question's triples (``core.question_triples``), and
-sentences that were read bind their unknowns (``core.binding``). The gap is the first open triple whose other end is
-known; its query is that part of the question with the values put in. A query is asked only if it is well formed
-(``core.sub_questions``). Where nothing is left to ask, the session says whether what it read may hold the answer
-(``core.answerable``).
+Without a language model, rules do all of it. Patterns give the question's triples
+(``core.planning.question_triples``), and sentences that were read bind their unknowns (``core.planning.binding``).
+The gap is the first open triple whose other end is known; its query is that part of the question with the values
+put in. A query is asked only if it is well formed (``core.planning.sub_questions``). Where nothing is left to ask,
+the session says whether what it read may hold the answer (``core.planning.answerable``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -76,7 +76,7 @@ class _RoundAssessment:
 
     Attributes:
         query: what to ask next; empty where nothing is.
-        doubtful: whether the rules see no answer in what was read, however probable ``enough`` is.
+        doubtful: whether the rules see no answer in what was read, however high ``sufficiency`` is.
     """
 
     knowledge: _PoolKnowledge

@@ -6,7 +6,7 @@ from typing import Any
 
 from engram.core.filter.logged_verdict import JudgedRound
 from engram.core.planning import round_sufficiency
-from engram.core.planning.feedback_stop import PoolVerdict
+from engram.core.planning.feedback_stop import PoolClassification
 from engram.core.planning.round_sufficiency import FEATURES
 from engram.core.planning.session import PoolSentence, Round, StopReason
 from engram.core.ranking import sufficiency
@@ -45,19 +45,21 @@ class RoundJudge:
         if self._classifier().reads and rule not in ("published", "sufficiency"):
             return step
         pool = [*state.pool, *step.found]
-        verdict = self._classify(scope.collection, state.question, pool)
-        step = replace(step, said={**step.said, "published": asdict(verdict)})
+        classification = self._classify(scope.collection, state.question, pool)
+        step = replace(step, said={**step.said, "published": asdict(classification)})
         if step.asked and self._priors().select_kind(scope.collection.corpus_kind).rounds is not None:
-            step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, verdict, pool)})
+            step = replace(
+                step, said={**step.said, "suffices": self._suffices(scope, state, step, classification, pool)}
+            )
         if rule == "published":
-            return _stop_if_sufficient(state, step, verdict.probability, "sufficient")
+            return _stop_if_sufficient(state, step, classification.probability, "sufficient")
         # The first round is the own question's, of whose first five more is known than of the pool.
         later = rule == "sufficiency" and bool(state.rounds) and "suffices" in step.said
         return (
             _stop_if_sufficient(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
         )
 
-    def _classify(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
+    def _classify(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolClassification:
         """Classify the pool, with cosines of the sentences' stored vectors."""
         classifier = self._classifier()
         cosine = None
@@ -72,7 +74,7 @@ class RoundJudge:
         scope: Scope,
         state: SessionState,
         step: SessionStep,
-        verdict: PoolVerdict,
+        classification: PoolClassification,
         pool: Sequence[PoolSentence],
     ) -> dict[str, Any]:
         prior = self._priors().select_kind(scope.collection.corpus_kind)
@@ -80,7 +82,7 @@ class RoundJudge:
         assert began is not None  # noqa: S101 - the caller saw to it
         own = state.sufficiency if step.sufficiency is None else step.sufficiency
         covered = state.covered if step.covered is None else step.covered
-        features = round_sufficiency.features(verdict.entities, verdict.relevance, own, covered)
+        features = round_sufficiency.features(classification.entities, classification.relevance, own, covered)
         weights, events, influences, cut = began.mean, 0, [], False
         if any(query.remembers for query in step.asked):
             with self._database.snapshot() as reader:
@@ -114,14 +116,14 @@ def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence
     Where recall or chance had a say in what was found, or the caller brought some of it, the pool has evidence
     that its features know nothing of, as of a question that was judged a hundred times.
     """
-    before = all(_classification(one).get("teaches", False) for one in state.rounds if one.episodes)
+    before = all(_sufficiency_details(one).get("teaches", False) for one in state.rounds if one.episodes)
     brought = any(one.query is None for one in pool)
     return before and not brought and all(query.alone for query in step.asked)
 
 
-def _classification(session_round: Round) -> Mapping[str, Any]:
-    classification: Mapping[str, Any] = session_round.said.get("suffices", {})
-    return classification
+def _sufficiency_details(session_round: Round) -> Mapping[str, Any]:
+    details: Mapping[str, Any] = session_round.said.get("suffices", {})
+    return details
 
 
 def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
@@ -137,7 +139,7 @@ def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
 
 
 def _features(session_round: Round) -> tuple[float, ...]:
-    details = _classification(session_round)
+    details = _sufficiency_details(session_round)
     features = details.get("features", {})
     if not details.get("teaches") or set(features) != set(FEATURES):
         return ()

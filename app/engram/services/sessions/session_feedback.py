@@ -246,6 +246,7 @@ def _units(state: SessionState, parts: Sequence[_Query]) -> list[Expansion]:
     One with a name that some passage gave would keep it after that passage is deleted.
     """
     own = content_words(state.question)
-    part_texts = [str(one.said["part"]) for one in state.rounds if one.said.get("part")]
-    texts = dict.fromkeys([*part_texts, *(query.text for query in parts)])
+    # A model may ask a sub-question in other words than its own.
+    texts = dict.fromkeys([*state.sub_questions, *(query.text for query in parts)])
+    texts.pop(state.question, None)
     return [Expansion("decomposition", text) for text in texts if content_words(text) <= own][:MOST_PARTS]

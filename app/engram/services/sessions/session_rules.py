@@ -65,7 +65,7 @@ def stops(
 
     Args:
         planner_stop: what the planner itself would stop by.
-        doubtful: whether the planner sees no answer in what was read; then it does not stop by ``enough``.
+        doubtful: whether the planner sees no answer in what was read; then it does not stop by ``sufficiency``.
     """
     rule = state.asked.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.

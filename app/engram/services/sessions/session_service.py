@@ -185,14 +185,19 @@ class SessionService:
             return session_view(reader, scope, _load_visible_state(reader, scope, session))
 
     def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[SessionSummary]:
-        """The collection's sessions that whoever asks may see, the latest first, those begun before ``before``."""
-        everyone = scope.is_allowed(AUDIT)
+        """List the collection's sessions that the caller may see, the latest first.
+
+        Args:
+            status: only sessions with this status; None for all.
+            before: only sessions that began before the session with this id; None for all.
+        """
+        may_see_all = scope.is_allowed(AUDIT)
         with self._database.read() as reader:
             return session_lists.page(
                 reader,
                 scope.collection.id,
                 status=status,
-                principal=None if everyone else scope.principal.name,
+                principal=None if may_see_all else scope.principal.name,
                 before=before,
                 limit=limit,
             )

@@ -75,7 +75,7 @@ class Collection:
         past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
             its ``report``; None: it is none.
         tenant: whose it is; names are unique within it.
-        indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
+        indexed: tables that have a vector index of this collection's rows, see ``vector_indexes``.
         index_recall: by table, what was measured of these indexes, if it was.
         title_share: share of its passages titled after what they describe, in [0, 1]; None: not measured yet.
         question_share: share of its questions that name what a candidate is titled after, in [0, 1]; None: not

@@ -1,4 +1,4 @@
-"""Reads for measuring the kind of a corpus, and the stored measures (see ``core.corpus_kind``)."""
+"""Reads for measuring the kind of a corpus, and the stored measures (see ``core.ranking.corpus_kind``)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -71,16 +71,24 @@ def list_next(
 def sample(
     reader: Reader, collection_id: int, job: UUID, limit: int, characters: int
 ) -> list[tuple[str | None, str]]:
-    """Title and text of at most ``limit`` evenly spaced lines of a job; texts are cut at ``characters``."""
+    """Title and text of at most ``limit`` evenly spaced lines of a job; texts are cut at ``characters``.
+
+    Each line is looked up by itself: a job may have more lines than one statement has the time to read.
+    """
     rows = reader.rows(
         """
         SELECT l.passage ->> 'title' AS title, left(l.passage ->> 'text', %(characters)s) AS text
-        FROM ingest_line l, (
+        FROM (
             SELECT min(line) AS first, (max(line) - min(line)) / %(limit)s + 1 AS step FROM ingest_line
             WHERE collection_id = %(collection)s AND job_id = %(job)s
         ) AS spacing
-        WHERE l.collection_id = %(collection)s AND l.job_id = %(job)s
-          AND (l.line - spacing.first) %% spacing.step = 0
+        CROSS JOIN generate_series(0, %(limit)s - 1) AS place
+        CROSS JOIN LATERAL (
+            SELECT line, passage FROM ingest_line
+            WHERE collection_id = %(collection)s AND job_id = %(job)s
+              AND line >= spacing.first + spacing.step * place AND line < spacing.first + spacing.step * (place + 1)
+            ORDER BY line LIMIT 1
+        ) AS l
         ORDER BY l.line
         """,
         {"collection": collection_id, "job": job, "limit": limit, "characters": characters},

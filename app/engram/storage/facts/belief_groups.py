@@ -27,8 +27,8 @@ class GroupKey:
     functional: bool
 
 
-def find_keys(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[GroupKey]:
-    """The groups of these facts."""
+def find_keys(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> set[GroupKey]:
+    """Return the keys of the groups that these facts belong to."""
     is_functional = "coalesce(p.functional, f.predicate = ANY(%(functional)s::text[]))"
     rows = reader.rows(
         f"""
@@ -38,7 +38,7 @@ def find_keys(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[G
         FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
         {lookup("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
         """,
-        {"collection": collection_id, "ids": sorted(set(facts)), "functional": sorted(FROM_THE_START)},
+        {"collection": collection_id, "ids": sorted(set(fact_ids)), "functional": sorted(FROM_THE_START)},
     )
     return {GroupKey(**row._asdict()) for row in rows}
 
@@ -54,7 +54,10 @@ def groups(reader: Reader, collection_id: int, keys: Iterable[GroupKey]) -> list
         key_by_fact[row.id] = key
     words: dict[GroupKey, list[FactStatement]] = defaultdict(list)
     for word in sorted(
-        [*_sources(reader, collection_id, key_by_fact), *_events(reader, collection_id, key_by_fact)],
+        [
+            *_load_source_statements(reader, collection_id, key_by_fact),
+            *_load_event_statements(reader, collection_id, key_by_fact),
+        ],
         key=lambda word: word.sequence,
     ):
         words[key_by_fact[word.fact_id]].append(word)
@@ -107,7 +110,8 @@ def _object(row: Any) -> object:
     return row.object_key
 
 
-def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[FactStatement]:
+def _load_source_statements(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> list[FactStatement]:
+    """Load the sources of these facts, withdrawn ones too, as statements; in no order."""
     rows = reader.rows(
         f"""
         SELECT s.fact_id, s.sequence, s.passage_id, said.source, s.learned_at, s.observation_noise_positive,
@@ -117,7 +121,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[F
         {lookup("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
         {lookup("fact_statement said", "said.id = s.statement_id", outer=True)}
         """,
-        {"collection": collection_id, "ids": list(facts)},
+        {"collection": collection_id, "ids": list(fact_ids)},
     )
     return [
         FactStatement(
@@ -137,12 +141,13 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[F
     ]
 
 
-def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[FactStatement]:
+def _load_event_statements(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> list[FactStatement]:
+    """Load the applied events on these facts as statements; in no order."""
     rows = reader.rows(
         f"""
         SELECT e.* FROM {WANTED_IDS} {lookup("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
         """,
-        {"collection": collection_id, "ids": list(facts)},
+        {"collection": collection_id, "ids": list(fact_ids)},
     )
     return [
         FactStatement(
@@ -242,7 +247,7 @@ def store(
     )
 
 
-def load_beliefs(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, Fact]:
+def load_beliefs(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> dict[int, Fact]:
     """Return the stored beliefs of facts."""
     rows = reader.rows(
         f"""
@@ -250,12 +255,12 @@ def load_beliefs(reader: Reader, collection_id: int, facts: Iterable[int]) -> di
                f.superseded_by
         FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
         """,
-        {"collection": collection_id, "ids": list(facts)},
+        {"collection": collection_id, "ids": list(fact_ids)},
     )
     return {row.fact_id: Fact(**row._asdict()) for row in rows}
 
 
-def load_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[tuple[int, int], BeliefMove]:
+def load_moves(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> dict[tuple[int, int], BeliefMove]:
     """(Fact, sequence) -> the audit as it is stored."""
     rows = reader.rows(
         f"""
@@ -263,7 +268,7 @@ def load_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict
                a.perplexity_after, a.belief
         FROM {WANTED_IDS} {lookup("fact_audit a", "a.fact_id = wanted.id")}
         """,
-        {"collection": collection_id, "ids": list(facts)},
+        {"collection": collection_id, "ids": list(fact_ids)},
     )
     return {(row.fact_id, row.sequence): BeliefMove(**row._asdict()) for row in rows}
 
@@ -291,7 +296,7 @@ def list_by_predicate(reader: Reader, collection_id: int, graph_id: int, predica
     return [row.id for row in rows]
 
 
-def find_without_source(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[int]:
+def find_without_source(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> set[int]:
     """Return the facts without a source."""
     rows = reader.rows(
         f"""
@@ -299,6 +304,6 @@ def find_without_source(reader: Reader, collection_id: int, facts: Iterable[int]
         WHERE (SELECT held.id FROM fact_source held
                WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1) IS NULL
         """,
-        {"collection": collection_id, "ids": list(facts)},
+        {"collection": collection_id, "ids": list(fact_ids)},
     )
     return {row.id for row in rows}

@@ -1,17 +1,25 @@
-"""Joined entities: the joins of the log, and the root of each entity."""
+"""Joined entities: the joins of the log, and the root of each entity.
+
+A join is one event of kind ``merge``: from then on entity ``joining`` stands for entity ``staying``. The root of an
+entity is the one that all its merges lead to.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, lookup
-from engram.storage.row_lookups import id_rows as every
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A join of the log: ``joining`` became one with ``staying``; ``undone``: somebody took them apart since."""
+    """A join of the log: ``joining`` became one with ``staying``.
+
+    Attributes:
+        counts: it is not revoked.
+        undone: it was split or revoked by itself, not with the merge of two graphs that it was part of.
+    """
 
     event_id: int
     joining: int
@@ -167,12 +175,12 @@ def append(writer: Writer, collection_id: int, graph_id: int, new_joins: Sequenc
 
 
 def find_by_name(reader: Reader, collection_id: int, graph_id: int, names: Collection[str]) -> dict[str, int]:
-    """Normalised name -> the graph's entity that is called so."""
+    """Map each normalised name to the graph's entity of that name, itself even if it stands for another one."""
     if not names:
         return {}
     rows = reader.rows(
         f"""
-        SELECT wanted.id AS name, e.id FROM {every("names", "text")}
+        SELECT wanted.id AS name, e.id FROM {id_rows("names", "text")}
         {lookup("fact_entity e", "e.graph_id = %(graph)s AND e.name = wanted.id")}
         """,
         {"collection": collection_id, "graph": graph_id, "names": list(names)},

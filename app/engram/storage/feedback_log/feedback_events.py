@@ -259,10 +259,10 @@ def mark_applied(
     )
 
 
-def lock_standing(writer: Writer, collection_id: int, events: Sequence[int]) -> dict[int, str]:
-    """Event -> status, of those that are not revoked, locked in order of acceptance, each waited for.
+def lock_unrevoked(writer: Writer, collection_id: int, event_ids: Sequence[int]) -> dict[int, str]:
+    """Lock those of the events that are not revoked, in id order, waiting for each; return their status by id.
 
-    Called under ``collections.lock_learning``: no worker that holds an event needs what this transaction holds.
+    The caller holds ``collections.lock_learning``, so no worker that holds an event waits for this transaction.
     """
     rows = writer.rows(
         f"""
@@ -270,7 +270,7 @@ def lock_standing(writer: Writer, collection_id: int, events: Sequence[int]) -> 
           ON event.collection_id = wanted.collection_id AND event.id = wanted.id
         WHERE event.status <> 'revoked' ORDER BY event.id FOR UPDATE OF event
         """,
-        {"collection": collection_id, "ids": sorted(events)},
+        {"collection": collection_id, "ids": sorted(event_ids)},
     )
     return {row.id: row.status for row in rows}
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.core.filter.state_rows import SupportRows
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.learning.sentence_memories import list_gain_budgets, pulls_as_json
+from engram.storage.learning.sentence_memories import gain_budgets_as_json, list_gain_budgets
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
@@ -33,7 +33,7 @@ class PastSupport:
     sufficiency: float = 0.0
 
 
-# Supported rather than rejected: see ``core.recall.net_support``.
+# Supported rather than rejected: see ``core.ranking.question_memory.net_support``.
 _SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 
 
@@ -168,7 +168,11 @@ _NEW_SUPPORTS = alias_rows(
 )
 
 
-def _columns(supports: SupportRows) -> dict[str, Any]:
+def _build_parameters(supports: SupportRows) -> dict[str, Any]:
+    """Build the parameters of ``_NEW_SUPPORTS``, one array per column; for the columns see ``Support``.
+
+    Column ``pulled`` holds gain budgets, which have nothing to do with pulls of scores.
+    """
     return {
         "questions": Numbers(supports.question_ids),
         "sentences": Numbers(supports.sentence_ids),
@@ -176,7 +180,7 @@ def _columns(supports: SupportRows) -> dict[str, Any]:
         "perplexities": Numbers(supports.perplexities),
         "counts": Numbers(supports.update_counts),
         "complete": Numbers(supports.complete),
-        "pulled": pulls_as_json(supports.days, supports.kept),
+        "pulled": gain_budgets_as_json(supports.days, supports.kept),
         "said": Documents(supports.said),
         "answered": Numbers(supports.answered),
         "sufficiency": Numbers(supports.sufficiency),
@@ -195,7 +199,7 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
             complete = excluded.complete, pulled = excluded.pulled, said = excluded.said,
             answered = excluded.answered, sufficiency = excluded.sufficiency
         """,
-        {"collection": collection_id, **_columns(supports)},
+        {"collection": collection_id, **_build_parameters(supports)},
     )
 
 
@@ -212,7 +216,7 @@ def replace_supports(
         WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id
           AND question_support.sentence_id = new.sentence_id
         """,
-        {"collection": collection_id, **_columns(changed)},
+        {"collection": collection_id, **_build_parameters(changed)},
     )
     removed_rows = "unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)"
     writer.execute(

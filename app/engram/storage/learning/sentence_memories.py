@@ -151,13 +151,13 @@ def read_gain_budget(value: Any) -> GainBudget:
 
 
 def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[RemainingShares]]:
-    """Days and shares of many, as ``pulls_as_json`` keeps them."""
+    """Read the days and remaining shares of gain budgets, as ``gain_budgets_as_json`` writes them."""
     return [value.get("day", "") for value in values], [value.get("kept", _NO_SHARES) for value in values]
 
 
-def pulls_as_json(days: Sequence[str], budgets: Sequence[RemainingShares]) -> Documents:
-    """Make the stored JSON of gain budgets; PostgreSQL's numbers keep every bit of a float."""
-    return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, budgets, strict=True)])
+def gain_budgets_as_json(days: Sequence[str], shares: Sequence[RemainingShares]) -> Documents:
+    """Make the JSON of column ``pulled``, which holds gain budgets; PostgreSQL keeps every bit of a float."""
+    return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, shares, strict=True)])
 
 
 _NO_SHARES: RemainingShares = {}
@@ -192,7 +192,7 @@ def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
             "vectors": Vectors(memories.vectors),
             "perplexities": Numbers(memories.perplexities),
             "counts": Numbers(memories.update_counts),
-            "pulled": pulls_as_json(memories.days, memories.kept),
+            "pulled": gain_budgets_as_json(memories.days, memories.kept),
         },
     )
 

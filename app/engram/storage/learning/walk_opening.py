@@ -28,8 +28,8 @@ class WalkOpening:
     """First read of a walk.
 
     Attributes:
-        called: normalised name -> (entity, surface), see ``entities.called_entities``.
-        recalled: see ``experience.recall``; None if past questions are not heard.
+        called: normalised name -> (entity, surface), see ``entity_lookup.find_called_entities``.
+        recalled: see ``question_supports.recall``; None if past questions are not heard.
         near: passages nearest to the question, best first; None if they were not asked for.
         reached: by a hop from the entities called, where each has activation 1 and nothing is recalled.
         current: which vectors the snapshot has; None: the collection is gone.
@@ -54,8 +54,8 @@ def read(
     """Read the opening of a walk from these normalised names.
 
     Args:
-        read: how many of the best sentences are read, see ``hops.linked_sentences``.
-        recall: least cosine, and how many questions, see ``experience.recall``; None to hear none.
+        read: how many of the best sentences are read, see ``graph_hops.find_linked_sentences``.
+        recall: least cosine, and how many questions, see ``question_supports.recall``; None to hear none.
         near: passages near the question that hubs are read in; None where the collection is small.
     """
     before = f"called AS MATERIALIZED ({entity_lookup.ENTITY_STATEMENT}),"

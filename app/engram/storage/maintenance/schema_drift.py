@@ -1,29 +1,68 @@
-"""Tables, columns, indexes and constraints that the schema should have and lacks."""
+"""Parts that the schema should have and lacks."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import CheckConstraint, MetaData, PrimaryKeyConstraint
 
-from engram.storage import citus_distribution
-from engram.storage.database import Database
+from engram.storage import citus_distribution, row_security
+from engram.storage.database import Database, Reader
 from engram.storage.tables import metadata
+
+CHANGED = {"modify_nullable": "NOT NULL", "modify_type": "type"}
+"""Changes of a column, in the words of Alembic and in ours."""
 
 
 def list_missing(database: Database) -> list[str]:
-    """Describe in words what the database lacks. Comments, extra indexes and partitions do not count."""
+    """Describe in words what the database lacks.
+
+    Compared are tables, columns with their types and NOT NULL, indexes, constraints, sequences, and on which tables
+    row security holds. Of check constraints and primary keys only the names are compared, of sequences as well. Not
+    compared are defaults, the text of policies, grants, storage options, statistics and comments. Extra indexes and
+    partitions do not count.
+    """
     with database.read() as reader:
-        expected = (
-            citus_distribution.build_distributed_schema() if citus_distribution.is_distributed(reader) else metadata
-        )
+        is_distributed = citus_distribution.is_distributed(reader)
+        expected = citus_distribution.build_distributed_schema() if is_distributed else metadata
+        missing = [*_list_missing_names(reader, expected)]
+        if not is_distributed:
+            missing += [f"row security of {table}" for table in row_security.list_unprotected(reader)]
     with database.open_for_inspection() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), expected)
-    # A change of a column comes as a list of its own, and of vectors' dimensions the schema knows nothing.
-    return sorted(
-        _describe_change(change)
-        for change in differences
-        if isinstance(change, tuple) and change[0].startswith("add_") and change[0] != "add_table_comment"
+    for change in differences:
+        if isinstance(change, list):  # of one column
+            missing += [
+                f"{CHANGED[kind]} of {column} of {table}"
+                for kind, _, table, column, *_ in change
+                if kind in CHANGED
+            ]
+        elif change[0].startswith("add_") and change[0] != "add_table_comment":
+            missing.append(_describe_change(change))
+    return sorted(missing)
+
+
+def _list_missing_names(reader: Reader, expected: MetaData) -> Iterator[str]:
+    """Describe what Alembic overlooks: sequences, and of existing tables check constraints and primary keys."""
+    rows = reader.rows(
+        """
+        SELECT t.relname AS table, t.relkind = 'S' AS is_sequence, array_agg(c.conname::text) AS constraints
+        FROM pg_class t LEFT JOIN pg_constraint c ON c.conrelid = t.oid
+        WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind IN ('r', 'p', 'S')
+        GROUP BY t.oid, t.relname, t.relkind
+        """
     )
+    constraints = {row.table: row.constraints for row in rows if not row.is_sequence}
+    for table in expected.tables.values():
+        for constraint in table.constraints if table.name in constraints else ():
+            if (
+                isinstance(constraint, CheckConstraint | PrimaryKeyConstraint)
+                and constraint.name not in constraints[table.name]
+            ):
+                yield f"constraint {constraint.name} of {table.name}"
+    sequences = {row.table for row in rows if row.is_sequence}
+    yield from (f"sequence {name}" for name in metadata._sequences if name not in sequences)
 
 
 def _describe_change(change: Any) -> str:

@@ -329,7 +329,7 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
 
 
 def _put(table: Table, condition: str) -> str:
-    """Each row's vector is looked up by itself: see ``lookups``."""
+    """Each row's vector is looked up by itself: see ``row_lookups``."""
     staged_row = lookup("staged_embedding v", f"{condition} AND v.encoder = %(encoder)s")
     return f"""
         UPDATE {table} r SET embedding = new.embedding

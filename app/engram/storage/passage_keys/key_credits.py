@@ -2,7 +2,7 @@
 
 Scores are never kept apart from their reasons: a (passage, unit) score is the sum of its events' credits, in the
 order of the events' ids, so it does not depend on who applied what first. Memories and evolved keys are made from
-those sums. ``keys.lock`` comes before everything here that writes.
+those sums. ``evolved_keys.lock`` comes before everything here that writes.
 """
 
 from collections.abc import Mapping, Sequence

@@ -187,7 +187,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
     Args:
         questions: event -> the question that it taught.
     """
-    # Rows that are changed are joined to others: by this name ``of_one_node`` says at each whose they are.
+    # Rows that are changed are joined to others: by this name ``bind_to_node`` names the collection at each.
     parameters = {"collection": copy.target, "ids": list(questions), "questions": list(questions.values())}
     taught = "unnest(%(ids)s::bigint[], %(questions)s::bigint[]) AS taught(id, question_id)"
     writer.execute(

@@ -15,11 +15,12 @@ def page(
     before: UUID | None,
     limit: int,
 ) -> list[SessionSummary]:
-    """Sessions, the latest first, those begun before ``before``; ids of version 7 are in the order of their time.
+    """List a collection's sessions, the latest first. Ids of version 7 are in the order of their time.
 
     Args:
-        status: only those of this status.
-        principal: only those that it asked for.
+        status: only sessions with this status; None for all.
+        principal: only sessions that this principal asked for; None for all.
+        before: only sessions that began before the session with this id; None for all.
     """
     rows = reader.rows(
         """

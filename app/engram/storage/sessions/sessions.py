@@ -332,7 +332,7 @@ def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
 def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
     """Remove sessions that ended before the moment, at most ``limit``, with their rounds and pools; how many.
 
-    With them go the words of their sub-questions, wherever these stand: see ``erasure``.
+    With them go the words of their sub-questions, wherever these stand: see ``session_erasure``.
     """
     rows = writer.rows(
         """

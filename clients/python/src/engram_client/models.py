@@ -1321,7 +1321,7 @@ class ProposedOut(Struct):
 
 class PublishedOut(Struct):
     """
-    Verdict of the published classifier on the sentences selected so far.
+    Classification of the sentences selected so far, by the published classifier.
     """
 
     entities: float
