@@ -17,7 +17,12 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_ids, resolve_verdict
+from engram.services.learning.incoming_verdict import (
+    NamedSentence,
+    Verdict,
+    resolve_verdict,
+    resolve_without_lookup,
+)
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
@@ -265,7 +270,7 @@ class Intake:
 
 def _build_known_event(arriving: _PendingVerdict) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
-    logged = resolve_ids(arriving.verdict)
+    logged = resolve_without_lookup(arriving.verdict)
     return None if logged is None else _build_event(arriving, logged, sorted({*logged.supports, *logged.rejects}))
 
 
