@@ -43,26 +43,26 @@ class FeatureScoring:
 
     def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
         self._first = first
-        place = {passage: at for at, passage in enumerate(retrieved.ranking.candidates.tolist())}
+        place = {passage: index for index, passage in enumerate(retrieved.ranking.candidates.tolist())}
         self.shown = [passage for passage, _, _ in retrieved.shown if passage in place]
         self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
-        self._found = retrieved
+        self._retrieved = retrieved
         reranked = retrieved.ranking.reranked
         self._reranked = 0.0 if reranked is None else reranked.added
         self._placed = placed
-        self._standing = retrieved.ranking.standing
-        holders = {sentence: held.passage_id for sentence, held in retrieved.walk.evidence.items()}
-        holders |= {sentence: held.passage_id for sentence, held in placed.items()}
-        self._holders = {s: self._standing.get(passage, passage) for s, passage in holders.items()}
+        self._stand_in_by_passage = retrieved.ranking.stand_in_by_passage
+        holders = {sentence: evidence.passage_id for sentence, evidence in retrieved.walk.evidence.items()}
+        holders |= {sentence: sentence_place.passage_id for sentence, sentence_place in placed.items()}
+        self._holders = {s: self._stand_in_by_passage.get(passage, passage) for s, passage in holders.items()}
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
-        hops = self._found.walk.hops
+        hops = self._retrieved.walk.hops
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
         if hops and hops[0].start.activation:
             reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
-        reaches = [merge_duplicates(reach, self._standing) for reach in reaches]
-        ranked = self._found.ranking
+        reaches = [merge_duplicates(reach, self._stand_in_by_passage) for reach in reaches]
+        ranked = self._retrieved.ranking
         return influence.compute_features(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
     def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
@@ -107,7 +107,7 @@ class FeatureScoring:
             if self._holders[sentence] in total:
                 total[self._holders[sentence]] += lift
         reach = np.ptp(values, axis=-1, keepdims=True)
-        return np.asarray(self._found.plan.profile.recall_weight * reach * np.array(list(total.values())))
+        return np.asarray(self._retrieved.plan.profile.recall_weight * reach * np.array(list(total.values())))
 
 
 class PublishedScoring:
@@ -115,18 +115,18 @@ class PublishedScoring:
 
     def __init__(self, retrieved: RetrievalResult) -> None:
         self.shown = [passage for passage, _, _ in retrieved.shown]
-        self._found = retrieved
+        self._retrieved = retrieved
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Return what sentences add to the shown passages (GAM-RAG, Eqs. 7-8), (m,)."""
         bonuses = []
-        for hop, values in zip(self._found.walk.hops, scores, strict=True):
+        for hop, values in zip(self._retrieved.walk.hops, scores, strict=True):
             rows = hop.candidates
             chosen = propagation.select_strongest(
-                values, rows.sentence_ids, self._found.plan.profile.sentences_per_hop
+                values, rows.sentence_ids, self._retrieved.plan.profile.sentences_per_hop
             )
             bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
-        added = passage_scores.passage_scores({}, bonuses, self._found.plan.profile.prior_weight)
+        added = passage_scores.passage_scores({}, bonuses, self._retrieved.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.shown])
 
     def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:

@@ -112,7 +112,7 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
 
 def _format_duplicates(ranking: PassageRanking) -> dict[str, Any]:
     """Each duplicate that is left out, as text, and the passage that stands for it; nothing where there is none."""
-    passage_by_duplicate = {str(duplicate): passage for duplicate, passage in ranking.standing.items()}
+    passage_by_duplicate = {str(duplicate): passage for duplicate, passage in ranking.stand_in_by_passage.items()}
     return {COLLAPSED_KEY: passage_by_duplicate} if passage_by_duplicate else {}
 
 

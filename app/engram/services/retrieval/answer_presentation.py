@@ -68,9 +68,9 @@ def answer(retrieved: RetrievalResult) -> Answer:
 
 
 def _duplicates(retrieved: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
-    """Passage -> those that it stands for, in id order."""
+    """Shown passage -> the near-duplicates that were left out for it, in id order."""
     duplicates: dict[int, list[DuplicateAnswer]] = {}
-    for duplicate, passage in sorted(retrieved.ranking.standing.items()):
+    for duplicate, passage in sorted(retrieved.ranking.stand_in_by_passage.items()):
         if duplicate in retrieved.passages:
             stored = retrieved.passages[duplicate]
             duplicates.setdefault(passage, []).append(
@@ -95,7 +95,7 @@ def trace(retrieved: RetrievalResult) -> Trace:
         _recall_trace(walk),
         _hop_traces(walk, retrieved.plan.focus.policy),
         sufficiency=None if ranking.sufficiency is None else _sufficiency_trace(ranking.sufficiency),
-        collapsed=len(ranking.standing) if retrieved.plan.collapses else None,
+        collapsed=len(ranking.stand_in_by_passage) if retrieved.plan.collapses else None,
     )
 
 

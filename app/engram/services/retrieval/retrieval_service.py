@@ -236,7 +236,7 @@ class RetrievalService:
         with stage("read"):
             explored = explore(reader, plan, ranking)
             shown_passages = [passage for passage, _ in explored.best]
-            duplicates = {one for one, passage in ranking.standing.items() if passage in shown_passages}
+            duplicates = {one for one, passage in ranking.stand_in_by_passage.items() if passage in shown_passages}
             sentences: dict[int, list[StoredSentence]] = {}
             if "sentences" in plan.query.include:
                 for sentence in passages.list_sentences(reader, plan.collection.id, shown_passages):
