@@ -69,7 +69,7 @@ class JudgesService:
         settings = JudgeSettings(positive, negative, share, contested, comparisons, trusted)
         target = scope.collection
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             if settings.overrides():
                 judges.put(writer, target.id, judge, settings)

@@ -144,7 +144,7 @@ class SessionService:
         round_payload = {"question": question, "evidence": self._resolve_evidence(scope, evidence)}
         job = uuid4()
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             self._queue(writer, target.id, session, job, {"session": str(session), "round": round_payload}, 1)
             if not sessions.go_on(writer, target.id, session, job):
@@ -228,7 +228,7 @@ class SessionService:
         """
         target = scope.collection
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             stored = sessions.find(writer, target.id, session)
             if stored is None or not scope.sees(stored.principal):

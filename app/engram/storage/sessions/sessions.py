@@ -343,7 +343,7 @@ def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
     )
     for collection, session_rows in groupby(rows, lambda row: row.collection_id):
         ended = [row.id for row in session_rows]
-        if collections.keep(writer, collection):
+        if collections.lock_against_deletion(writer, collection):
             session_erasure.forget_sessions(writer, collection, ended)
             writer.execute(
                 "DELETE FROM session WHERE collection_id = %(collection)s AND id = ANY(%(ids)s::uuid[])",
