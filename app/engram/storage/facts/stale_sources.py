@@ -14,7 +14,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
 from engram.storage.facts.fact_events import NewFactEvent
 from engram.storage.facts.fact_graph import OWN_GRAPH
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, join_by_index
 
 CHANGE = "change"
 INGEST = "ingest"
@@ -37,8 +37,8 @@ class StatedSource:
     text: str
 
 
-_SENTENCE = lookup("sentence told", "told.id = held.sentence_id")
-_STATEMENT = lookup("fact_statement told", "told.id = held.statement_id")
+_SENTENCE = join_by_index("sentence told", "told.id = held.sentence_id")
+_STATEMENT = join_by_index("fact_statement told", "told.id = held.statement_id")
 
 
 def list_by_sentence(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StatedSource]:
@@ -66,8 +66,8 @@ def _list_held(
         f"""
         SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id,
                held.statement_id, told.text
-        FROM {WANTED_IDS} {lookup("fact_source held", condition)}
-        {lookup("passage p", "p.id = held.passage_id")} {text}
+        FROM {WANTED_IDS} {join_by_index("fact_source held", condition)}
+        {join_by_index("passage p", "p.id = held.passage_id")} {text}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": list(ids)},

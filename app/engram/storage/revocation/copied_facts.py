@@ -1,14 +1,14 @@
 """Copies of the statements of facts up to a past moment; beliefs are replayed from them."""
 
 from engram.storage.database import Writer
-from engram.storage.revocation.collection_copies import Copy, build_copy_statement, build_source_lookup
+from engram.storage.revocation.collection_copies import Copy, build_copy_statement, build_source_join
 
 # A fact is copied with a source that is; entities, with a fact that is. Each entity is its own until merges say.
 _SOURCE = f"""
     FROM fact_source held
-    {build_source_lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
-    {build_source_lookup("fact_event event", "event.id = said.event_id", outer=True)}
-    {build_source_lookup("passage p", "p.id = held.passage_id", outer=True)}
+    {build_source_join("fact_statement said", "said.id = held.statement_id", outer=True)}
+    {build_source_join("fact_event event", "event.id = said.event_id", outer=True)}
+    {build_source_join("passage p", "p.id = held.passage_id", outer=True)}
     WHERE held.collection_id = %(source)s AND held.learned_at <= %(until)s
       AND (p.created_at <= %(until)s OR event.received_at <= %(until)s)
 """
@@ -42,7 +42,7 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             "fact",
             f"""
             FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said
-            {build_source_lookup("fact held", "held.id = said.fact_id")}
+            {build_source_join("fact held", "held.id = said.fact_id")}
             """,
             subject_id="held.subject_said",
             object_id="held.object_said",
@@ -56,10 +56,10 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             FROM (
                 SELECT unnest(ARRAY[fact.subject_said, fact.object_said]) AS id
                 FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said
-                {build_source_lookup("fact", "fact.id = said.fact_id")}
+                {build_source_join("fact", "fact.id = said.fact_id")}
                 UNION SELECT unnest(ARRAY[event.entity_id, event.other_id]) FROM fact_event event
                 WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED}
-            ) AS named {build_source_lookup("fact_entity held", "held.id = named.id")}
+            ) AS named {build_source_join("fact_entity held", "held.id = named.id")}
             """,
             stands_for="NULL",
         ),
@@ -83,7 +83,7 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         build_copy_statement(
             "fact_statement",
             f"""
-            FROM fact_statement held {build_source_lookup("fact_event event", "event.id = held.event_id")}
+            FROM fact_statement held {build_source_join("fact_event event", "event.id = held.event_id")}
             WHERE held.collection_id = %(source)s AND (event.received_at <= %(until)s OR held.id IN (
                 SELECT held.statement_id {_SOURCE}
             ))

@@ -18,9 +18,9 @@ from engram.storage.revocation.collection_copies import (
     Copy,
     build_copy_statement,
     build_counting_condition,
-    build_source_lookup,
+    build_source_join,
 )
-from engram.storage.row_lookups import alias_rows, id_rows, lookup
+from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[Rev
                event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
                event.daily_comparisons, event.standing
         FROM feedback_event event
-        {lookup("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
         WHERE {build_counting_condition("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
         """,
         {"source": source, "until": until},
@@ -80,7 +80,7 @@ def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> d
     rows = reader.rows(
         f"""
         SELECT question.text_hash, question.id FROM {id_rows("hashes", "bytea", collection="%(source)s")}
-        {build_source_lookup("question", "question.text_hash = wanted.id")}
+        {build_source_join("question", "question.text_hash = wanted.id")}
         """,
         {"source": source, "hashes": list(hashes)},
     )
@@ -99,7 +99,7 @@ def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
     return [row.id for row in rows]
 
 
-_TIME_MEMORY = build_source_lookup(
+_TIME_MEMORY = build_source_join(
     "sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True
 )
 
@@ -125,8 +125,8 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
         build_copy_statement(
             "judged_query",
             f"""
-            FROM {IDS} {build_source_lookup("feedback_event event", "event.id = wanted.id")}
-            {build_source_lookup("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
+            FROM {IDS} {build_source_join("feedback_event event", "event.id = wanted.id")}
+            {build_source_join("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -134,7 +134,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     writer.execute(
         build_copy_statement(
             "feedback_event",
-            f"FROM {IDS} {build_source_lookup('feedback_event held', 'held.id = wanted.id')}",
+            f"FROM {IDS} {build_source_join('feedback_event held', 'held.id = wanted.id')}",
             status="CASE WHEN held.status = 'revoked' THEN 'pending' ELSE held.status END",
             revoked_at="NULL",
         ),
@@ -157,7 +157,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
             "expansion_unit",
             f"""
             FROM (SELECT DISTINCT held.unit_id AS id {credit}) AS credited
-            {build_source_lookup("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
+            {build_source_join("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -166,14 +166,14 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 
 
 def _build_event_source(table: str) -> str:
-    return f"FROM {IDS} {build_source_lookup(f'{table} held', 'held.event_id = wanted.id')}"
+    return f"FROM {IDS} {build_source_join(f'{table} held', 'held.event_id = wanted.id')}"
 
 
 def find_dated_sentences(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
     """Return those sentences that have a time channel, by an expression now or at first."""
     rows = reader.rows(
         f"""
-        SELECT s.id FROM {IDS} {build_source_lookup("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
+        SELECT s.id FROM {IDS} {build_source_join("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
         WHERE coalesce(memory.time_expression_id, s.time_expression_id) IS NOT NULL
         """,
         copy.parameters(ids=list(sentences)),
@@ -205,7 +205,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
             WHERE made.collection_id = %(collection)s AND made.created_at >= event.applied_at
         )
         FROM {id_rows("ids")}
-        {lookup("feedback_event event", "event.id = wanted.id")}
+        {join_by_index("feedback_event event", "event.id = wanted.id")}
         WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
           AND evidence.gate <> 'none'
         """,
@@ -234,7 +234,7 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
     touched = writer.rows(
         f"""
         SELECT DISTINCT audit.sentence_id, audit.channel FROM {id_rows("ids", collection="%(target)s")}
-        {lookup("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
+        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
         WHERE audit.channel IN ('task', 'time')
         """,
         copy.parameters(ids=list(sentences)),
@@ -246,15 +246,15 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
     expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND new.channel = 'time'"
     began = f"""
         FROM {alias_rows(rows, collection="%(source)s")}
-        {build_source_lookup("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
-        {build_source_lookup("time_expression began", expression, outer=True)}
+        {build_source_join("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
+        {build_source_join("time_expression began", expression, outer=True)}
     """
     writer.execute(
         build_copy_statement(
             "time_expression",
             f"""
             FROM (SELECT DISTINCT began.id {began}) AS begun
-            {build_source_lookup("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
+            {build_source_join("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -278,9 +278,7 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     """
     parameters = copy.parameters(ids=list(questions))
     writer.execute(
-        build_copy_statement(
-            "question", f"FROM {IDS} {build_source_lookup('question held', 'held.id = wanted.id')}"
-        ),
+        build_copy_statement("question", f"FROM {IDS} {build_source_join('question held', 'held.id = wanted.id')}"),
         parameters,
     )
     writer.execute(
@@ -289,8 +287,8 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
         SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, judged.question, judged.embedding,
                event.applied_at
         FROM unnest(%(gone)s::bigint[], %(hashes)s::bytea[]) AS gone(id, text_hash)
-        {lookup("feedback_event event", "event.question_id = gone.id", collection="%(target)s")}
-        {lookup("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
+        {join_by_index("feedback_event event", "event.question_id = gone.id", collection="%(target)s")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
         ORDER BY gone.id, event.applied_sequence
         """,
         parameters | {"gone": list(removed), "hashes": list(removed.values())},
@@ -301,9 +299,9 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
             (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
         SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
         FROM {id_rows("ids", collection="%(target)s")}
-        {lookup("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
-        {lookup("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
-        {lookup("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
+        {join_by_index("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
+        {join_by_index("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
+        {join_by_index("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
         WHERE audit.channel = 'recall'
         """,
         parameters,
@@ -315,7 +313,7 @@ def list_credited_units(reader: Reader, copy: Copy, events: Sequence[int]) -> li
     rows = reader.rows(
         f"""
         SELECT DISTINCT credit.unit_id FROM {id_rows("ids", collection="%(target)s")}
-        {lookup("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")}
+        {join_by_index("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")}
         ORDER BY credit.unit_id
         """,
         copy.parameters(ids=list(events)),
