@@ -174,11 +174,11 @@ def merge_duplicates(reach: HopReach, stand_in_by_passage: Mapping[int, int]) ->
     first = np.zeros(len(holders), dtype=bool)
     first[np.unique(places * (np.ptp(steps) + 1) + steps - steps.min(initial=0), return_index=True)[1]] = True
     keep = first | ~concerned
-    titled: dict[int, float] = {}
-    for passage, activation in reach.titled.items():
+    title_activation: dict[int, float] = {}
+    for passage, activation in reach.title_activation.items():
         holder = stand_in_by_passage.get(passage, passage)
-        titled[holder] = max(activation, titled.get(holder, 0.0))
-    return HopReach(holders[keep], reach.semantic[keep], reach.scores[keep], titled)
+        title_activation[holder] = max(activation, title_activation.get(holder, 0.0))
+    return HopReach(holders[keep], reach.semantic[keep], reach.scores[keep], title_activation)
 
 
 Span = tuple[int, int]

@@ -366,14 +366,14 @@ def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]]) -> HopReach:
         called: normalised name -> the passages titled after it.
     """
     highest = max(hop.start.activation.values(), default=0.0)
-    titled: dict[int, float] = {}
+    title_activation: dict[int, float] = {}
     for entity, activation in hop.start.activation.items():
         share = activation / highest if highest > 0 else 0.0
         for passage in called.get(normalise_entity(hop.start.names[entity]), ()):
-            titled[passage] = max(titled.get(passage, 0.0), share)
+            title_activation[passage] = max(title_activation.get(passage, 0.0), share)
     return HopReach(
         passage_ids=hop.candidates.passage_ids[hop.order],
         semantic=hop.candidates.semantic[hop.order],
         scores=hop.scores[hop.order],
-        titled=titled,
+        title_activation=title_activation,
     )
