@@ -176,15 +176,18 @@ class TestPublishedClassifier:
             classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper"
         ).walk
         assert walk.stop_reason == "max_hops"
-        assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
+        assert walk.hops[-1].classifier_verdict is None  # after the last one that there may be nobody is asked
         question, texts = application.embedder.embed([CHAIN])[0], []
         for hop in walk.hops[:-1]:
             texts += [evidence.text for evidence in hop.evidence.values()]
-            assert hop.published is not None
+            assert hop.classifier_verdict is not None
             nearest = float((application.embedder.embed(texts) @ question).max())
-            assert hop.published.relevance == pytest.approx(nearest, abs=1e-3)
-            assert hop.published.entities == compute_named_share(["Marie Curie"], texts)
-        assert load_walk(json.loads(json.dumps(walk.to_json()))).hops[0].published == walk.hops[0].published
+            assert hop.classifier_verdict.relevance == pytest.approx(nearest, abs=1e-3)
+            assert hop.classifier_verdict.entities == compute_named_share(["Marie Curie"], texts)
+        assert (
+            load_walk(json.loads(json.dumps(walk.to_json()))).hops[0].classifier_verdict
+            == walk.hops[0].classifier_verdict
+        )
 
     def test_a_cross_encoder_reads_while_no_connection_is_held(
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]

@@ -206,7 +206,7 @@ class RetrievalService:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
             verdict = self._classifier().classify_walk(plan, walk)
-        last = replace(walk.hops[-1], published=verdict)
+        last = replace(walk.hops[-1], classifier_verdict=verdict)
         stopped = "sufficient" if suffices(verdict) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
