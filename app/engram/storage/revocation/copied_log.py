@@ -42,7 +42,7 @@ class RevokedSince:
 
 
 def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
-    """The verdicts that counted at ``until`` and were revoked since, in the order in which they were applied."""
+    """Return the verdicts that counted at ``until`` and were revoked since, in the order of application."""
     rows = reader.rows(
         f"""
         SELECT event.id, judged.question, event.question_id, event.observation_noise_positive,
@@ -76,7 +76,7 @@ def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[Rev
 
 
 def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> dict[bytes, int]:
-    """Text hash -> question, of those that the source has."""
+    """Return text hash -> question, for the questions that the source has."""
     rows = reader.rows(
         f"""
         SELECT question.text_hash, question.id FROM {id_rows("hashes", "bytea", collection="%(source)s")}
@@ -88,7 +88,7 @@ def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> d
 
 
 def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
-    """The next verdicts to copy, in order of acceptance."""
+    """Return the next verdicts to copy after id ``after``, in order of acceptance."""
     rows = reader.rows(
         f"""
         SELECT event.id FROM feedback_event event WHERE {build_counting_condition("event")} AND event.id > %(after)s
@@ -105,7 +105,7 @@ _TIME_MEMORY = build_source_join(
 
 
 def copy_generations(writer: Writer, copy: Copy) -> None:
-    """Copy the evolutions that had happened by then."""
+    """Copy the evolutions of keys that had happened by ``copy.until``."""
     writer.execute(
         build_copy_statement(
             "key_generation",
@@ -119,7 +119,7 @@ def copy_generations(writer: Writer, copy: Copy) -> None:
 
 
 def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
-    """Copy these verdicts with what they judge and all that the source still has of what they did."""
+    """Copy these verdicts with the queries they judge, and all that the source still has of their effects."""
     parameters = copy.parameters(ids=list(ids))
     writer.execute(
         build_copy_statement(
@@ -142,13 +142,15 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     )
     for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "ranking_audit"):
         writer.execute(build_copy_statement(table, _build_event_source(table)), parameters)
-    # Evidence that later evolutions took in was waiting.
-    filtered = """
+    # Evidence that a later evolution took in was still waiting at ``until``.
+    generation_by_then = """
         SELECT number FROM key_generation made WHERE made.collection_id = %(source)s
             AND made.number = held.generation AND made.created_at <= %(until)s
     """
     writer.execute(
-        build_copy_statement("key_evidence", _build_event_source("key_evidence"), generation=f"({filtered})"),
+        build_copy_statement(
+            "key_evidence", _build_event_source("key_evidence"), generation=f"({generation_by_then})"
+        ),
         parameters,
     )
     credit = _build_event_source("key_credit") + PASSAGE.format(row="held")
@@ -166,6 +168,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 
 
 def _build_event_source(table: str) -> str:
+    """Return the FROM clause of a table's rows about the events ``ids``."""
     return f"FROM {IDS} {build_source_join(f'{table} held', 'held.event_id = wanted.id')}"
 
 
@@ -182,12 +185,12 @@ def find_dated_sentences(reader: Reader, copy: Copy, sentences: Sequence[int]) -
 
 
 def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) -> None:
-    """Have restored verdicts count, their evidence with the first evolution that came after them.
+    """Make restored verdicts count, and their evidence with the first evolution that came after them.
 
     Args:
         questions: event -> the question that it taught.
     """
-    # Rows that are changed are joined to others: by this name ``of_one_node`` says at each whose they are.
+    # Rows that are changed are joined to others: by this name ``bind_to_node`` says at each whose they are.
     parameters = {"collection": copy.target, "ids": list(questions), "questions": list(questions.values())}
     taught = "unnest(%(ids)s::bigint[], %(questions)s::bigint[]) AS taught(id, question_id)"
     writer.execute(
@@ -214,7 +217,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
 
 
 def count_generations(writer: Writer, copy: Copy) -> None:
-    """Have each evolution say how many of the verdicts that count it took in."""
+    """Set for each evolution the number of counting verdicts that it took in."""
     writer.execute(
         """
         WITH counted AS MATERIALIZED (
@@ -308,15 +311,15 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     )
 
 
-def list_credited_units(reader: Reader, copy: Copy, events: Sequence[int]) -> list[int]:
-    """The copy's expansion units that these verdicts credit to passages, in id order."""
+def list_credited_units(reader: Reader, copy: Copy, event_ids: Sequence[int]) -> list[int]:
+    """Return the copy's expansion units that these verdicts credit to passages, in id order."""
     rows = reader.rows(
         f"""
-        SELECT DISTINCT credit.unit_id FROM {id_rows("ids", collection="%(target)s")}
+        SELECT DISTINCT credit.unit_id FROM {id_rows("event_ids", collection="%(target)s")}
         {join_by_index("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")}
         ORDER BY credit.unit_id
-        """,
-        copy.parameters(ids=list(events)),
+        """,  # ``id_rows`` names its rows ``wanted``
+        copy.parameters(event_ids=list(event_ids)),
     )
     return [row.unit_id for row in rows]
 
