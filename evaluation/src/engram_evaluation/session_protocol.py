@@ -190,7 +190,7 @@ def _phase(
         oracle_errors=run.options.oracle_errors,
         arm=parameters,
     )
-    phase = store.get(name, GROUP, 0, None)
+    phase = store.get(name, GROUP, turn=0, seed=None)
     if phase is None:
         step = run.begin(name, len(questions))
         rows = []

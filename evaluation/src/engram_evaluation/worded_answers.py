@@ -49,7 +49,7 @@ def parameters(options: Options) -> dict[str, Any]:
 def load_phase(phase_key: PhaseKey) -> Phase | None:
     """Answers that an earlier run finished."""
     store, arm, turn, seed = phase_key
-    return store.get(arm, GROUP, turn, seed)
+    return store.get(arm, GROUP, turn=turn, seed=seed)
 
 
 def words(
