@@ -48,9 +48,12 @@ class SentenceMemory:
 class Support:
     """Support of a question by a sentence; ``support`` and ``perplexity`` lie in [0, 1].
 
-    As it begins, it is that of a sentence that no verdict spoke of. ``complete`` is whether the last verdict
-    claimed to name all evidence, ``said`` what each judge said last. ``answered`` and ``sufficiency`` are those of
-    ``sufficiency_memory``, in [0, 1].
+    The defaults are those of a sentence that no verdict names.
+
+    Attributes:
+        complete: whether the last verdict claimed to name all evidence.
+        statements: the last statement of each judge.
+        answered, sufficiency: see ``sufficiency_memory``; in [0, 1].
     """
 
     question_id: int
@@ -60,7 +63,7 @@ class Support:
     update_count: int = 0
     complete: bool = False
     pulled: GainBudget = UNTOUCHED
-    said: JudgeStatements = ()
+    statements: JudgeStatements = ()
     answered: float = 0.0
     sufficiency: float = 0.0
 

@@ -151,8 +151,8 @@ def load_supports(
         update_counts=decode_column(row.counts, np.int64),
         complete=decode_column(row.complete, np.bool_),
         days=days,
-        kept=kept,
-        said=[tuple(map(tuple, statements)) for statements in row.said or ()],
+        remaining_shares=kept,
+        statements=[tuple(map(tuple, statements)) for statements in row.said or ()],
         answered=decode_column(row.answered, np.float64),
         sufficiency=decode_column(row.sufficiency, np.float64),
     )
@@ -178,8 +178,8 @@ def _columns(supports: SupportRows) -> dict[str, Any]:
         "perplexities": Numbers(supports.perplexities),
         "counts": Numbers(supports.update_counts),
         "complete": Numbers(supports.complete),
-        "pulled": pulls_as_json(supports.days, supports.kept),
-        "said": Documents(supports.said),
+        "pulled": pulls_as_json(supports.days, supports.remaining_shares),
+        "said": Documents(supports.statements),
         "answered": Numbers(supports.answered),
         "sufficiency": Numbers(supports.sufficiency),
     }

@@ -129,7 +129,7 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         perplexities=decode_column(row.perplexities, np.float64),
         update_counts=decode_column(row.counts, np.int64),
         days=days,
-        kept=kept,
+        remaining_shares=kept,
     )
 
 
@@ -192,7 +192,7 @@ def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
             "vectors": Vectors(memories.vectors),
             "perplexities": Numbers(memories.perplexities),
             "counts": Numbers(memories.update_counts),
-            "pulled": pulls_as_json(memories.days, memories.kept),
+            "pulled": pulls_as_json(memories.days, memories.remaining_shares),
         },
     )
 
