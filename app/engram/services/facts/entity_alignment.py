@@ -129,7 +129,9 @@ class AlignmentService:
             and pair.node in known_entities
             and known_entities[pair.mention].root != known_entities[pair.node].root
             and frozenset((pair.mention, pair.node)) not in undone
-            and not differ(known_entities[pair.mention].said, known_entities[pair.node].said)
+            and not differ(
+                known_entities[pair.mention].objects_by_predicate, known_entities[pair.node].objects_by_predicate
+            )
             and _kinds_agree(known_entities[pair.mention], known_entities[pair.node])
         ]
         proposals = _match_by_alias(alike, set(likely), known_entities)
@@ -159,8 +161,8 @@ class AlignmentService:
                 pair.mention, known_entities, names
             ) > _compute_order_key(pair.node, known_entities, names)
             person = "person" in (
-                find_kind(known_entities[pair.mention].said),
-                find_kind(known_entities[pair.node].said),
+                find_kind(known_entities[pair.mention].objects_by_predicate),
+                find_kind(known_entities[pair.node].objects_by_predicate),
             )
             alike = can_be_same_thing(names[pair.mention], pair.node_name, person=person)
             if alike and new and pair.mention not in joined_by_alias and _is_near(pair, known_entities, graph_id):
@@ -177,12 +179,20 @@ class AlignmentService:
             mentioned = known_entities[mention]
             candidates = [
                 CandidateEntity(
-                    node, (name,), find_kind(known_entities[node].said), vectors[known_entities[node].surface]
+                    node,
+                    (name,),
+                    find_kind(known_entities[node].objects_by_predicate),
+                    vectors[known_entities[node].surface],
                 )
                 for node, name in nodes.items()
             ]
             alignment = align(
-                names[mention], find_kind(mentioned.said), vectors[mentioned.surface], nodes, candidates, DELTA
+                names[mention],
+                find_kind(mentioned.objects_by_predicate),
+                vectors[mentioned.surface],
+                nodes,
+                candidates,
+                DELTA,
             )
             if alignment.node is not None:
                 staying = known_entities[alignment.node]
@@ -233,7 +243,7 @@ def _match_by_alias(
 
 def _kinds_agree(one: KnownEntity, other: KnownEntity) -> bool:
     """Whether the kinds of both are the same, or one of them is unknown."""
-    kinds = {find_kind(one.said), find_kind(other.said)} - {None}
+    kinds = {find_kind(one.objects_by_predicate), find_kind(other.objects_by_predicate)} - {None}
     return len(kinds) < 2
 
 

@@ -17,7 +17,7 @@ class StatedSentence:
         fact_id: in the graph that is adopted.
         sequence: its place among all that was said.
         statement_id: the sentence that was stated first, wherever that was.
-        said: the fact, without the sentence.
+        fact: the fact, without the sentence.
     """
 
     fact_id: int
@@ -25,7 +25,7 @@ class StatedSentence:
     statement_id: int
     source: str
     text: str
-    said: SourcedFact
+    fact: SourcedFact
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class KnownEntity:
     """Facts of an entity that tell it from namesakes.
 
     Attributes:
-        said: predicate -> objects.
+        objects_by_predicate: predicate -> objects.
         around: entities that it has facts with.
         told_in: passages and assertions that tell of it.
         sentences: those, of passages or stated, whose facts name it.
@@ -40,7 +40,7 @@ class KnownEntity:
     surface: str
     root: int
     facts: int = 0
-    said: dict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
+    objects_by_predicate: dict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
     around: set[int] = field(default_factory=set)
     told_in: set[tuple[str, int]] = field(default_factory=set)
     sentences: set[tuple[str, int]] = field(default_factory=set)
@@ -116,7 +116,7 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
             continue
         one.facts += 1
         if row.outwards:
-            one.said[row.predicate].add(row.object_id or row.object_key)
+            one.objects_by_predicate[row.predicate].add(row.object_id or row.object_key)
         other = row.object_id if row.outwards else row.subject_id
         if other and row.predicate != ALIAS_PREDICATE and row.crowd < CROWD:
             one.around.add(other)
