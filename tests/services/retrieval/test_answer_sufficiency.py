@@ -87,7 +87,7 @@ class TestLearnedSufficiency:
         one = retrieve_chain(believing(0.9), application, curie, stop_rule="none", max_hops=1)
         assert stopped.walk.stop_reason == "sufficient"
         assert len(stopped.walk.hops) == 1
-        assert stopped.shown == one.shown
+        assert stopped.shown_passages == one.shown_passages
         assert stopped.ranking.sufficiency is not None
         assert stopped.ranking.sufficiency.probability == pytest.approx(0.9)
 
@@ -96,7 +96,7 @@ class TestLearnedSufficiency:
         never = retrieve_chain(believing(0.7), application, curie, stop_rule="none")
         assert len(going.walk.hops) == len(never.walk.hops) > 1
         assert going.walk.stop_reason == never.walk.stop_reason
-        assert going.shown == never.shown
+        assert going.shown_passages == never.shown_passages
 
     def test_an_episode_says_so(self, http: TestClient, curie: str) -> None:
         body = {"query": CHAIN, "collection": curie, "stop_rule": "learned"}
@@ -163,11 +163,11 @@ class TestPublishedClassifier:
         stopped = retrieve_chain(yes, application, curie, stop_rule="published", profile=profile)
         one = retrieve_chain(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
         assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
-        assert stopped.shown == one.shown
+        assert stopped.shown_passages == one.shown_passages
         going = retrieve_chain(no, application, curie, stop_rule="published", profile=profile)
         whole = retrieve_chain(no, application, curie, stop_rule="none", profile=profile)
         assert len(going.walk.hops) == len(whole.walk.hops) > 1
-        assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
+        assert (going.walk.stop_reason, going.shown_passages) == (whole.walk.stop_reason, whole.shown_passages)
 
     def test_it_goes_by_all_that_is_selected_so_far(
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
@@ -227,7 +227,7 @@ class TestWithheldPassages:
         for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
             result = retrieve_chain(believing(0.7), application, curie, min_sufficiency=least)
             assert result.explored.withheld == withheld
-            assert bool(result.shown) != withheld
+            assert bool(result.shown_passages) != withheld
             assert result.ranking.best
 
     def test_insufficient_answer_is_marked_and_unseen_passages_are_not_learned(

@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 
 class Scoring(Protocol):
-    """Ranking of passages. Results are of the ``m`` passages ``shown``."""
+    """Ranking of passages. Results are of its ``m`` ``passages``."""
 
     @property
-    def shown(self) -> Sequence[int]: ...
+    def passages(self) -> Sequence[int]: ...
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Return the features of passages by sentences with these scores, by hop, and recall priors."""
@@ -44,8 +44,8 @@ class FeatureScoring:
     def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
         self._first = first
         place = {passage: index for index, passage in enumerate(retrieved.ranking.candidates.tolist())}
-        self.shown = [passage for passage, _, _ in retrieved.shown if passage in place]
-        self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
+        self.passages = [passage for passage, _, _ in retrieved.shown_passages if passage in place]
+        self._rows = np.array([place[passage] for passage in self.passages], dtype=np.intp)
         self._retrieved = retrieved
         reranked = retrieved.ranking.reranked
         self._reranked = 0.0 if reranked is None else reranked.added
@@ -77,7 +77,7 @@ class FeatureScoring:
         recalled = self._compute_recall(features @ mean + self._reranked, priors)
         learned = (features @ (mean - before))[self._rows]
         pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
-        return dict(zip(self.shown, pairs, strict=True))
+        return dict(zip(self.passages, pairs, strict=True))
 
     def select_strongest(
         self, features: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
@@ -102,7 +102,7 @@ class FeatureScoring:
         return HopReach(passages[order], semantic[order], values[order], {})
 
     def _compute_recall(self, values: Floats, priors: Mapping[int, float]) -> Floats:
-        total = dict.fromkeys(self.shown, 0.0)
+        total = dict.fromkeys(self.passages, 0.0)
         for sentence, lift in lifts(priors).items():
             if self._holders[sentence] in total:
                 total[self._holders[sentence]] += lift
@@ -114,7 +114,7 @@ class PublishedScoring:
     """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
 
     def __init__(self, retrieved: RetrievalResult) -> None:
-        self.shown = [passage for passage, _, _ in retrieved.shown]
+        self.passages = [passage for passage, _, _ in retrieved.shown_passages]
         self._retrieved = retrieved
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
@@ -127,7 +127,7 @@ class PublishedScoring:
             )
             bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
         added = passage_scores.passage_scores({}, bonuses, self._retrieved.plan.profile.prior_weight)
-        return np.array([added.get(passage, 0.0) for passage in self.shown])
+        return np.array([added.get(passage, 0.0) for passage in self.passages])
 
     def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """Return the features as they are: this profile has neither weights nor recall."""

@@ -207,7 +207,7 @@ def _rank_by_features(
         values = values + reranked.added
     order = np.lexsort((candidates.ids, -values))
     first_places = order[: sufficiency.EVIDENCE_PASSAGES]
-    words = replace(candidates.words, said=candidates.words.said[first_places])
+    words = replace(candidates.words, in_passages=candidates.words.in_passages[first_places])
     pool = None if pool is None else pool.reorder(order)
     estimate = estimate_sufficiency(
         plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency]

@@ -52,7 +52,7 @@ class RetrievalResult:
     search_ms: float
 
     @property
-    def shown(self) -> list[tuple[int, str, float]]:
+    def shown_passages(self) -> list[tuple[int, str, float]]:
         """Passage, external id and score, in the order of the answer."""
         return [
             (passage, self.passages[passage].external_id, score)

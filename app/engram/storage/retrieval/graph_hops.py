@@ -319,7 +319,7 @@ def _factor_columns(focus: Focus) -> str:
             perplexity = (_GATED if focus.policy.gated else _UNGATED).format(channel=channel)
             similarity = f"coalesce(-({channel}.vector <#> %({vector})s), 0)"
         columns.append(f"{perplexity} AS {channel}_perplexity, {similarity} AS {channel}_similarity")
-    return ", ".join([*columns, *([DAYS] if focus.asked else [])])
+    return ", ".join([*columns, *([DAYS] if focus.intervals else [])])
 
 
 def _build_weight(focus: Focus, *, floor: bool = False) -> str:
@@ -336,7 +336,7 @@ def _build_weight(focus: Focus, *, floor: bool = False) -> str:
 
 def _columns(focus: Focus) -> dict[str, str]:
     """Return the columns of a candidate, by name, and their SQL; without those equal for all."""
-    days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.asked else {}
+    days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.intervals else {}
     factors = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
     return {name: name for name in ("id", "passage_id", "activation", "semantic", *factors)} | days
 
@@ -347,7 +347,7 @@ def _factors(focus: Focus) -> str:
         join_by_index(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
         for one in _channels(focus)
     )
-    return "".join([*memories, *([_TIME] if focus.asked else [])])
+    return "".join([*memories, *([_TIME] if focus.intervals else [])])
 
 
 def _build_reached_factors(focus: Focus) -> str:
@@ -358,13 +358,13 @@ def _build_reached_factors(focus: Focus) -> str:
         + f" ON {one}.sentence_id = reached.sentence_id"
         for one in _channels(focus)
     )
-    return " ".join([*memories, *([_TIME] if focus.asked else [])])
+    return " ".join([*memories, *([_TIME] if focus.intervals else [])])
 
 
 def _build_all_factors(focus: Focus) -> str:
     """Return SQL that reads the factors of all sentences of a collection, in one join, which costs a third less."""
     memories = (_ALL_MEMORY.format(channel=channel) for channel in _channels(focus))
-    return "".join([*memories, *([_ALL_TIMES] if focus.asked else [])])
+    return "".join([*memories, *([_ALL_TIMES] if focus.intervals else [])])
 
 
 def _candidates(focus: Focus, row: Any) -> Candidates:
@@ -377,8 +377,8 @@ def _candidates(focus: Focus, row: Any) -> Candidates:
         return decode_column(getattr(row, name), np.float64)[order] if known else np.full(len(ids), otherwise)
 
     agreed = np.zeros(len(ids))
-    if focus.asked and len(ids):
-        agreed = agreement(focus.asked, column("starts", np.nan), column("ends", np.nan))
+    if focus.intervals and len(ids):
+        agreed = agreement(focus.intervals, column("starts", np.nan), column("ends", np.nan))
     return Candidates(
         sentence_ids=ids[order],
         passage_ids=decode_column(row.passage_id, np.int64)[order],

@@ -210,7 +210,7 @@ def find_timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) 
 
     A passage is as timely as its best sentence. Nothing is read for a question that names no time.
     """
-    if not focus.asked or not passages:
+    if not focus.intervals or not passages:
         return {}
     rows = reader.rows(
         f"""
@@ -222,6 +222,6 @@ def find_timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) 
     )
     days = np.array([(row.starts, row.ends) for row in rows], dtype=np.float64).reshape(-1, 2)
     timely: dict[int, float] = {}
-    for row, share in zip(rows, agreement(focus.asked, days[:, 0], days[:, 1]).tolist(), strict=True):
+    for row, share in zip(rows, agreement(focus.intervals, days[:, 0], days[:, 1]).tolist(), strict=True):
         timely[row.passage_id] = max(timely.get(row.passage_id, 0.0), share)
     return timely
