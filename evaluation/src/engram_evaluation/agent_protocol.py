@@ -259,7 +259,7 @@ def _answer(play: Play) -> AgentTurn:
     """
     question_words = normalise_words(play.question)
     search_result = play.memory.search(play.question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
-    for path in sorted(search_result.paths, key=lambda path: -len(path.asked)):
+    for path in sorted(search_result.paths, key=lambda path: -len(path.terms)):
         fact = play.memory.facts[path.edges[-1] - 1]
         for end in (fact.object, fact.subject):
             if normalise_words(end) not in question_words:

@@ -287,7 +287,7 @@ def _load_or_generate_units(run: Run, pool: Sequence[Question], methods: Sequenc
     for method in methods:
         make = partial(_generate_units, run, cast("Method", method))
         for row in measure_in_parts(run, f"{method}: widen", (store, method, 0, None), pool, make):
-            texts = [Expansion(method, text) for text in row.said["units"]]
+            texts = [Expansion(method, text) for text in row.details["units"]]
             made[method][row.id] = ExpandedQuestion(tuple(texts), row.values)
     return made
 

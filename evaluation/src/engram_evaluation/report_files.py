@@ -25,7 +25,7 @@ class ReportExtract:
     Attributes:
         command: what made it.
         fit: what made the ranking weights it started from; None for the shipped ones.
-        asked: the command without data set and weights; runs that share it stand in one table.
+        shared_command: the command without data set and weights; runs that share it stand in one table.
         corpus: passages and questions of the data set.
         made_by: version, code and encoder.
         fitted: whether the ranking weights it started from were fitted to this data set.
@@ -36,7 +36,7 @@ class ReportExtract:
     protocol: str
     command: str
     fit: str | None
-    asked: str
+    shared_command: str
     corpus: tuple[int, int]
     made_by: str
     lines: tuple[TableLine, ...]
@@ -60,7 +60,9 @@ def read(folders: Sequence[Path]) -> list[ReportExtract]:
             if report.command in reports:
                 raise ReportFileError(f"{path}: another report is of the same run: {report.command}")
             reports[report.command] = report
-    return sorted(reports.values(), key=lambda one: (PROTOCOLS.index(one.protocol), one.asked, one.dataset))
+    return sorted(
+        reports.values(), key=lambda one: (PROTOCOLS.index(one.protocol), one.shared_command, one.dataset)
+    )
 
 
 def _read(path: Path) -> ReportExtract:

@@ -209,7 +209,7 @@ def _predict(
         began = time.perf_counter()
         retrieved = retrieve.find(retrieve.plan(query))
         ms = (time.perf_counter() - began) * 1000.0
-        first = [name for _, name, _ in retrieved.shown[: sufficiency.EVIDENCE_PASSAGES]]
+        first = [name for _, name, _ in retrieved.shown_passages[: sufficiency.EVIDENCE_PASSAGES]]
         enough = retrieved.ranking.sufficiency
         predictions.append(
             SufficiencyPrediction(

@@ -96,6 +96,6 @@ def marks_of(phase: Phase) -> Marks:
 def add_marks(rows: Sequence[QuestionScores], marks: Marks) -> tuple[QuestionScores, ...]:
     """The rows, each with what its answer was worth if it got one."""
     return tuple(
-        QuestionScores(row.id, row.type, row.ranking, {**row.values, **marks.get(row.id, {})}, row.said)
+        QuestionScores(row.id, row.type, row.ranking, {**row.values, **marks.get(row.id, {})}, row.details)
         for row in rows
     )
