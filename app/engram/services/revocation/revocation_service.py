@@ -121,7 +121,7 @@ class RevocationService:
 
         def begin(writer: Writer, collection_id: int) -> JobStart:
             begun = revocations.begin(writer, collection_id, criteria)
-            return JobStart({"last": begun.last}, received=begun.at_once + begun.left, updated=begun.at_once)
+            return JobStart({"last": begun.last}, received=begun.at_once + begun.remaining, updated=begun.at_once)
 
         return open_job(self._database, scope, REVOCATION, criteria.as_json(), key, begin)
 
