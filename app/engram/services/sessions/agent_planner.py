@@ -44,9 +44,9 @@ class AgentPlanner:
     def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The next turn."""
         options = parse_planner_options(state.request.options)
-        asked, documents = _documents(state, tools, options)
+        queries, documents = _documents(state, tools, options)
         if not documents:
-            return SessionStep(action=None, queries=asked, stop="nothing_new")
+            return SessionStep(action=None, queries=queries, stop="nothing_new")
         play = begin(state.question, len(documents), turns=_turns(state), insert_only=options.insert_only)
         if "remarks" in state.plan_state:
             play = play.resume(state.plan_state)
@@ -55,14 +55,14 @@ class AgentPlanner:
         reading = _FactReader(tools, options)
         turn, warnings = _turn(tools, play, document, options)
         if turn is None:
-            return SessionStep(action=None, queries=asked, stop="no_gap", warnings=warnings)
+            return SessionStep(action=None, queries=queries, stop="no_gap", warnings=warnings)
         outcome = carry_out(play, turn, document, reading.insert, reading.update)
         evidence = _pool_sentences(state, play, outcome, tools)
-        ordered = rank_by_rules(state, asked, evidence)
+        ordered = rank_by_rules(state, queries, evidence)
         return SessionStep(
             action="skip" if turn.skips else turn.act,
             sub_question=turn.content if turn.act == "search" else None,
-            queries=asked,
+            queries=queries,
             sentences=evidence,
             curated=CurationCounts(kept=len(evidence)),
             notes=[*state.notes, *_notes(state, play, outcome)],
