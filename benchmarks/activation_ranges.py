@@ -21,7 +21,7 @@ import engram
 from engram.providers.embedder.activation_ranges import FILE
 from engram.providers.embedder.bert_graph import BertGraph
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, ModelFolder, open_model
-from engram.providers.embedder.onnx_encoder import find_written_shape
+from engram.providers.embedder.onnx_encoder import read_writable_shape
 from engram.providers.embedder.token_windows import WindowedEmbedder
 
 DIGITS = 3
@@ -52,9 +52,9 @@ def sample_texts() -> list[str]:
 
 def measure(folder: ModelFolder, texts: Sequence[str]) -> NDArray[np.float32]:
     """Largest absolute values of all channels over the tokens of ``texts``, (layers, 2, d)."""
-    shape = find_written_shape(folder)
+    shape = read_writable_shape(folder)
     if shape is None:
-        raise SystemExit(f"{folder.model} is not of BERT's kind.")
+        raise SystemExit(f"The graph of {folder.model} cannot be written without torch.")
     (file,) = folder.transformer.glob("*.safetensors")
     graph = TappedGraph(shape, load_file(file))
     graph.encode(folder.pooling[0])

@@ -149,7 +149,7 @@ def uses() -> dict[str, ModelUse]:
         "gaps": ModelUse(lambda llm, item: session_model.gaps(llm, item.question, ["? | is | ?1"], item.evidence)),
         "keep": ModelUse(
             lambda llm, item: session_model.keep(llm, item.question, item.question, [], item.evidence),
-            lambda came, item: item.gold <= set(came.kept) and len(came.kept) < len(item.evidence),
+            lambda came, item: item.gold <= set(came.sentences) and len(came.sentences) < len(item.evidence),
         ),
         "note": ModelUse(
             lambda llm, item: session_model.note(

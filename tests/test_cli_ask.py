@@ -2,11 +2,15 @@
 
 import json
 import threading
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
+from typer.testing import CliRunner
 
+from engram import cli as command_line
 from engram.cli.http_client import Client, ClientError
+from engram.cli.query_commands import INTERRUPT_EXIT_CODE
 from engram.composition.container import Application
 from tests.support import threads
 from tests.support.command import UNREACHABLE_URL, Cli
@@ -61,6 +65,34 @@ def test_ask_prints_the_session_as_json(cli: Cli, application: Application, curi
     assert listed[1].endswith(CHAIN)
     assert listed[2] == f"more: engram session list -c {curie} --before {session['session_id']}"
     assert json.loads(cli("session", "list", "-c", curie, "--status", "failed", "--json").stdout)["sessions"] == []
+
+
+class InterruptedClient:
+    """A client whose user presses Ctrl-C while it follows a session."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str]] = []
+
+    def __enter__(self) -> "InterruptedClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def send(self, method: str, path: str, **_: object) -> dict[str, str]:
+        self.requests.append((method, path))
+        return {"session_id": "s1", "events_url": "/sessions/s1/events"}
+
+    def events(self, _path: str) -> Iterator[tuple[str, object]]:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_cancels_the_session_and_exits_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = InterruptedClient()
+    monkeypatch.setattr("engram.cli.ask_command.open_client", lambda _url: client)
+    ended = CliRunner().invoke(command_line.cli, ["ask", CHAIN])
+    assert (ended.exit_code, ended.stderr) == (INTERRUPT_EXIT_CODE, "cancelled\n")
+    assert client.requests == [("POST", "/sessions"), ("DELETE", "/sessions/s1")]
 
 
 def test_ask_fails_in_one_line_without_an_llm(cli: Cli, curie: str) -> None:

@@ -147,6 +147,11 @@ class TestFilter:
         with pytest.raises(ClientError, match="--filter"):
             as_filter([odd])
 
+    @pytest.mark.parametrize("second", ["topic=rockets", '{"year": 1990, "topic": "space"}'])
+    def test_a_second_condition_on_one_key_is_refused(self, second: str) -> None:
+        with pytest.raises(ClientError, match=r"^--filter .* on 'topic' already\.$"):
+            as_filter(["topic=space", second])
+
     def test_it_reaches_the_search(self, cli: Cli, ingest: Ingest, collection: str) -> None:
         ingest(
             {"id": "a", "text": "Titan is a moon of Saturn.", "metadata": {"topic": "space"}},

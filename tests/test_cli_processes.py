@@ -71,8 +71,16 @@ def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Serve
         there = json.loads(cli("migrate", "--json", **env).stdout)
         where, revision = there["database"], there["revision"]
         assert cli("migrate", **env).stdout == f"{where}: the schema is at revision {revision}\n"
+        assert json.loads(cli("migrate", "-1", "--json", **env).stdout)["revision"] != revision
+        assert cli("migrate", **env).stdout == f"{where}: the schema is at revision {revision}\n"
         assert cli("migrate", "base", **env).stdout == f"{where}: no schema\n"
     assert where.startswith("database test_")
+
+
+def test_migrate_refuses_an_unknown_option(cli: Cli) -> None:
+    refused = cli("migrate", "--jsn")
+    assert refused.returncode == 2
+    assert "no such option" in refused.stderr
 
 
 def test_restore_of_a_missing_backup_creates_no_database(cli: Cli, tmp_path: Path) -> None:

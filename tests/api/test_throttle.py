@@ -128,7 +128,9 @@ def test_redis_and_local_rate_limits_agree(rates: Rates) -> None:
     name = uuid4().hex
     there = [rates.take(name) for _ in range(4)]
     here = [rates._take_locally(name, 0.0) for _ in range(4)]
-    assert [(taken.allowed, taken.left) for taken in there] == [(taken.allowed, taken.left) for taken in here]
+    assert [(taken.allowed, taken.remaining) for taken in there] == [
+        (taken.allowed, taken.remaining) for taken in here
+    ]
     # Meanwhile a little has come back.
     assert here[3].retry_seconds - 1.5 < there[3].retry_seconds <= here[3].retry_seconds + 0.01
 

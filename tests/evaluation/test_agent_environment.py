@@ -159,7 +159,7 @@ def test_the_protocol_plays_documents_in_the_order_of_the_data_set() -> None:
     by_name = {one.policy: one for one in report.played}
     assert by_name["insert all"].f1 == by_name["oracle"].f1 == 1.0
     assert by_name["oracle"].turns == 4.0  # nothing, film, director, answer
-    assert by_name["insert all"].kept > by_name["oracle"].kept > 0
+    assert by_name["insert all"].memory_tokens > by_name["oracle"].memory_tokens > 0
     assert all(one.valid == 1.0 and one.reward == pytest.approx(one.f1 + 0.1) for one in report.played)
     assert "oracle" in report.as_tables().tables[""].rows[-1]
 

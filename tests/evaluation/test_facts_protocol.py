@@ -38,7 +38,7 @@ def test_chains_of_gold_evidence_are_found_as_paths(application: Application) ->
     asked = {"text": "When was the director of Silent Weir born?", "metadata": {"evidences": EVIDENCES}}
     report = facts(application, dataset(asked), Options(protocol="facts"), ignore_progress)  # type: ignore[arg-type]
     assert report.chains is not None
-    assert (report.chains.questions, report.chains.chains, report.chains.known) == (1, 1, 1.0)
+    assert (report.chains.questions, report.chains.chains, report.chains.stored_share) == (1, 1, 1.0)
     assert set(report.chains.hits.values()) == {1.0}
     assert "| 2 | 1.000 | 1.000 | 1.000 | 1.000 |" in report.as_tables().markdown()
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import httpx
@@ -16,6 +16,7 @@ from engram_evaluation.decomposition import fill_references, hops
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_server import ChatServer
+from engram_evaluation.reasoning_grades import grade_step
 from tests.support.decomposed import FILM, LATE_QUESTION, MAKER, MOTHER, OTHER_QUESTION, write_decomposed
 
 
@@ -149,6 +150,28 @@ def test_an_erring_reply_names_other_sentences_and_answers(endpoint: Callable[..
                 continue
     assert "Ida Ferrero" in said
     assert len(said) > 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda llm, number: llm.judge_support(MOTHER, {1: FILM, 2: MAKER, 3: f"{number}."}),
+        lambda llm, number: grade_step(
+            llm, MOTHER, [], "What is the mother of Ana Bellotti?", [(2, MAKER)], f"{number}"
+        ),
+    ],
+    ids=["confidence", "grades"],
+)
+def test_an_erring_reply_has_values_that_its_fields_can_take(
+    endpoint: Callable[..., Llm], ask: Callable[[Llm, int], object]
+) -> None:
+    valid_count = 0
+    with endpoint(1.0) as llm:
+        for number in range(40):
+            with suppress(LlmError):  # one in four is not the JSON asked for
+                ask(llm, number)
+                valid_count += 1
+    assert valid_count >= 20
 
 
 def test_replies_do_not_depend_on_who_asks_meanwhile(endpoint: Callable[..., Llm]) -> None:

@@ -99,7 +99,7 @@ def _run_sessions(application: Application, texts: Sequence[str], collection: st
     budget = Budget(rounds=4, llm_calls=0, tokens=0, seconds=600.0, passages=100)
     for text in texts:
         session = application.sessions.start(
-            scope, NewSession(question=text, planner="pool", asked=asked, budget=budget)
+            scope, NewSession(question=text, planner="pool", request=asked, budget=budget)
         )
         found.append(application.sessions.wait(scope, session))
     return found

@@ -41,12 +41,12 @@ def test_a_text_memory_keeps_what_was_inserted_and_finds_it(embedder: Embedder) 
     assert play.observation.memory == f"She married Carl Lind in 1940. [2]\n{FILM.text} [1]"
     play, answer = text_memory.carry_out(play, format_said("search", "Who made the film Green Fields?"), embedder)
     assert (answer, play.matches, play.at) == (None, [0, 1], 3)
-    assert (play.observation.found or "").startswith(FILM.text)
+    assert (play.observation.search_result or "").startswith(FILM.text)
     before = play
     play, answer = text_memory.carry_out(play, "<answer>Carl Lind</answer>", embedder)
     assert (answer, play.valid, play.turn, play.texts) == (None, False, before.turn + 1, before.texts)
     assert "no turn" in play.observation.note
-    assert play.observation.found is None
+    assert play.observation.search_result is None
     play, answer = text_memory.carry_out(play, format_said("answer", "Carl Lind", 2), embedder)
     assert answer == "Carl Lind"
 
@@ -180,7 +180,7 @@ def test_an_unusable_reply_is_a_wrong_answer(
     server.queue("I am not sure.", "Sorry.")
     (phase,) = run(llm, embedder, tmp_path, methods=("zero-shot",)).phases
     assert (phase.rows[0].values["f1"], phase.rows[0].values["unusable"]) == (0.0, 1.0)
-    assert "unusable" in phase.rows[0].said["unusable"]
+    assert "unusable" in phase.rows[0].details["unusable"]
 
 
 def test_missing_requirements_are_named(llm: Llm, embedder: Embedder, tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ from engram_evaluation.weight_fit import holds_all_relevant
 from tests.support import state
 
 
-def build_prediction(probability: float, *, held: bool) -> SufficiencyPrediction:
-    return SufficiencyPrediction(probability, held, recall=0.0, hops=1, ms=1.0)
+def build_prediction(probability: float, *, is_sufficient: bool) -> SufficiencyPrediction:
+    return SufficiencyPrediction(probability, is_sufficient, recall=0.0, hops=1, ms=1.0)
 
 
 class TestFigures:
@@ -37,29 +37,39 @@ class TestFigures:
 
     def test_the_calibration_error_is_the_gap_of_each_bin_by_its_size(self) -> None:
         answers = [
-            build_prediction(0.91, held=True),
-            build_prediction(0.95, held=False),
-            build_prediction(0.99, held=True),
-            build_prediction(1.0, held=True),
+            build_prediction(0.91, is_sufficient=True),
+            build_prediction(0.95, is_sufficient=False),
+            build_prediction(0.99, is_sufficient=True),
+            build_prediction(1.0, is_sufficient=True),
         ]
-        answers.append(build_prediction(0.2, held=False))
+        answers.append(build_prediction(0.2, is_sufficient=False))
         assert calibration_error(answers) == pytest.approx((4 * abs(3 / 4 - 3.85 / 4) + 1 * 0.2) / 5)
         assert calibration_error([]) == 0.0
 
     def test_exact_predictions_have_no_calibration_error(self) -> None:
-        assert calibration_error([build_prediction(1.0, held=True), build_prediction(0.0, held=False)]) == 0.0
+        assert (
+            calibration_error(
+                [build_prediction(1.0, is_sufficient=True), build_prediction(0.0, is_sufficient=False)]
+            )
+            == 0.0
+        )
 
     def test_the_least_error_is_what_chance_alone_makes(self) -> None:
-        assert compute_least_error([build_prediction(0.5, held=True)]) == 0.5
-        assert compute_least_error([build_prediction(1.0, held=False), build_prediction(0.0, held=True)]) == 0.0
+        assert compute_least_error([build_prediction(0.5, is_sufficient=True)]) == 0.5
+        assert (
+            compute_least_error(
+                [build_prediction(1.0, is_sufficient=False), build_prediction(0.0, is_sufficient=True)]
+            )
+            == 0.0
+        )
         # Of four at 1/2 none or four hold twice in 16 times, one or three eight times.
-        four = [build_prediction(0.5, held=False)] * 4
+        four = [build_prediction(0.5, is_sufficient=False)] * 4
         assert compute_least_error(four) == pytest.approx((2 * 0.5 + 8 * 0.25) / 16, abs=0.04)
         assert compute_least_error(four) == compute_least_error(four)
         assert compute_least_error([]) == 0.0
 
     @pytest.mark.parametrize(
-        ("relevant", "first", "held"),
+        ("relevant", "first", "holds_all"),
         [
             ("ab", "bxayz", True),
             ("ab", "bxcyz", False),
@@ -68,8 +78,8 @@ class TestFigures:
             ("", "abcde", True),
         ],
     )
-    def test_all_is_as_many_as_there_can_be(self, relevant: str, first: str, held: bool) -> None:
-        assert holds_all_relevant(set(relevant), list(first)) == held
+    def test_all_is_as_many_as_there_can_be(self, relevant: str, first: str, holds_all: bool) -> None:
+        assert holds_all_relevant(set(relevant), list(first)) == holds_all
 
 
 class TestMeasuredDraws:
@@ -87,7 +97,7 @@ class TestMeasuredDraws:
         assert before.loss > few.loss > many.loss
         # What is told is true but for how sure it is: each answer's probability is its distance from what was so.
         assert many.ece == pytest.approx(1 - np.exp(-many.loss), abs=0.01)
-        assert many.ece_least < 0.05
+        assert many.ece_if_calibrated < 0.05
 
     def test_judged_answers_are_not_measured(self) -> None:
         """Answers with nothing in common: a verdict on one says nothing of another, and much of its own."""
@@ -117,11 +127,11 @@ def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> 
     assert (found["questions"], found["after"]["verdicts"]) == (6, 2)
     assert set(found["stopping"]) == {"none", "coverage", "learned"}
     assert set(found["telling"]) == {"coverage", "published", "learned"}
-    assert len({(told["held"], told["auc"]) for told in found["telling"].values()}) > 1
-    assert len({told["held"] for told in found["telling"].values()}) == 1
+    assert len({(quality["share_sufficient"], quality["auc"]) for quality in found["telling"].values()}) > 1
+    assert len({quality["share_sufficient"] for quality in found["telling"].values()}) == 1
     assert found["stopping"]["none"]["hops"] >= found["stopping"]["coverage"]["hops"]
     assert 0 <= found["before"]["ece"] <= 1
-    assert 0 < found["before"]["told"] < 1
+    assert 0 < found["before"]["mean_probability"] < 1
     assert found["answerable"][sample.name] == 0.5  # its own questions are as answerable as themselves
     assert [total for label, total in stretches if label.startswith("verdicts")] == [2, 2]
     assert [total for label, total in stretches if label.startswith("after")] == [4, 4]
@@ -145,7 +155,7 @@ def test_questions_without_their_evidence_are_measured(application: Application)
 
     assert found["questions"] == 3
     assert found["others"] == sum(not question.relevant & gone for question in sample.questions)
-    assert found["told_after"] < found["told_before"]
+    assert found["probability_after"] < found["probability_before"]
     assert found["auc"] > 0.5
     assert harness.scope.collection.passage_count == held - len(gone)
     assert open_harness(application, sample, lambda _done, _total: None).scope.collection.passage_count == held

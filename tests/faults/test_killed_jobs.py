@@ -196,7 +196,7 @@ def test_killed_in_the_middle_of_a_session(
 ) -> None:
     scope = application.access.scope(curie)
     question = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
-    new = NewSession(question=question, planner="pool", asked=SessionRequest(top_k=2, threshold=1.0))
+    new = NewSession(question=question, planner="pool", request=SessionRequest(top_k=2, threshold=1.0))
     session = application.sessions.start(scope, new)
     done = killed_and_made_good(curie, session, *SESSION[step])
 
@@ -226,7 +226,7 @@ def test_killed_between_the_turns_of_an_agent(
 
     scope = application.access.scope(curie)
     asked = SessionRequest(options={"documents": ["curie", "warsaw", "vistula"]})
-    new = NewSession(question="Where does it flow?", planner="agent", asked=asked, budget=Budget(rounds=9))
+    new = NewSession(question="Where does it flow?", planner="agent", request=asked, budget=Budget(rounds=9))
     with OpenAiServer(agent) as server, Llm(base_url=server.base_url, api_key=None, model="test") as llm:
         services = application.session_services
         sessions = SessionService(

@@ -60,7 +60,7 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     sessions = reasoning.sessions
     options = {"rollouts": 8, "together": 2} if planner == "tree" else None
     asked = SessionRequest(top_k=1, arm={"memory": "off"}, threshold=1.0, answer=True, options=options)
-    new = NewSession(question=MOTHER, planner=planner, asked=asked, budget=BUDGET)
+    new = NewSession(question=MOTHER, planner=planner, request=asked, budget=BUDGET)
     whole = sessions.wait(scope, sessions.start(scope, new))
     session = sessions.start(scope, new)
     settings = {"ENGRAM_LLM_BASE_URL": model, "ENGRAM_LLM_MAX_ATTEMPTS": "1", "ENGRAM_JOB_LEASE_SECONDS": "1"}

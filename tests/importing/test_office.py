@@ -95,6 +95,12 @@ def test_json_lists_are_records_and_other_json_is_a_document() -> None:
     ]
 
 
+def test_the_name_of_a_nested_object_is_kept_below_its_key() -> None:
+    (passage,) = convert("a.json", b'{"title": "T", "author": {"name": "Ann", "age": 3}}').passages
+    assert (passage.title, passage.metadata["heading"]) == ("T", ["author"])
+    assert passage.text == "author\nname: Ann\nage: 3"
+
+
 @pytest.mark.parametrize(
     ("name", "data", "sentences"),
     [

@@ -33,7 +33,7 @@ def timely(application: Application, name: str, asked: str) -> dict[str, float]:
             )
         }
         vector = np.zeros(application.embedder.dimension, dtype=np.float32)
-        focus = Focus(collection, vector, limits=application.limits, asked=find_time_expressions(asked))
+        focus = Focus(collection, vector, limits=application.limits, intervals=find_time_expressions(asked))
         found = passages_by_key.find_timely_passages(reader, focus, list(ids))
     return {ids[passage]: share for passage, share in found.items()}
 
@@ -73,7 +73,7 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
         vector = application.embedder.embed(["What was the Old Mill in 1920?"])[0]
         for use_memory in (False, True):
             timeless = Focus(corpus, vector, limits=limits, use_memory=use_memory, policy=DEFAULT.policy)
-            timed = replace(timeless, asked=find_time_expressions("in 1920"))
+            timed = replace(timeless, intervals=find_time_expressions("in 1920"))
             walks = [
                 graph_hops.find_linked_sentences(reader, focus, {mill: 1.0}, []).candidates
                 for focus in (timeless, timed)

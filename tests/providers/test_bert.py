@@ -1,6 +1,7 @@
 """The graph written without torch; test_embedder.py holds its vectors against those of sentence-transformers."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from engram.context.errors import ConfigurationError
 from engram.providers.embedder import bert_graph, load_embedder, onnx_messages
 from engram.providers.embedder.int8_weights import BLOCK, ZERO, round_weights
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, ModelFolder, open_model
-from engram.providers.embedder.onnx_encoder import find_written_shape, onnx_encoder
+from engram.providers.embedder.onnx_encoder import onnx_encoder, read_writable_shape
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def folder() -> ModelFolder:
 
 @pytest.fixture(scope="module")
 def shape(folder: ModelFolder) -> bert_graph.Shape:
-    found = find_written_shape(folder)
+    found = read_writable_shape(folder)
     assert found is not None
     return found
 
@@ -84,14 +85,40 @@ class TestSupportedModels:
         ids=lambda changes: next(iter(changes)),
     )
     def test_other_kinds_are_left_to_torch(self, changes: dict[str, Any], tmp_path: Path) -> None:
-        assert find_written_shape(open_model(str(alter_folder(tmp_path, changes)))) is None
+        assert read_writable_shape(open_model(str(alter_folder(tmp_path, changes)))) is None
 
     def test_weights_that_miss_one_are_left_to_torch(self, tmp_path: Path) -> None:
         folder = alter_folder(tmp_path, {})
         weights = load_file(folder / "model.safetensors")
         del weights["encoder.layer.3.output.dense.bias"]
         save_file(weights, folder / "model.safetensors")
-        assert find_written_shape(open_model(str(folder))) is None
+        assert read_writable_shape(open_model(str(folder))) is None
+
+    @pytest.mark.parametrize(
+        ("changes", "files", "reason"),
+        [
+            ({"model_type": "roberta"}, 1, "is not of BERT's kind"),
+            ({}, 2, "has its weights in 2 *.safetensors files, not in one"),
+            ({"num_hidden_layers": 5}, 1, "has other weights than models of BERT's kind"),
+        ],
+    )
+    def test_a_model_that_torch_has_to_export_says_why(
+        self,
+        changes: dict[str, Any],
+        files: int,
+        reason: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        folder = alter_folder(tmp_path, changes)
+        for number in range(1, files):
+            shutil.copyfile(folder / "model.safetensors", folder / f"model-{number}.safetensors")
+        model = open_model(str(folder))
+        with pytest.raises(ConfigurationError, match=re.escape(reason)):
+            onnx_encoder(model, tmp_path, 1, "int8")
+        monkeypatch.setattr("engram.providers.embedder.onnx_encoder.find_spec", lambda _name: None)
+        with pytest.raises(ConfigurationError, match=re.escape(f"{reason}, and therefore needs torch")):
+            onnx_encoder(model, tmp_path, 1)
 
     def test_a_configuration_that_the_weights_do_not_fit_is_named(self, tmp_path: Path) -> None:
         folder = open_model(str(alter_folder(tmp_path, {"hidden_size": 768})))

@@ -19,7 +19,7 @@ from engram import sample
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder import Embedder, load_embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, open_model
-from engram.providers.embedder.onnx_encoder import EXPORTER_VERSION, find_written_shape, onnx_encoder
+from engram.providers.embedder.onnx_encoder import EXPORTER_VERSION, onnx_encoder, read_writable_shape
 from engram.providers.embedder.onnx_export import export
 from engram.providers.embedder.token_windows import combine_windows, length_batches, window_spans
 
@@ -211,7 +211,7 @@ class TestRuntimesAgree:
         assert_allclose(onnx_embedder.embed(TEXTS + ODD_TEXTS), torch_embedder.embed(TEXTS + ODD_TEXTS), atol=1e-5)
 
     def test_a_model_of_berts_kind_needs_no_export(self, tiny_bert: Path, tmp_path: Path) -> None:
-        assert find_written_shape(open_model(str(tiny_bert))) is not None
+        assert read_writable_shape(open_model(str(tiny_bert))) is not None
         written = load_embedder(str(tiny_bert), "onnx", tmp_path / "nothing", threads=1, batch_size=3)
         reference = load_embedder(str(tiny_bert), "torch", tmp_path / "nothing", threads=1, batch_size=3)
         assert_allclose(written.embed(TEXTS), reference.embed(TEXTS), atol=1e-5)
@@ -235,7 +235,7 @@ class TestExport:
     def test_second_load_reuses_the_file(
         self, tiny_model: Path, cache_directory: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert find_written_shape(open_model(str(tiny_model))) is None
+        assert read_writable_shape(open_model(str(tiny_model))) is None
         first = load_embedder(str(tiny_model), "onnx", cache_directory, threads=1, batch_size=8)
         monkeypatch.setattr(subprocess, "run", None)
         again = load_embedder(str(tiny_model), "onnx", cache_directory, threads=1, batch_size=8)

@@ -13,7 +13,7 @@ from engram.context.errors import ConfigurationError
 from engram.providers.embedder import Embedder, bert_graph, int8_graph, load_embedder, load_precisions
 from engram.providers.embedder.activation_ranges import ActivationRanges, find_ranges
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, ModelFolder, open_model
-from engram.providers.embedder.onnx_encoder import find_written_shape
+from engram.providers.embedder.onnx_encoder import read_writable_shape
 from tests.providers.test_bert import alter_folder
 
 TEXTS = (
@@ -49,7 +49,7 @@ def eight(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
 
 
 def shape_of(folder: ModelFolder) -> bert_graph.Shape:
-    shape = find_written_shape(folder)
+    shape = read_writable_shape(folder)
     assert shape is not None
     return shape
 

@@ -68,7 +68,7 @@ WHOLE_COLLECTIONS = {
     "joined_entities.load_joins": "a verification asks for all entities that stand for another one",
     "joined_entities.list_counting_joins": "a verification asks for all joins that count",
     "job_claims._take": "jobs that run are few, and counted by tenant",
-    "copied_facts.copy": "a copy",
+    "copied_facts.copy_facts": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",
     "copied_log.settle_restored": "a copy; evolutions are few",
@@ -83,7 +83,7 @@ WHOLE_COLLECTIONS = {
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
     "passages_by_key._search_nearest_to_each": "for each of the verdicts that are applied together",
-    "copied_facts.copy": "merges of entities are few",
+    "copied_facts.copy_facts": "merges of entities are few",
     "job_claims._take": "jobs that run are few",
     "copied_log.settle_restored": "evolutions are few",
     "collection_copies.census": "for the one row of the collection",

@@ -75,12 +75,15 @@ class RowEngine:
             target = statement.targets[sentence]
             observation = SentenceObservation(event, sentence, target, statement.observation_noise(sentence))
             support = self.supports.get((event.question_id, sentence), Support(event.question_id, sentence))
-            if is_contested(support.said, event.judge, target):
+            if is_contested(support.statements, event.judge, target):
                 self.contested.add(event.id)
             for channel in CHANNELS:
                 if (sentence, channel) in self.memories and channel in statement.directions:
                     memory, row = move_memory(
-                        self.memories[sentence, channel], support.said, observation, statement.directions[channel]
+                        self.memories[sentence, channel],
+                        support.statements,
+                        observation,
+                        statement.directions[channel],
                     )
                     self.memories[sentence, channel] = memory
                     self.audit.append(row)
@@ -140,7 +143,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
         target,
         np.array([observation.observation_noise]),
         np.array([event.process_noise]),
-        most=np.array([_most(support, support.said, observation)]),
+        most=np.array([_most(support, support.statements, observation)]),
     )
     answered, sufficiency = sufficiency_memory.update_sufficiency(
         np.array([support.answered]),
@@ -158,7 +161,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
         update_count=support.update_count + 1,
         complete=event.complete,
         pulled=support.pulled.start_day(event.day).spend(event.judge, gain),
-        said=add_statement(support.said, event.judge, observation.target),
+        statements=add_statement(support.statements, event.judge, observation.target),
         answered=float(answered[0]),
         sufficiency=float(sufficiency[0]),
     )

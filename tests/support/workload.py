@@ -96,7 +96,7 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
     sessions = application.sessions
     chain = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
     how = SessionRequest(top_k=2, threshold=1.0, learn=True)
-    ended = sessions.start(scope, NewSession(question=chain, planner="pool", asked=how))
+    ended = sessions.start(scope, NewSession(question=chain, planner="pool", request=how))
     read = sessions.wait(scope, ended)
     sessions.progress(scope, ended, 1)
     sentence = read.evidence[0].sentence_id

@@ -163,7 +163,7 @@ Anywhere = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccess(Generic[I]):
-    """Resource found by its id, with the collection that holds it."""
+    """The id of a resource, and the scope of its collection. The resource itself may not exist."""
 
     id: I
     scope: Scope
@@ -171,15 +171,18 @@ class ResourceAccess(Generic[I]):
 
 @dataclass(frozen=True, slots=True)
 class CollectionAccess:
-    """Access to a resource by its id: the asker, the scope, and the collection if given."""
+    """Who asks for a resource by its id, the scope that this takes, and the collection if the request names one."""
 
     access: AccessService
     asker: Principal
     need: str
     collection: str | None
 
-    def find_resource(self, kind: ResourceKind, identity: I) -> ResourceAccess[I]:
-        """Find the resource and its collection."""
+    def resolve_collection(self, kind: ResourceKind, identity: I) -> ResourceAccess[I]:
+        """Resolve the collection: the one that the request names, else the one that holds the resource.
+
+        A named collection is not searched for the resource.
+        """
         if self.collection is None:
             return ResourceAccess(identity, self.access.find_holding_scope(kind, identity, self.asker, self.need))
         return ResourceAccess(identity, self.access.lazily(self.collection, self.asker, self.need))
@@ -194,20 +197,20 @@ async def _build_collection_access(
 By = Annotated[CollectionAccess, Depends(_build_collection_access)]
 
 
-def _job_at(looking: By, job_id: UUID) -> ResourceAccess[UUID]:
-    return looking.find_resource("job", job_id)
+def _resolve_job(access: By, job_id: UUID) -> ResourceAccess[UUID]:
+    return access.resolve_collection("job", job_id)
 
 
-def _query_at(looking: By, query_id: UUID) -> ResourceAccess[UUID]:
-    return looking.find_resource("query", query_id)
+def _resolve_query(access: By, query_id: UUID) -> ResourceAccess[UUID]:
+    return access.resolve_collection("query", query_id)
 
 
-def _find_session(looking: By, session_id: UUID) -> ResourceAccess[UUID]:
-    return looking.find_resource("session", session_id)
+def _resolve_session(access: By, session_id: UUID) -> ResourceAccess[UUID]:
+    return access.resolve_collection("session", session_id)
 
 
-def _find_verdict(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
-    return looking.find_resource("verdict", feedback_id)
+def _resolve_verdict(access: By, feedback_id: EventId) -> ResourceAccess[int]:
+    return access.resolve_collection("verdict", feedback_id)
 
 
 async def build_opener(app: Application, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
@@ -245,21 +248,26 @@ M = TypeVar("M", bound=OptionalCollection)
 
 @dataclass(frozen=True, slots=True)
 class PostedToSession(Generic[M]):
-    """A body for a session, and the collection that holds that, or that the body names."""
+    """A request body for a session, and the scope of the session's collection."""
 
-    id: UUID
+    session_id: UUID
     body: M
     scope: Scope
 
 
 def read_session_body(model: type[M]) -> Callable[..., PostedToSession[M]]:
-    """A dependency that reads the body, once, and finds the session of the path."""
+    """Return a dependency that reads the body and resolves its collection.
+
+    It is the collection that the body names, else the one that holds the session of the path.
+    """
 
     def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedToSession[M]:
         return PostedToSession(
             session_id,
             body,
-            CollectionAccess(app.access, asker, need, body.collection).find_resource("session", session_id).scope,
+            CollectionAccess(app.access, asker, need, body.collection)
+            .resolve_collection("session", session_id)
+            .scope,
         )
 
     read.__annotations__["body"] = model  # where FastAPI looks
@@ -268,14 +276,14 @@ def read_session_body(model: type[M]) -> Callable[..., PostedToSession[M]]:
 
 @dataclass(frozen=True, slots=True)
 class PostedBody(Generic[B]):
-    """A body, and the collection that it names."""
+    """A request body, and the scope of the collection that it names."""
 
     body: B
     scope: Scope
 
 
 def read_body(model: type[B]) -> Callable[..., PostedBody[B]]:
-    """A dependency that reads the body, once, and resolves the collection that it names."""
+    """Return a dependency that reads the body and resolves the collection that it names."""
 
     def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
         return PostedBody(body, app.access.lazily(body.collection, asker, need))
@@ -311,10 +319,10 @@ def read_frequent_body(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]
     return read
 
 
-JobAt = Annotated[ResourceAccess[UUID], Depends(_job_at)]
-QueryAt = Annotated[ResourceAccess[UUID], Depends(_query_at)]
-SessionAt = Annotated[ResourceAccess[UUID], Depends(_find_session)]
-VerdictAt = Annotated[ResourceAccess[int], Depends(_find_verdict)]
+JobAt = Annotated[ResourceAccess[UUID], Depends(_resolve_job)]
+QueryAt = Annotated[ResourceAccess[UUID], Depends(_resolve_query)]
+SessionAt = Annotated[ResourceAccess[UUID], Depends(_resolve_session)]
+VerdictAt = Annotated[ResourceAccess[int], Depends(_resolve_verdict)]
 QueryScope = Annotated[Scope, Depends(_find_query_scope)]
 PathScope = Annotated[Scope, Depends(_find_path_scope)]
 ParentTrace = Annotated[str | None, Depends(_trace_id)]

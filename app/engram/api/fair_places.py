@@ -58,17 +58,17 @@ class FairPlaces:
         self._waiting = waiting
         self._wait_seconds = wait_seconds
         self._clock = clock
-        self._held: Counter[str] = Counter()
-        self._held_by_key: Counter[Holder] = Counter()
+        self._place_counts: Counter[str] = Counter()
+        self._key_place_counts: Counter[Holder] = Counter()
         self._queues: dict[str, _Queue] = {}
-        self._seen: dict[str, float] = {}
-        self._served: dict[str | Holder, int] = {}
+        self._last_active: dict[str, float] = {}
+        self._last_turns: dict[str | Holder, int] = {}
         self._turn = 0
         self._timer: asyncio.TimerHandle | None = None
 
     async def take(self, holder: Holder) -> bool:
         """Wait for a place; False if too many wait already, or it took too long."""
-        self._seen[holder.tenant] = self._clock()
+        self._last_active[holder.tenant] = self._clock()
         if not self._places or (not self._queues.get(holder.tenant) and self._has_room(holder.tenant)):
             self._grant(holder)
             return True
@@ -92,48 +92,48 @@ class FairPlaces:
 
     def release(self, holder: Holder) -> None:
         """Give the place back, to whoever is next."""
-        self._held[holder.tenant] -= 1
-        self._held_by_key[holder] -= 1
-        if not self._held[holder.tenant]:
-            del self._held[holder.tenant]
-        if not self._held_by_key[holder]:
-            del self._held_by_key[holder]
-        self._seen[holder.tenant] = self._clock()
+        self._place_counts[holder.tenant] -= 1
+        self._key_place_counts[holder] -= 1
+        if not self._place_counts[holder.tenant]:
+            del self._place_counts[holder.tenant]
+        if not self._key_place_counts[holder]:
+            del self._key_place_counts[holder]
+        self._last_active[holder.tenant] = self._clock()
         self._dispatch()
 
     def _share(self) -> int:
         """Places that one tenant may hold."""
         since = self._clock() - ACTIVE_SECONDS
-        for tenant in [tenant for tenant, seen in self._seen.items() if seen < since]:
-            if not self._held[tenant] and tenant not in self._queues:
-                del self._seen[tenant]
-                self._served.pop(tenant, None)
-                for key in [one for one in self._served if isinstance(one, Holder) and one.tenant == tenant]:
-                    del self._served[key]
-        active = len(self._seen)
+        for tenant in [tenant for tenant, moment in self._last_active.items() if moment < since]:
+            if not self._place_counts[tenant] and tenant not in self._queues:
+                del self._last_active[tenant]
+                self._last_turns.pop(tenant, None)
+                for key in [one for one in self._last_turns if isinstance(one, Holder) and one.tenant == tenant]:
+                    del self._last_turns[key]
+        active = len(self._last_active)
         return self._places if active <= 1 else max(1, self._places // (active + 1))
 
     def _has_room(self, tenant: str) -> bool:
-        return self._held.total() < self._places and self._held[tenant] < self._share()
+        return self._place_counts.total() < self._places and self._place_counts[tenant] < self._share()
 
     def _grant(self, holder: Holder) -> None:
-        self._held[holder.tenant] += 1
-        self._held_by_key[holder] += 1
+        self._place_counts[holder.tenant] += 1
+        self._key_place_counts[holder] += 1
         self._turn += 1
-        self._served[holder.tenant] = self._served[holder] = self._turn
+        self._last_turns[holder.tenant] = self._last_turns[holder] = self._turn
 
     def _dispatch(self) -> None:
         """Grant free places to those that wait, as far as shares allow."""
-        while self._held.total() < self._places:
+        while self._place_counts.total() < self._places:
             share = self._share()
-            ready = [tenant for tenant in self._queues if self._held[tenant] < share]
+            ready = [tenant for tenant in self._queues if self._place_counts[tenant] < share]
             if not ready:
                 break
-            tenant = min(ready, key=lambda one: (self._held[one], self._served.get(one, 0)))
+            tenant = min(ready, key=lambda one: (self._place_counts[one], self._last_turns.get(one, 0)))
             queue = self._queues[tenant]
             holder = min(
                 (Holder(tenant, key) for key in queue.by_key),
-                key=lambda one: (self._held_by_key[one], self._served.get(one, 0)),
+                key=lambda one: (self._key_place_counts[one], self._last_turns.get(one, 0)),
             )
             waiting = queue.by_key[holder.key].popleft()
             self._tidy(holder)

@@ -155,5 +155,5 @@ def _headers(rates: Rates, grant: TokenGrant) -> Mapping[str, str]:
     """By the IETF's draft on RateLimit header fields: the bucket as quota, the time it fills in as window."""
     return {
         "ratelimit-policy": f'"requests";q={int(rates.burst)};w={math.ceil(rates.burst / rates.rate)}',
-        "ratelimit": f'"requests";r={grant.left};t={math.ceil(grant.full_seconds)}',
+        "ratelimit": f'"requests";r={grant.remaining};t={math.ceil(grant.full_seconds)}',
     }

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.http_client import drop_unset
+from engram.cli.query_commands import INTERRUPT_EXIT_CODE
 from engram.cli.terminal import (
     ASK,
     CollectionOption,
@@ -80,7 +81,7 @@ def ask(
         except KeyboardInterrupt:
             client.send("DELETE", f"/sessions/{accepted['session_id']}", params={"collection": collection})
             complain("cancelled")
-            raise typer.Exit(1) from None
+            raise typer.Exit(INTERRUPT_EXIT_CODE) from None
     if as_json:
         say_json(session)
     else:
@@ -91,6 +92,7 @@ def ask(
 
 
 def _say_round(session_round: dict[str, Any]) -> None:
+    """Print what a round asked and found, and its warnings."""
     curated = session_round["curated"]
     repeated = curated["exact"] + curated["near"] + curated["contained"]
     also = f", {repeated} repeated" if repeated else ""
@@ -109,6 +111,7 @@ def _say_round(session_round: dict[str, Any]) -> None:
 
 
 def _say_end(session: dict[str, Any]) -> None:
+    """Print how a session ended, its notes, evidence and answer."""
     cost = session["cost"]
     calls = f", {cost['llm_calls']} LLM calls" if cost["llm_calls"] else ""
     end = _ENDS.get(session["stop_reason"], session["stop_reason"])

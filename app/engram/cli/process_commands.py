@@ -102,14 +102,20 @@ def judge(
         say(f"{judged} episodes judged")
 
 
-@cli.command(rich_help_panel=RUN)
+@cli.command(rich_help_panel=RUN, context_settings={"ignore_unknown_options": True})  # for "-1"
 def migrate(
     revision: Annotated[
-        str, typer.Argument(help="Alembic revision; 'base' removes the schema with all data.")
+        str,
+        typer.Argument(
+            metavar="[REVISION]",
+            help="Alembic revision; -1 goes back by one; 'base' removes the schema with all data.",
+        ),
     ] = "head",
     as_json: Annotated[bool, typer.Option("--json", help="Print where it is and its revision as JSON.")] = False,
 ) -> None:
     """Bring the database's schema to a revision."""
+    if revision.startswith("-") and not revision[1:].isdecimal():
+        raise typer.BadParameter(f"no such option, and no number of revisions to go back by: {revision}")
     from engram.composition.container import servers
     from engram.storage.database import address
     from engram.storage.schema_revision import migrate as run

@@ -250,8 +250,8 @@ class Settings(RetrievalSettings, OperationSettings):
             "Precision of encoders of this machine. 'dynamic-int8' embeds passages by weights and activations of "
             "'all-MiniLM-L6-v2' in eight bits, in 0.4 to 0.5 of the time of 'float32', and questions as 'float32' "
             "does. 'int8' rounds weights of any encoder of BERT's kind and takes 0.5 to 0.8. 'auto': "
-            "'dynamic-int8' where the processor has VNNI or dot products, or else 'float32'. A collection keeps its "
-            "precision, whatever is set here, until `engram collection reembed`."
+            "'dynamic-int8' where the processor has VNNI or dot products, or else 'float32'. A collection keeps "
+            "its precision, whatever is set here, until `engram collection reembed`."
         ),
     )
     embedding_threads: int = Field(

@@ -18,7 +18,7 @@ _PROSE = 80
 
 
 def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
-    """JSON, or a JSON value a line (NDJSON).
+    """Convert JSON, or a JSON value a line (NDJSON).
 
     Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
     inner values go by names like ``author.name``. Anything else is a document: keys are headings.
@@ -37,12 +37,18 @@ def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion
         if not passages_made:
             raise UnreadableError(f"{source} has no text.")
         return Conversion(passages_made, note(source, encoding))
-    outline = Outline(_title(value))
-    _add(value, outline, 1)
+    title = _title(value)
+    outline = Outline(title)
+    _add(value, outline, 1, title)
     return outline.document(source, "json", note(source, encoding))
 
 
 def _value(source: str, text: str) -> Any:
+    """Read JSON, or a JSON value a line as a list.
+
+    Raises:
+        UnreadableError: it is neither, or is nested too deeply.
+    """
     try:
         return json.loads(text)
     except RecursionError:
@@ -60,20 +66,25 @@ def _value(source: str, text: str) -> Any:
 
 
 def _check(source: str, value: Any, limits: ConversionLimits) -> None:
-    waiting, seen = [(value, 1)], 0
+    """Refuse a value that is nested too deeply or holds too many values.
+
+    Raises:
+        UnreadableError: it does.
+    """
+    waiting, value_count = [(value, 1)], 0
     while waiting:
         item, depth = waiting.pop()
-        seen += 1
+        value_count += 1
         if depth > DEPTH:
             raise UnreadableError(f"{source} nests more than {DEPTH} levels.")
-        if seen > limits.cells:
+        if value_count > limits.cells:
             raise UnreadableError(f"{source} has more than {limits.cells:,} values.")
         if isinstance(item, dict | list):
             waiting += [(inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item)]
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """(dotted name, text) of the values inside; a list of plain values is one."""
+    """Yield (dotted name, text) of the values inside; a list of plain values is one."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _leaves(f"{name}.{key}" if name else str(key), inner)
@@ -85,6 +96,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _format_value(value: Any) -> str:
+    """Return a plain value, or a list of plain values, as text."""
     if isinstance(value, list):
         return ", ".join(filter(None, map(_format_value, value)))
     if value is None or isinstance(value, str):
@@ -93,32 +105,39 @@ def _format_value(value: Any) -> str:
 
 
 def _title(value: Any) -> str | None:
+    """Return the text by which an object calls itself, see ``TITLES``; None for other values."""
     if not isinstance(value, dict):
         return None
     return next((item for key, item in value.items() if key.casefold() in TITLES and isinstance(item, str)), None)
 
 
-def _add(value: Any, outline: Outline, level: int) -> None:
+def _add(value: Any, outline: Outline, level: int, heading: str | None) -> None:
+    """Add a JSON value below the heading of ``level``; nested values open headings of ``level + 1``.
+
+    Args:
+        heading: text of the heading above; a title that is this text is not said again.
+    """
     if isinstance(value, dict):
-        title = _title(value)
         for key, inner in value.items():
-            if not (key.casefold() in TITLES and inner == title):  # it is the heading above
+            if not (key.casefold() in TITLES and inner == heading):
                 _add_member(str(key), inner, outline, level)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for number, inner in enumerate(value, 1):
-            outline.open_heading(level + 1, _title(inner) or str(number))
-            _add(inner, outline, level + 1)
+            item_heading = _title(inner) or str(number)
+            outline.open_heading(level + 1, item_heading)
+            _add(inner, outline, level + 1, item_heading)
     else:
         _add_text(value if isinstance(value, str) else _format_value(value), outline)
 
 
 def _add_member(key: str, inner: Any, outline: Outline, level: int) -> None:
+    """Add a member of an object: a text as it is, a long or nested value below its key, another as "key: value"."""
     nested = isinstance(inner, dict) or (isinstance(inner, list) and _is_long(inner))
     if key.casefold() in TEXTS and isinstance(inner, str):
         _add_text(inner, outline)
     elif nested or (isinstance(inner, str) and len(inner) > _PROSE):
         outline.open_heading(level + 1, key)
-        _add(inner, outline, level + 1)
+        _add(inner, outline, level + 1, key)
         outline.close(level + 1)
     elif text := _format_value(inner):
         outline.add(f"{key}: {flatten_text(text)}", whole=True)

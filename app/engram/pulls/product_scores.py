@@ -141,7 +141,9 @@ def map_records(
     map_record: Callable[[Record], Score | None],
     skipped: dict[str, str],
 ) -> list[Score]:
-    """Map a product's records to scores, the last of each id.
+    """Map a product's records to scores, the last one for each id.
+
+    An id that appears twice keeps the place of its first record.
 
     Args:
         map_record: maps one record; None if it is no score.

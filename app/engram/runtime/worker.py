@@ -45,7 +45,7 @@ class Worker:
         self._app = app
         self._stopping, self._warm = threading.Event(), threading.Event()
         self._heart = Heartbeat(app.stream, app.settings.worker_heartbeat_file)
-        self._left: list[Wake] = []
+        self._postponed_wakes: list[Wake] = []
         self._swept = 0.0
         self._learn_due = 0.0
         self._maintenance_due = 0.0
@@ -122,7 +122,9 @@ class Worker:
         if self._stopping.wait(max(0.0, self._learn_due - time.monotonic())):
             return
         try:
-            wakes = self._app.stream.receive(settings.feedback_batch_size, LEFT_MS if self._left else BLOCK_MS)
+            wakes = self._app.stream.receive(
+                settings.feedback_batch_size, LEFT_MS if self._postponed_wakes else BLOCK_MS
+            )
         except redis.RedisError as error:
             log.warning("Redis out of reach, sweeping instead", error=str(error))
             self._sweep()
@@ -137,17 +139,17 @@ class Worker:
             self._sweep()
 
     def _apply(self, wakes: Sequence[Wake]) -> None:
-        """Apply what was announced, by collection; what is of one that another worker is at is left for later."""
+        """Apply announced verdicts, by collection; postpone those of collections that another worker applies."""
         by_collection: dict[int, list[Wake]] = {}
-        for wake in (*self._left, *wakes):
+        for wake in (*self._postponed_wakes, *wakes):
             by_collection.setdefault(wake[1], []).append(wake)
-        self._left, done = [], list[Wake]()
+        self._postponed_wakes, handled = [], list[Wake]()
         for collection_id, announced in sorted(by_collection.items()):
             is_busy = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
-            (self._left if is_busy else done).extend(announced)
-        if done:
+            (self._postponed_wakes if is_busy else handled).extend(announced)
+        if handled:
             try:
-                self._app.stream.acknowledge(done)
+                self._app.stream.acknowledge(handled)
             except redis.RedisError as error:
                 log.warning("wake-ups not acknowledged; they will be found applied", error=str(error))
 

@@ -3,10 +3,10 @@
 The planner knows from statistics how large collections are, which tell nothing of one that came since: it takes
 that for empty, and reads it from end to end where a few rows are to be looked up, in the worst case for each row of
 something else. So the form of a statement says how it is carried out. Ids come as rows (``id_rows``), and what
-belongs to each is looked up in a sub-select of its own (``lookup``) that OFFSET 0 keeps from being merged into the
-statement: no order of joins is left to choose. Hundreds of rows are looked up together instead (``join_once``): one
-by one would be most of what such a statement costs. The choice of the index is left, and is made without regard to
-which collection is asked for: see ``database`` and the migrations.
+belongs to each is looked up in a sub-select of its own (``join_by_index``) that OFFSET 0 keeps from being merged
+into the statement: no order of joins is left to choose. Hundreds of rows are looked up together instead
+(``join_once``): one by one would be most of what such a statement costs. The choice of the index is left, and is
+made without regard to which collection is asked for: see ``database`` and the migrations.
 
 Statements that mean a collection as a whole (an exact search, a copy, a verification) name it as usual;
 tests/storage/test_plans.py lists them.
@@ -26,8 +26,8 @@ _EQUAL = re.compile(r"\b((?:\w+\.)?collection_id) = (\w+\.collection_id)\b")
 def id_rows(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
     """The parameter, an array of ``kind``, as rows ``wanted(collection_id, id)``, each once.
 
-    Rows to be changed or removed cannot be looked up by ``lookup``. Joined to these by both columns they are found
-    one by one as well: no condition on their table alone leads to a collection as a whole.
+    Rows to be changed or removed cannot be looked up by ``join_by_index``. Joined to these by both columns they are
+    found one by one as well: no condition on their table alone leads to a collection as a whole.
     """
     columns = f"{collection}::bigint AS collection_id, unnest(%({parameter})s::{kind}[]) AS id"
     return f"(SELECT DISTINCT {columns}) AS wanted"
@@ -55,8 +55,8 @@ def alias_rows(rows: str, *, collection: str = "%(collection)s") -> str:
     return f"(SELECT {collection}::bigint AS collection_id, * FROM {rows} OFFSET 0) AS new"
 
 
-def lookup(table: str, condition: str, *, outer: bool = False, collection: str = "%(collection)s") -> str:
-    """Join to each row before it those rows of the collection that meet the condition, found by an index.
+def join_by_index(table: str, condition: str, *, outer: bool = False, collection: str = "%(collection)s") -> str:
+    """Return JOIN text that looks up, for each row before it, the collection's rows that meet a condition.
 
     Args:
         table: with its alias, as "sentence s".

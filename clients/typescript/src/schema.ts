@@ -4818,7 +4818,7 @@ export interface components {
             revoked: number;
             /**
              * Set
-             * @description Which of the constants are its own.
+             * @description Names of the settings that were set for this judge.
              */
             set: string[];
             standing: components["schemas"]["StandingOut"];

@@ -137,7 +137,7 @@ def base(run: Run, retriever: Strategy, questions: Sequence[Question]) -> Rows:
     """All questions with base keys, whatever has evolved: no seed changes these figures."""
     name = f"{retriever}, {adapt_table.BASE}"
     store = store_of(run, questions)
-    phase = store.get(name, ALL_QUESTIONS, 0, None)
+    phase = store.get(name, ALL_QUESTIONS, turn=0, seed=None)
     if phase is None:
         phase = Phase(name, ALL_QUESTIONS, 0, None, _ask(run, name, questions, arm_of(run, retriever, "off")))
         store.put(phase)
@@ -164,10 +164,10 @@ def _measure_evolved(
         adapted=sorted(question.id for question in split.adapted),
     )
     names = {retriever: adapt_table.arm(retriever, fraction, way) for retriever in run.options.retrievers}
-    finished = {retriever: store.get(name, ALL_QUESTIONS, 1, seed) for retriever, name in names.items()}
+    finished = {retriever: store.get(name, ALL_QUESTIONS, turn=1, seed=seed) for retriever, name in names.items()}
     cost = {
         (retriever, keys): store.get(
-            adapt_table.arm(retriever, fraction, keys), adapt_table.PRICE, _turn(keys), seed
+            adapt_table.arm(retriever, fraction, keys), adapt_table.PRICE, turn=_turn(keys), seed=seed
         )
         for retriever in (names if priced else ())
         for keys in adapt_table.PRICED_ARMS

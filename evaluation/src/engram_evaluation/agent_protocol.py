@@ -40,11 +40,11 @@ class PolicyResult:
         turns: interaction turns (AIT).
         valid: share of plays of which every turn was one.
         reward: F1 and the form's share.
-        held: share of questions whose answer stands in the memory at the end.
-        facts: in it.
-        kept: tokens of the memory at the end, as text.
-        told: tokens of the documents.
-        read: tokens of all observations.
+        remembered_share: share of questions whose answer stands in the memory at the end.
+        facts: in the memory at the end.
+        memory_tokens: of the memory at the end, as text.
+        document_tokens: of the documents.
+        observation_tokens: of all observations.
     """
 
     policy: str
@@ -54,11 +54,11 @@ class PolicyResult:
     turns: float
     valid: float
     reward: float
-    held: float
+    remembered_share: float
     facts: float
-    kept: float
-    told: float
-    read: float
+    memory_tokens: float
+    document_tokens: float
+    observation_tokens: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,11 @@ class AgentReport:
                 one.policy,
                 *(f"{share:.3f}" for share in (one.f1, one.exact)),
                 f"{one.turns:.1f}",
-                *(f"{share:.3f}" for share in (one.valid, one.reward, one.held)),
-                *(f"{count:.0f}" for count in (one.facts, one.kept, one.told, one.read)),
+                *(f"{share:.3f}" for share in (one.valid, one.reward, one.remembered_share)),
+                *(
+                    f"{count:.0f}"
+                    for count in (one.facts, one.memory_tokens, one.document_tokens, one.observation_tokens)
+                ),
             ]
             for one in self.played
         ]
@@ -207,11 +210,11 @@ def _play_question(
         "turns": float(len(turns)),
         "valid": info["format"],
         "reward": worth,
-        "held": answer_marking.contains(lines, question.answers),
+        "remembered_share": answer_marking.contains(lines, question.answers),
         "facts": float(len(memory.facts)),
-        "kept": float(memory.as_text(range(len(memory.facts)), budget=10**9).tokens),
-        "told": float(sum(count_tokens(f"{one.title}\n{one.text}") for one in documents)),
-        "read": float(sum(count_tokens(seen) for seen, _, _, _ in turns)),
+        "memory_tokens": float(memory.as_text(range(len(memory.facts)), budget=10**9).tokens),
+        "document_tokens": float(sum(count_tokens(f"{one.title}\n{one.text}") for one in documents)),
+        "observation_tokens": float(sum(count_tokens(observation) for observation, _, _, _ in turns)),
     }
 
 
@@ -231,7 +234,7 @@ def _answer(play: Play) -> AgentTurn:
     """
     question_words = normalise_words(play.question)
     search_result = play.memory.search(play.question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
-    for path in sorted(search_result.paths, key=lambda path: -len(path.asked)):
+    for path in sorted(search_result.paths, key=lambda path: -len(path.terms)):
         fact = play.memory.facts[path.edges[-1] - 1]
         for end in (fact.object, fact.subject):
             if normalise_words(end) not in question_words:

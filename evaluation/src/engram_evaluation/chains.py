@@ -23,14 +23,14 @@ class Chains:
     Attributes:
         hits: (L, k) -> share of chains whose every link is on one of the first k paths.
         links: L -> share of gold links that are among the facts returned.
-        known: share of gold links that are facts of the graph at all: what search cannot exceed.
+        stored_share: share of gold links that are facts of the graph at all: what search cannot exceed.
         tokens: of the facts as text over those of the gold passages, mean over questions of which all is found.
     """
 
     questions: int
     chains: int
     facts: int
-    known: float
+    stored_share: float
     hits: Mapping[tuple[int, int], float]
     links: Mapping[int, float]
     tokens: float
@@ -77,7 +77,7 @@ def chains(
         questions=len(chained_questions),
         chains=total,
         facts=facts,
-        known=known / count,
+        stored_share=known / count,
         hits={key: value / total for key, value in hits.items()},
         links={edges: value / count for edges, value in links.items()},
         tokens=sum(ratios) / len(ratios) if ratios else float("nan"),

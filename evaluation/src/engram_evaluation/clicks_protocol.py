@@ -120,7 +120,7 @@ def _rows(
         frozen=run.options.frozen,
         clicks=[ETA, MISTAKEN_CLICK_RATE],
     )
-    phase = store.get(arm, whole, 0, seed)
+    phase = store.get(arm, whole, turn=0, seed=seed)
     if phase is None:
         # So many arrivals stand for weeks: what holds one judge back for a day would end the stream with its first.
         harness = build_harness(run, replace(FULL, frozen=frozenset(run.options.freeze), uncapped=True))

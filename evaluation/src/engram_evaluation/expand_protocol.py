@@ -181,7 +181,7 @@ def _measure_learned(
         for retriever in run.options.retrievers
         for how in questions_by_arm
     ]
-    finished = {name: store.get(name, EXPANDED_QUESTIONS, 1, seed) for _, _, name in arms}
+    finished = {name: store.get(name, EXPANDED_QUESTIONS, turn=1, seed=seed) for _, _, name in arms}
     answered = (
         {name: worded_answers.load_phase((wording, name, 1, seed)) for *_, name in arms}
         if run.options.answered
@@ -210,7 +210,7 @@ def _measure_widened(
     """The questions with their units sent along, by base keys: no seed changes these figures."""
     name = expand_table.arm(retriever, method, expand_table.WIDENED)
     store = store_of(run, pool, units=_digest(units))
-    phase = store.get(name, EXPANDED_QUESTIONS, 0, None)
+    phase = store.get(name, EXPANDED_QUESTIONS, turn=0, seed=None)
     if phase is None:
         phase = Phase(name, EXPANDED_QUESTIONS, 0, None, _ask(run, name, retriever, pool, units, "off"))
         store.put(phase)
@@ -287,7 +287,7 @@ def _load_or_generate_units(run: Run, pool: Sequence[Question], methods: Sequenc
     for method in methods:
         make = partial(_generate_units, run, cast("Method", method))
         for row in measure_in_parts(run, f"{method}: widen", (store, method, 0, None), pool, make):
-            texts = [Expansion(method, text) for text in row.said["units"]]
+            texts = [Expansion(method, text) for text in row.details["units"]]
             made[method][row.id] = ExpandedQuestion(tuple(texts), row.values)
     return made
 

@@ -46,7 +46,7 @@ class FactsReport:
                     str(edges),
                     *(f"{chain_figures.hits[edges, depth]:.3f}" for depth in DEPTHS),
                     f"{chain_figures.links[edges]:.3f}",
-                    f"{chain_figures.known:.3f}",
+                    f"{chain_figures.stored_share:.3f}",
                 ]
                 for edges in EDGES
             ]

@@ -37,7 +37,7 @@ class RatedAnswer:
     cited: tuple[str, ...]
 
     @property
-    def meant(self) -> tuple[str, ...]:
+    def rated_passages(self) -> tuple[str, ...]:
         """The passages that a rule without positions blames or praises."""
         return self.cited or self.answered
 
@@ -69,9 +69,9 @@ class Votes:
 
     def learn(self, rated: RatedAnswer, scores: Scores) -> None:
         """Add to each passage that is meant."""
-        total = sum(scores.get(passage, 0.0) for passage in rated.meant)
-        for passage in rated.meant:
-            share = scores.get(passage, 0.0) / total if total > 0 else 1.0 / len(rated.meant)
+        total = sum(scores.get(passage, 0.0) for passage in rated.rated_passages)
+        for passage in rated.rated_passages:
+            share = scores.get(passage, 0.0) / total if total > 0 else 1.0 / len(rated.rated_passages)
             step = BUDGET * share if self._step is None else self._step
             weight = self._weights.get(passage, 0.0) + (step if rated.up else -step)
             self._weights[passage] = min(max(weight, 0.0), MOST_NOISE)
@@ -89,7 +89,7 @@ class MovingAverage:
 
     def learn(self, rated: RatedAnswer, _scores: Scores) -> None:
         """Move the weight of each passage that is meant."""
-        for passage in rated.meant:
+        for passage in rated.rated_passages:
             weight = self._weights.get(passage, MIDDLE)
             self._weights[passage] = weight + PACE * (float(rated.up) - weight)
 

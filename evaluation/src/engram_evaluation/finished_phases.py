@@ -47,8 +47,8 @@ class Phases:
         self._folder = folder / "phases" / hashlib.sha256(plain.encode()).hexdigest()[:16]
         self._parameters = plain
 
-    def get(self, arm: str, group: str, turn: int, seed: int | None) -> Phase | None:
-        """The phase if it was finished before; a file that cannot be read counts as unfinished."""
+    def get(self, arm: str, group: str, *, turn: int, seed: int | None) -> Phase | None:
+        """Return the stored phase; None if it was not finished or its file cannot be read."""
         try:
             rows = json.loads(self._path(arm, group, turn, seed).read_text(encoding="utf-8"))["questions"]
             return Phase(arm, group, turn, seed, tuple(QuestionScores.from_json(row) for row in rows))
@@ -56,7 +56,7 @@ class Phases:
             return None
 
     def put(self, phase: Phase) -> None:
-        """Keep a finished phase; a stop in between leaves no half of it."""
+        """Store a finished phase, all of it or nothing."""
         path = self._path(phase.arm, phase.group, phase.turn, phase.seed)
         self._write(path, {"questions": [row.as_json() for row in phase.rows]})
 
@@ -69,10 +69,11 @@ class Phases:
             return None
 
     def put_trajectories(self, arm: str, seed: int, trajectories: Trajectories) -> None:
-        """Keep the few memories that were followed through a run."""
+        """Store the few memories that were followed through a run."""
         self._write(self._path(arm, "trajectories", None, seed), {"trajectories": trajectories.as_json()})
 
     def _write(self, path: Path, content: Mapping[str, Any]) -> None:
+        """Write the content and the parameters to a file, all of it or nothing."""
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".part")
         draft.write_text(json.dumps({"parameters": json.loads(self._parameters), **content}), encoding="utf-8")

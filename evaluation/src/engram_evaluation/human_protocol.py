@@ -86,7 +86,8 @@ def _measure(
 ) -> Mapping[str, tuple[QuestionScores, ...]]:
     """All questions in one state of the memory: group -> rows."""
     finished = {
-        group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED_GROUP, ratings_table.OTHER_GROUP)
+        group: store.get(arm, group, turn=turn, seed=seed)
+        for group in (ratings_table.RATED_GROUP, ratings_table.OTHER_GROUP)
     }
     if not all(finished.values()):
         harness = run.harness

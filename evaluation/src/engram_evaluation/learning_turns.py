@@ -52,7 +52,7 @@ class _FinishedTurns:
     def get(self, group: str, turn: int) -> Phase | None:
         """Return a phase that was finished before, as one of this way and seed."""
         store, arm, seed = self.key(turn)
-        phase = store.get(arm, group, turn, seed)
+        phase = store.get(arm, group, turn=turn, seed=seed)
         return phase and replace(phase, arm=self.name, seed=self.seed)
 
     def put(self, phase: Phase) -> None:

@@ -90,7 +90,7 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, RewordingOu
     rows = measure_in_parts(run, ARM, phase_key, questions, lambda question: _reword(llm, question))
     paraphrases, refused, replaced = {}, Counter[str](), 0
     for question, row in zip(questions, rows, strict=True):
-        text = row.said.get("paraphrase")
+        text = row.details.get("paraphrase")
         reason = "unusable" if text is None else refusal(question, text, language)
         if reason is None:
             paraphrases[question.id] = _paraphrase(question, str(text))

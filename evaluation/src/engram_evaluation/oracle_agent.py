@@ -46,11 +46,11 @@ def act(knowledge: Knowledge, parts: Mapping[str, str]) -> AgentTurn:
 
 def spoil_turn(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], draw: random.Random) -> AgentTurn:
     """A wrong turn of the same form: what is gold goes by, what is not is kept, the answer is another's."""
-    other, at = knowledge.draw_hop(draw)
+    other_case, hop = knowledge.draw_hop(draw)
     if turn.act == "insert":
         first = parts.get("document_obs", "").partition("\n")[2].partition(". ")[0]
         return AgentTurn("insert", f"{first}." if turn.skips and first else NOTHING_TO_INSERT, "It seems so.")
-    return AgentTurn(turn.act, other.hops[at].answer, "It seems so.")
+    return AgentTurn(turn.act, other_case.hops[hop].answer, "It seems so.")
 
 
 def _read_offered_acts(memory: str) -> list[Act]:

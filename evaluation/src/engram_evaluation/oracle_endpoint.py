@@ -15,12 +15,14 @@ from typing import Any
 
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import format_turn
+from engram.core.planning.rewards import HIGHEST_RATING
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.oracle_agent import AGENT, act, spoil_turn
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_reasoning import REASONING, Fields, Parts, lines
 from engram_evaluation.oracle_server import Messages
+from engram_evaluation.reasoning_rewards import GRADES, OUTCOME, PATH
 
 BROKEN = 0.25
 """Share of erring replies that are not the JSON asked for."""
@@ -29,6 +31,10 @@ NUMBERS = frozenset({"supporting", "cited", "kept"})
 """Fields that list sentence numbers."""
 UNTOUCHED = frozenset({"mark", "verdict"})
 """Fields that take one of a few words, of which a wrong one would only be refused."""
+PROBABILITIES = frozenset({"confidence"})
+"""Fields that take a number in [0, 1]. Other numbers are ratings from 0 to ``HIGHEST_RATING``."""
+GRADED = frozenset({*PATH, *OUTCOME})
+"""Fields that take one of ``GRADES``."""
 _PART = re.compile(r"<(\w+)>\n(.*?)\n</\1>", re.DOTALL)
 
 
@@ -74,29 +80,52 @@ class Oracle:
 
     def _spoil_reply(self, reply: Fields, parts: Parts, draw: random.Random) -> Fields:
         """Replace the values of the fields by others of the same kind."""
-        numbers = list(lines(parts))
-        return {name: self._draw_wrong_value(name, value, numbers, draw) for name, value in reply.items()}
+        sentence_numbers = list(lines(parts))
+        return {
+            field_name: self._draw_wrong_value(field_name, value, sentence_numbers, draw)
+            for field_name, value in reply.items()
+        }
 
-    def _draw_wrong_value(self, name: str, value: Any, numbers: Sequence[int], draw: random.Random) -> Any:
+    def _draw_wrong_value(
+        self, field_name: str, value: Any, sentence_numbers: Sequence[int], draw: random.Random
+    ) -> Any:
+        """Draw another value of the same kind for a reply field; by chance it can be the right one.
+
+        Every value is one that the field can take: an invalid one would be refused, and not be a wrong reply. For
+        the same reason marks of unknowns, such as "?1", stay: triples without them are refused.
+        """
         wrong = value
         match value:
             case bool():
                 wrong = not value
+            case int() | float() if field_name in PROBABILITIES:
+                wrong = round(draw.random(), 2)
             case int() | float():
-                wrong = draw.randint(0, 10)
-            case str() if name not in UNTOUCHED and not value.startswith("?"):
-                case, at = self._knowledge.draw_hop(draw)
-                wrong = case.asked[at] if name.endswith(("question", "query")) else case.hops[at].answer
-            case [int(), *_] | [] if numbers and name in NUMBERS:
-                wrong = sorted({*draw.sample(value, len(value) // 2), draw.choice(numbers)})
+                wrong = draw.randint(0, int(HIGHEST_RATING))
+            case str() if field_name in GRADED:
+                wrong = draw.choice(GRADES)
+            case str() if field_name not in UNTOUCHED and not value.startswith("?"):
+                question_steps, hop = self._knowledge.draw_hop(draw)
+                asks = field_name.endswith(("question", "query"))
+                wrong = question_steps.hop_questions[hop] if asks else question_steps.hops[hop].answer
+            case [int(), *_] | [] if sentence_numbers and field_name in NUMBERS:
+                wrong = sorted({*draw.sample(value, len(value) // 2), draw.choice(sentence_numbers)})
             case list():
-                wrong = [self._draw_wrong_value(SINGULAR.get(name, name), one, numbers, draw) for one in value[:1]]
+                singular = SINGULAR.get(field_name, field_name)
+                wrong = [self._draw_wrong_value(singular, one, sentence_numbers, draw) for one in value[:1]]
             case dict():
-                wrong = {key: self._draw_wrong_value(key, one, numbers, draw) for key, one in value.items()}
+                wrong = {
+                    key: self._draw_wrong_value(key, one, sentence_numbers, draw) for key, one in value.items()
+                }
         return wrong
 
 
 def _find_reply(system: str) -> Callable[[Knowledge, Parts], Fields]:
+    """Find what replies to a prompt by the words of its system message.
+
+    Raises:
+        LookupError: there is no such prompt.
+    """
     for mark, reply in _REPLIES.items():
         if mark in system:
             return reply

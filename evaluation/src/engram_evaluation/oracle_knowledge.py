@@ -21,19 +21,19 @@ class Case:
     Attributes:
         gold: of each hop the sentences that state its answer, any of which is enough; as prompts quote them.
         support: all supporting sentences, as prompts quote them.
-        asked: each hop's question with the answers before it filled in.
-        reworded: the same in other words.
+        hop_questions: each hop's question with the answers before it filled in.
+        reworded: the hop questions in other words.
     """
 
     question: Question
     gold: tuple[frozenset[str], ...]
     support: frozenset[str]
-    asked: tuple[str, ...]
+    hop_questions: tuple[str, ...]
     reworded: tuple[str, ...]
 
     @property
     def answer(self) -> str:
-        """The main accepted one."""
+        """The main accepted answer."""
         return self.question.answers[0]
 
     @property
@@ -51,14 +51,16 @@ class Case:
         return is_stated
 
     def answers(self, is_known: Sequence[bool]) -> dict[int, str]:
-        """Place of a hop -> its answer, of those that are told."""
-        return {at: hop.answer for at, (hop, known) in enumerate(zip(self.hops, is_known, strict=True)) if known}
+        """Number of a hop -> its answer, of the hops that are known."""
+        return {
+            number: hop.answer for number, (hop, known) in enumerate(zip(self.hops, is_known, strict=True)) if known
+        }
 
     def find_next_hop(self, is_known: Sequence[bool]) -> int | None:
-        """The first hop that can be asked and is not answered; None where nothing is left to ask."""
-        for at, hop in enumerate(self.hops):
-            if not is_known[at] and all(is_known[before] for before in hop.after):
-                return at
+        """Return the first hop that can be asked and is not known; None if there is nothing left to ask."""
+        for number, hop in enumerate(self.hops):
+            if not is_known[number] and all(is_known[before] for before in hop.after):
+                return number
         return None
 
 
@@ -67,18 +69,18 @@ class Knowledge:
 
     def __init__(self, dataset: Dataset) -> None:
         passages = {passage["id"]: passage for passage in dataset.passages}
-        known = [one for one in (*dataset.questions, *dataset.unlabelled) if one.hops and one.answers]
-        self._cases = {quote_text(question.text).casefold(): _case(question, passages) for question in known}
+        decomposed = [one for one in (*dataset.questions, *dataset.unlabelled) if one.hops and one.answers]
+        self._cases = {quote_text(question.text).casefold(): _case(question, passages) for question in decomposed}
         self._size = len(self._cases)
-        for question in known:
+        for question in decomposed:
             if question.id in dataset.paraphrases:
                 text = quote_text(dataset.paraphrases[question.id].text).casefold()
                 self._cases[text] = self._cases[quote_text(question.text).casefold()]
         self._hops = {
-            text.casefold(): (case, at)
+            text.casefold(): (case, number)
             for case in self._cases.values()
-            for texts in (case.reworded, case.asked)
-            for at, text in enumerate(texts)
+            for texts in (case.reworded, case.hop_questions)
+            for number, text in enumerate(texts)
         }
         self._every = list(self._hops.values())
 
@@ -97,10 +99,10 @@ class Knowledge:
         """Return the answer that the sentences state to a question or one of its hops; None without."""
         if (case := self.case(question)) is not None:
             return case.answer if all(case.check_hops(lines.values())) else None
-        if (found := self.hop(question)) is not None:
-            case, at = found
-            stated = any(says(line, gold) for gold in case.gold[at] for line in lines.values())
-            return case.hops[at].answer if stated else None
+        if (case_and_hop := self.hop(question)) is not None:
+            case, number = case_and_hop
+            is_stated = any(says(line, gold) for gold in case.gold[number] for line in lines.values())
+            return case.hops[number].answer if is_stated else None
         return None
 
     def list_supporting(self, question: str, lines: Mapping[int, str]) -> list[int]:
@@ -108,12 +110,13 @@ class Knowledge:
         gold: frozenset[str] = frozenset()
         if (case := self.case(question)) is not None:
             gold = case.support.union(*case.gold)
-        elif (found := self.hop(question)) is not None:
-            gold = found[0].gold[found[1]]
-        return [number for number, line in lines.items() if any(says(line, one) for one in gold)]
+        elif (case_and_hop := self.hop(question)) is not None:
+            case, number = case_and_hop
+            gold = case.gold[number]
+        return [line_number for line_number, line in lines.items() if any(says(line, one) for one in gold)]
 
     def draw_hop(self, draw: random.Random) -> tuple[Case, int]:
-        """Some hop of some question."""
+        """Draw a hop of any question: its case, and its number."""
         return draw.choice(self._every)
 
 
@@ -128,7 +131,8 @@ def says(line: str, sentence: str) -> bool:
 
 
 def _case(question: Question, passages: Mapping[str, Mapping[str, Any]]) -> Case:
-    answers = {at: hop.answer for at, hop in enumerate(question.hops)}
+    """Make the case of a question: find the sentences that state its hops' answers, and fill in hop questions."""
+    answers = {number: hop.answer for number, hop in enumerate(question.hops)}
     if any(hop.passage_id is not None for hop in question.hops):
         stating = [_find_answer_sentences(question, hop, passages) for hop in question.hops]
     else:
@@ -143,6 +147,7 @@ def _case(question: Question, passages: Mapping[str, Mapping[str, Any]]) -> Case
 
 
 def _reword_hop(hop: ReasoningHop) -> str:
+    """Return a hop's question in other words."""
     if hop.relation == hop.question:
         return f"{hop.question} That is to be found out."
     return f"{hop.subject}: {hop.relation}"
@@ -182,9 +187,12 @@ def _assign_sentences(
         chosen = [max(range(len(row)), key=row.__getitem__) for row in likeness]
     else:
         every = permutations(range(len(question.gold)), len(question.hops))
-        chosen = list(max(every, key=lambda order: sum(row[at] for row, at in zip(likeness, order, strict=True))))
-    return [[question.gold[at].text] for at in chosen]
+        chosen = list(
+            max(every, key=lambda order: sum(row[place] for row, place in zip(likeness, order, strict=True)))
+        )
+    return [[question.gold[place].text] for place in chosen]
 
 
 def _share(needed: frozenset[str], present: frozenset[str]) -> float:
+    """Return the share of the needed words that are present, in [0, 1]; 0 if none is needed."""
     return len(needed & present) / len(needed) if needed else 0.0

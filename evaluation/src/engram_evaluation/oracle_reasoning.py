@@ -28,7 +28,7 @@ def _check_stated_hops(case: Case, parts: Parts, known: bool = True) -> list[boo
     evidence = list(lines(parts).values())
     notes = _read_list(parts, "notes") if known else []
     is_stated: list[bool] = []
-    for hop, asked, gold in zip(case.hops, case.asked, case.gold, strict=True):
+    for hop, asked, gold in zip(case.hops, case.hop_questions, case.gold, strict=True):
         stated = any(says(line, one) for one in gold for line in evidence)
         noted = any(asked in note and hop.answer in note for note in notes)
         is_stated.append((stated or noted) and all(is_stated[before] for before in hop.after))
@@ -53,8 +53,8 @@ def _open(case: Case, is_known: Sequence[bool], tried: Collection[str]) -> str |
     ]
     if not unknown:
         return None
-    fresh = [at for at in unknown if case.asked[at] not in tried]
-    return case.asked[fresh[0]] if fresh else case.reworded[unknown[0]]
+    fresh = [at for at in unknown if case.hop_questions[at] not in tried]
+    return case.hop_questions[fresh[0]] if fresh else case.reworded[unknown[0]]
 
 
 def _split(knowledge: Knowledge, parts: Parts) -> Fields:
@@ -82,7 +82,11 @@ def _gaps(knowledge: Knowledge, parts: Parts) -> Fields:
     case, shown = _case(knowledge, parts), lines(parts)
     is_known = _check_stated_hops(case, parts, known=False)
     settled = [
-        {"mark": f"?{at + 1}", "value": hop.answer, "cited": knowledge.list_supporting(case.asked[at], shown)}
+        {
+            "mark": f"?{at + 1}",
+            "value": hop.answer,
+            "cited": knowledge.list_supporting(case.hop_questions[at], shown),
+        }
         for at, hop in enumerate(case.hops)
         if is_known[at]
     ]
@@ -97,11 +101,11 @@ def _keep(knowledge: Knowledge, parts: Parts) -> Fields:
 def _note(knowledge: Knowledge, parts: Parts) -> Fields:
     """One note for each hop that a sentence shown states."""
     case, shown = _case(knowledge, parts), lines(parts)
-    cited = [knowledge.list_supporting(asked, shown) for asked in case.asked]
+    cited = [knowledge.list_supporting(asked, shown) for asked in case.hop_questions]
     return {
         "notes": [
             {"text": f"{asked} {hop.answer}", "cited": numbers, "contradicts": False}
-            for hop, asked, numbers in zip(case.hops, case.asked, cited, strict=True)
+            for hop, asked, numbers in zip(case.hops, case.hop_questions, cited, strict=True)
             if numbers
         ]
     }
@@ -122,9 +126,9 @@ def _consolidate(knowledge: Knowledge, parts: Parts) -> Fields:
     case, shown = _case(knowledge, parts), lines(parts)
     is_known = _check_stated_hops(case, parts, known=False)
     for at in reversed(range(len(is_known))):
-        finding = f"{case.asked[at]} {case.hops[at].answer}"
+        finding = f"{case.hop_questions[at]} {case.hops[at].answer}"
         if is_known[at] and finding not in parts["notes"]:
-            return {"conclusion": finding, "cited": knowledge.list_supporting(case.asked[at], shown)}
+            return {"conclusion": finding, "cited": knowledge.list_supporting(case.hop_questions[at], shown)}
     return {"conclusion": "", "cited": []}
 
 

@@ -112,19 +112,20 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
 
 
 def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
-    """The questions that share a relevant passage with another one, and none with one before them."""
+    """Select the questions that share a relevant passage with another question, but with none before them."""
     question_counts = Counter(passage for question in questions for passage in question.relevant)
-    met: set[str] = set()
-    first = []
+    earlier_passages: set[str] = set()
+    selected = []
     for question in questions:
-        if not question.relevant & met and any(question_counts[passage] > 1 for passage in question.relevant):
-            first.append(question)
-        met |= question.relevant
-    return first
+        shares = any(question_counts[passage] > 1 for passage in question.relevant)
+        if shares and not question.relevant & earlier_passages:
+            selected.append(question)
+        earlier_passages |= question.relevant
+    return selected
 
 
 def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
-    """Disjoint halves of every question type (GAM-RAG, Appendix D); ``limit`` of one are judged."""
+    """Halve every question type (GAM-RAG, Appendix D); ``limit`` questions of one half are judged."""
     by_type: dict[str, list[Question]] = {}
     for question in dataset.questions:
         by_type.setdefault(question.type, []).append(question)
@@ -142,7 +143,10 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
 
 
 def run_cold(run: Run) -> list[Phase]:
-    """No memory: dense, BM25, their fusion, and both profiles, on the same questions."""
+    """Measure without memory: dense, BM25, their fusion, and both profiles, on the same questions.
+
+    All verdicts are forgotten first. Phases that are already stored are not asked again.
+    """
     questions = list(run.dataset.questions[: run.options.limit])
     store = run.store(asked=[question.id for question in questions])
     run.harness.reset()
@@ -156,10 +160,12 @@ def run_cold(run: Run) -> list[Phase]:
         "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop("default")))[1],
     }
     phases = []
-    for name, ask in systems.items():
-        phase = store.get(name, "all questions", 0, None)
+    for arm, ask in systems.items():
+        phase = store.get(arm, "all questions", turn=0, seed=None)
         if phase is None:
-            phase = Phase(name, "all questions", 0, None, tuple(score(measure(run, name, questions, ask))))
+            phase = Phase(
+                arm, "all questions", turn=0, seed=None, rows=tuple(score(measure(run, arm, questions, ask)))
+            )
             store.put(phase)
         phases.append(phase)
     return phases
@@ -168,7 +174,7 @@ def run_cold(run: Run) -> list[Phase]:
 def measure(
     run: Run, label: str, questions: Sequence[Question], ask: Callable[[Question], QuestionResult]
 ) -> list[QuestionResult]:
-    """Ask every question once."""
+    """Ask every question once, and return the results in order."""
     step = run.begin(label, len(questions))
     observations = []
     for question in questions:
@@ -191,28 +197,28 @@ def measure_in_parts(
     questions: Sequence[Question],
     make: Callable[[Question], QuestionScores],
 ) -> list[QuestionScores]:
-    """A row of each question, in their order, kept by twenties: a run that was stopped makes none of those again.
+    """Make a row of each question, and store every twenty: a run that was stopped makes none of those again.
 
     Args:
-        phase_key: where, and under which arm, turn and seed.
-        make: may ask an endpoint, and fail.
+        phase_key: the store, arm, turn and seed of the rows.
+        make: makes the row of a question; may ask an endpoint, and fail.
     """
     store, arm, turn, seed = phase_key
     step = run.begin(label, len(questions))
     rows: list[QuestionScores] = []
     for start in range(0, len(questions), QUESTIONS_PER_FILE):
-        some = questions[start : start + QUESTIONS_PER_FILE]
-        name = f"questions {start + 1} to {start + len(some)}"
-        phase = store.get(arm, name, turn, seed)
-        if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
-            parts = []
-            for question in some:
-                parts.append(make(question))
+        part = questions[start : start + QUESTIONS_PER_FILE]
+        group = f"questions {start + 1} to {start + len(part)}"
+        phase = store.get(arm, group, turn=turn, seed=seed)
+        if phase is None or [row.id for row in phase.rows] != [question.id for question in part]:
+            part_rows = []
+            for question in part:
+                part_rows.append(make(question))
                 step()
-            phase = Phase(arm, name, turn, seed, tuple(parts))
+            phase = Phase(arm, group, turn, seed, tuple(part_rows))
             store.put(phase)
         else:
-            for _ in some:
+            for _ in part:
                 step()
         rows += phase.rows
     return rows

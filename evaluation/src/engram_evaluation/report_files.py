@@ -26,7 +26,7 @@ class ReportExtract:
     Attributes:
         command: what made it.
         fit: what made the ranking weights it started from; None for the shipped ones.
-        asked: the command without data set and weights; runs that share it stand in one table.
+        shared_command: the command without data set and weights; runs that share it stand in one table.
         corpus: passages and questions of the data set.
         made_by: version, code and encoder.
         fitted: whether the ranking weights it started from were fitted to this data set.
@@ -37,7 +37,7 @@ class ReportExtract:
     protocol: str
     command: str
     fit: str | None
-    asked: str
+    shared_command: str
     corpus: tuple[int, int]
     made_by: str
     lines: tuple[TableLine, ...]
@@ -77,7 +77,7 @@ def read(folders: Sequence[Path]) -> GatheredReports:
     retrieval = [one for one in reports.values() if isinstance(one, ReportExtract)]
     tables = [one for one in reports.values() if isinstance(one, TableReport)]
     return GatheredReports(
-        sorted(retrieval, key=lambda one: (PROTOCOLS.index(one.protocol), one.asked, one.dataset)),
+        sorted(retrieval, key=lambda one: (PROTOCOLS.index(one.protocol), one.shared_command, one.dataset)),
         sorted(tables, key=lambda one: (PROTOCOLS.index(one.protocol), one.dataset, one.command)),
     )
 

@@ -54,7 +54,7 @@ def sections(reports: Sequence[ReportExtract]) -> list[Section]:
     """One for each command, in the order of the reports."""
     together: dict[tuple[str, str], list[ReportExtract]] = {}
     for one in reports:
-        together.setdefault((one.protocol, one.asked), []).append(one)
+        together.setdefault((one.protocol, one.shared_command), []).append(one)
     return [_section(runs) for runs in together.values()]
 
 

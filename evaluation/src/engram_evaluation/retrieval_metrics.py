@@ -25,14 +25,14 @@ class QuestionResult:
 
     Attributes:
         ranking: passage ids, best first.
-        shown: the sentences selected in any hop, which is what a judge sees.
+        selected_sentences: the sentences selected in any hop, which is what a judge sees.
         llm_calls: requests to a language model while retrieving.
         ms: wall-clock time of the query.
     """
 
     question: Question
     ranking: Sequence[str]
-    shown: Sequence[GoldSentence] | None = None
+    selected_sentences: Sequence[GoldSentence] | None = None
     hops: int | None = None
     llm_calls: int = 0
     ms: float = 0.0
@@ -40,17 +40,17 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class QuestionScores:
-    """An observation in numbers: what a report keeps of each question; ``said``: what is worth reading of it."""
+    """An observation in numbers: what a report keeps of each question; ``details``: what is worth reading of it."""
 
     id: str
     type: str
     ranking: tuple[str, ...]
     values: dict[str, float] = field(default_factory=dict)
-    said: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""
-        extra = {"said": self.said} if self.said else {}
+        extra = {"said": self.details} if self.details else {}
         return {"id": self.id, "type": self.type, "ranking": list(self.ranking), "values": self.values, **extra}
 
     @classmethod
@@ -124,10 +124,10 @@ def costs(result: QuestionResult) -> dict[str, float]:
     values = {"llm_calls": float(result.llm_calls), "ms": result.ms}
     if result.hops is not None:
         values["hops"] = float(result.hops)
-    if result.shown is not None:
-        values["shown"] = float(len(result.shown))
+    if result.selected_sentences is not None:
+        values["shown"] = float(len(result.selected_sentences))
         if result.question.gold:
-            values["support"] = compute_supporting_recall(result.question.gold, result.shown)
+            values["support"] = compute_supporting_recall(result.question.gold, result.selected_sentences)
     return values
 
 

@@ -159,7 +159,7 @@ class _Edge:
     object: str
     start: int
     end: int | None
-    said: int
+    place: int
 
 
 def _build_stored_edges(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
@@ -185,11 +185,11 @@ def _measure_way(
     def find_current(subject: str, predicate: str) -> str | None:
         edges = stored_edges[subject, predicate]
         standing = [edge for edge in edges if edge.end is None]
-        return max(standing, key=lambda edge: edge.said).object if standing else None
+        return max(standing, key=lambda edge: edge.place).object if standing else None
 
     def find_at_day(subject: str, predicate: str, day: int) -> str | None:
         edges = [e for e in stored_edges[subject, predicate] if e.start <= day and (e.end is None or day < e.end)]
-        return max(edges, key=lambda edge: (edge.start, edge.said)).object if edges else None
+        return max(edges, key=lambda edge: (edge.start, edge.place)).object if edges else None
 
     def is_bridged(period: Period) -> bool:
         return any(_agree(edge.object, period.object) for edge in stored_edges[period.subject, period.predicate])

@@ -190,7 +190,7 @@ def _phase(
         oracle_errors=run.options.oracle_errors,
         arm=parameters,
     )
-    phase = store.get(name, GROUP, 0, None)
+    phase = store.get(name, GROUP, turn=0, seed=None)
     if phase is None:
         step = run.begin(name, len(questions))
         rows = []
@@ -235,7 +235,7 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
     ranking = [passage.passage_id for passage in answer.passages]
     spent = _count_usage(before, _usage(run))
     values = {"rounds": 1.0, "read": float(len(ranking)), **spent}
-    return replace(_score_question(question, ranking, pool, draft, values, ms), said=failure)
+    return replace(_score_question(question, ranking, pool, draft, values, ms), details=failure)
 
 
 def _planner_options(arm: SessionArm, options: Options) -> Mapping[str, Any] | None:
@@ -250,7 +250,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     new = NewSession(
         question=question.text,
         planner=arm.planner,
-        asked=SessionRequest(
+        request=SessionRequest(
             top_k=options.top_k,
             arm=None if arm.planner == RFM_RAG else {"memory": "off", "profile": options.profile},
             stop=arm.stop,
@@ -286,7 +286,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     pool = [GoldSentence(one.passage_id, one.text) for one in view.evidence]
     row = _score_question(question, ranking, pool, answer_text if arm.llm else None, values, ms, read=ranking)
     drawn = question.id in {one.id for one in choose_questions(run)[:TREES]} and arm.options is None
-    return replace(row, said=_round_details(view, tree=drawn))
+    return replace(row, details=_round_details(view, tree=drawn))
 
 
 def _round_details(view: SessionView, *, tree: bool) -> dict[str, Any]:

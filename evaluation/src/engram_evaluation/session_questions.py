@@ -206,7 +206,7 @@ def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
     request = SessionRequest(top_k=COUNTED_PASSAGES, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=ROUNDS, llm_calls=0, tokens=0, seconds=SECONDS, passages=PASSAGES)
     session = service.start(
-        harness.scope, NewSession(question=question.text, planner="pool", asked=request, budget=budget)
+        harness.scope, NewSession(question=question.text, planner="pool", request=request, budget=budget)
     )
     view = service.wait(harness.scope, session)
     ranked = [passage.passage_id for passage in view.passages]

@@ -202,7 +202,7 @@ def _run_session(harness: Harness, question: Question, planner: str) -> SessionV
     )
     service, scope = harness.services.sessions, harness.scope
     session = service.start(
-        scope, NewSession(question=question.text, planner=planner, asked=request, budget=BUDGET)
+        scope, NewSession(question=question.text, planner=planner, request=request, budget=BUDGET)
     )
     view = service.wait(scope, session)
     while view.stored.status == "running":

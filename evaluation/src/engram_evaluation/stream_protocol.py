@@ -46,7 +46,7 @@ def _stream(run: Run, seed: int) -> list[Phase]:
     )
     arms = {f"memory {memory}": QueryArm(options.profile, memory, options.stop_rule) for memory in ("off", "read")}
     names = _parts(len(arriving))
-    arm_phases = [store.get(arm, name, 0, seed) for arm in arms for name in names]
+    arm_phases = [store.get(arm, name, turn=0, seed=seed) for arm in arms for name in names]
     if all(arm_phases):
         return [phase for phase in arm_phases if phase]
     harness = build_harness(run, replace(FULL, frozen=frozenset(options.freeze)))

@@ -41,7 +41,7 @@ class LearnedSufficiency:
         measured: answers in each draw.
         auc: area under the curve; None where no draw has answers of both kinds.
         ece: expected calibration error, 10 bins.
-        ece_least: what it would be of so many answers if every probability were true.
+        ece_if_calibrated: what the calibration error would be of so many answers if every probability were true.
         loss: mean of -log of the probability given to what was so.
     """
 
@@ -49,7 +49,7 @@ class LearnedSufficiency:
     measured: int
     auc: float | None
     ece: float
-    ece_least: float
+    ece_if_calibrated: float
     loss: float
 
 
@@ -75,14 +75,22 @@ def measure_drawn(
         InvalidRequestError: there are no more answers than verdicts.
     """
     limited = replace(dataset, questions=dataset.questions[:limit])
-    rows, held = collect_answers(harness, limited, prior, begin(f"{dataset.name}: answers", len(limited.questions)))
+    rows, is_sufficient = collect_answers(
+        harness, limited, prior, begin(f"{dataset.name}: answers", len(limited.questions))
+    )
     measured = measure_draws(
-        prior.sufficiency, rows, held, verdicts, draws, noise, lambda count: begin(f"{count} verdicts", draws)
+        prior.sufficiency,
+        rows,
+        is_sufficient,
+        verdicts,
+        draws,
+        noise,
+        lambda count: begin(f"{count} verdicts", draws),
     )
     return {
         "dataset": dataset.name,
         "questions": len(limited.questions),
-        "held": float(held.mean()),
+        "share_sufficient": float(is_sufficient.mean()),
         "draws": draws,
         "noise": noise,
         "after": [asdict(one) for one in measured],
@@ -92,7 +100,7 @@ def measure_drawn(
 def measure_draws(
     prior: Prior,
     rows: Floats,
-    held: NDArray[np.bool_],
+    is_sufficient: NDArray[np.bool_],
     verdicts: Sequence[int],
     draws: int,
     noise: float,
@@ -102,7 +110,7 @@ def measure_draws(
 
     Args:
         rows: features of each answer, (n, k).
-        held: whether it was enough, (n,).
+        is_sufficient: whether each answer was, (n,).
         begin: given a number of verdicts: what is called after each draw.
 
     Raises:
@@ -111,17 +119,18 @@ def measure_draws(
     most = max(verdicts, default=0)
     if len(rows) <= most:
         raise InvalidRequestError(f"{len(rows)} answers leave none to measure after {most} verdicts.")
-    terms = [observe(row, int(y), prior, noise).evidence for row, y in zip(rows, held, strict=True)]
-    measured = [_measure_learned(0, prior.mean, rows, held)]
+    terms = [observe(row, int(y), prior, noise).evidence for row, y in zip(rows, is_sufficient, strict=True)]
+    measured = [_measure_learned(0, prior.mean, rows, is_sufficient)]
     for count in verdicts:
         step, after = begin(count), []
         for draw in range(draws):
             order = np.random.default_rng(draw).permutation(len(rows))
             evidence: WeightEvidence = reduce(
-                add, (terms[at] for at in order[:count].tolist()), build_empty_evidence(len(prior.mean))
+                add, (terms[answer] for answer in order[:count].tolist()), build_empty_evidence(len(prior.mean))
             )
+            unjudged = order[count:]
             after.append(
-                _measure_learned(count, posterior(prior, evidence).mean, rows[order[count:]], held[order[count:]])
+                _measure_learned(count, posterior(prior, evidence).mean, rows[unjudged], is_sufficient[unjudged])
             )
             step()
         measured.append(_mean(after))
@@ -132,34 +141,38 @@ def lines(measured: dict[str, Any]) -> list[list[str]]:
     """A table of what ``measure_drawn`` found."""
     rows = [["verdicts", "answers", *COLUMNS]]
     for one in measured["after"]:
-        values = [one["auc"], one["ece"], one["ece_least"], one["loss"]]
+        values = [one["auc"], one["ece"], one["ece_if_calibrated"], one["loss"]]
         cells = ["-" if value is None else f"{value:.3f}" for value in values]
         rows.append([str(one["verdicts"]), str(one["measured"]), *cells])
     return rows
 
 
-def _measure_learned(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -> LearnedSufficiency:
+def _measure_learned(
+    count: int, mean: Floats, rows: Floats, is_sufficient: NDArray[np.bool_]
+) -> LearnedSufficiency:
+    """Measure how weights ``mean``, learned from ``count`` verdicts, predict the sufficiency of these answers."""
     predictions = [
         SufficiencyPrediction(probability(row, mean), bool(y), recall=0.0, hops=0, ms=0.0)
-        for row, y in zip(rows, held, strict=True)
+        for row, y in zip(rows, is_sufficient, strict=True)
     ]
-    confidences = np.array([one.probability if one.held else 1.0 - one.probability for one in predictions])
+    confidences = np.array([one.probability if one.is_sufficient else 1.0 - one.probability for one in predictions])
     return LearnedSufficiency(
         verdicts=count,
         measured=len(predictions),
-        auc=auc(*([one.probability for one in predictions if one.held is kind] for kind in (True, False))),
+        auc=auc(*([one.probability for one in predictions if one.is_sufficient is kind] for kind in (True, False))),
         ece=calibration_error(predictions),
-        ece_least=compute_least_error(predictions),
+        ece_if_calibrated=compute_least_error(predictions),
         loss=float(-np.log(np.maximum(confidences, CERTAIN)).mean()),
     )
 
 
 def _mean(several: Sequence[LearnedSufficiency]) -> LearnedSufficiency:
+    """Return the means of all figures over the draws."""
     areas = [one.auc for one in several if one.auc is not None]
     return replace(
         several[0],
         auc=float(np.mean(areas)) if areas else None,
         ece=float(np.mean([one.ece for one in several])),
-        ece_least=float(np.mean([one.ece_least for one in several])),
+        ece_if_calibrated=float(np.mean([one.ece_if_calibrated for one in several])),
         loss=float(np.mean([one.loss for one in several])),
     )

@@ -26,7 +26,7 @@ from engram_evaluation.weight_fit import holds_all_relevant
 BINS = 10
 """Of the expected calibration error, of equal width."""
 CALIBRATION_DRAWS = 100
-"""Of answers that hold as often as was told."""
+"""Draws of outcomes that are as frequent as predicted."""
 RULES: tuple[HopStopRule, ...] = ("none", "coverage", "learned")
 COMPARED_RULES = ("coverage", "published", "learned")
 """Rules whose word on the same answers is compared; "published" ends hops of profile "paper" alone."""
@@ -40,19 +40,19 @@ class SufficiencyPrediction:
     """One question, asked once.
 
     Attributes:
-        probability: that the answer is enough, in [0, 1].
-        held: whether it was.
+        probability: that the answer is sufficient, in [0, 1].
+        is_sufficient: whether it was.
         recall: share of the relevant passages among the first five.
         ms: wall-clock time of the query.
-        said: how sure each of ``COMPARED_RULES`` is that the evidence suffices, in [0, 1].
+        rule_values: how sure each of ``COMPARED_RULES`` is that the evidence suffices, in [0, 1].
     """
 
     probability: float
-    held: bool
+    is_sufficient: bool
     recall: float
     hops: int
     ms: float
-    said: Mapping[str, float] = field(default_factory=dict)
+    rule_values: Mapping[str, float] = field(default_factory=dict)
 
 
 def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
@@ -64,40 +64,44 @@ def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
 
 
 class Prediction(Protocol):
-    """Something that was told with a probability, in [0, 1], and whether it held."""
+    """A predicted probability of sufficiency, in [0, 1], and whether the evidence was sufficient."""
 
     @property
     def probability(self) -> float: ...
     @property
-    def held(self) -> bool: ...
+    def is_sufficient(self) -> bool: ...
 
 
 def calibration_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
-    """Expected calibration error: by how much the share of answers that held differs from what was told, in [0, 1].
+    """Expected calibration error: how far probabilities are from the shares of sufficient answers, in [0, 1].
 
-    Naeini et al., 2015: the mean over bins of equal width of |share that held - mean probability|, by their sizes.
+    Naeini et al., 2015: the mean over bins of equal width of |share of sufficient answers - mean probability|,
+    weighted by the sizes of the bins.
     """
-    return _error(
-        np.array([one.probability for one in predictions]), np.array([one.held for one in predictions]), bins
+    return _calibration_error(
+        np.array([one.probability for one in predictions]),
+        np.array([one.is_sufficient for one in predictions]),
+        bins,
     )
 
 
-def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int) -> float:
-    places = np.minimum((probability * bins).astype(np.intp), bins - 1)
-    # Of each bin its size times |share that held - mean probability|.
-    gaps = np.bincount(places, held, bins) - np.bincount(places, probability, bins)
-    return float(np.abs(gaps).sum() / len(held)) if len(held) else 0.0
+def _calibration_error(probability: NDArray[np.float64], is_sufficient: NDArray[np.bool_], bins: int) -> float:
+    """Return the expected calibration error of these probabilities, (n,), and outcomes, (n,)."""
+    bin_numbers = np.minimum((probability * bins).astype(np.intp), bins - 1)
+    # For each bin its size times |share of sufficient answers - mean probability|.
+    gaps = np.bincount(bin_numbers, is_sufficient, bins) - np.bincount(bin_numbers, probability, bins)
+    return float(np.abs(gaps).sum() / len(is_sufficient)) if len(is_sufficient) else 0.0
 
 
 def compute_least_error(predictions: Sequence[Prediction], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
-    It is not 0: of a few answers in a bin another share holds than is meant. It is drawn
-    ``CALIBRATION_DRAWS`` times, always alike.
+    It is not 0: with few answers in a bin, chance makes the share of sufficient ones differ from the probability.
+    Outcomes are drawn ``CALIBRATION_DRAWS`` times, always alike.
     """
     order, probability = np.random.default_rng(0), np.array([one.probability for one in predictions])
-    drawn = order.random((CALIBRATION_DRAWS, len(predictions))) < probability
-    return statistics.fmean(_error(probability, held, bins) for held in drawn)
+    draws = order.random((CALIBRATION_DRAWS, len(predictions))) < probability
+    return statistics.fmean(_calibration_error(probability, is_sufficient, bins) for is_sufficient in draws)
 
 
 def measure(
@@ -133,7 +137,7 @@ def measure(
         "before": _quality(before),
         # Of the walk as far as it goes: a rule that ended it would choose what it is measured on.
         "telling": {name: _quality(_replace_probabilities(stopping["none"], name)) for name in COMPARED_RULES},
-        "stopping": {rule: _costs(told) for rule, told in stopping.items()},
+        "stopping": {rule: _costs(predictions) for rule, predictions in stopping.items()},
         "answerable": {
             other.name: auc(
                 own,
@@ -171,8 +175,8 @@ def _measure_missing_evidence(
         "questions": len(some),
         "others": len(whole),
         "auc": auc([one.probability for one in control], [one.probability for one in after]),
-        "told_before": statistics.fmean(one.probability for one in before),
-        "told_after": statistics.fmean(one.probability for one in after),
+        "probability_before": statistics.fmean(one.probability for one in before),
+        "probability_after": statistics.fmean(one.probability for one in after),
     }
 
 
@@ -198,29 +202,30 @@ def _predict(
     label: str,
     rule: HopStopRule | None = None,
 ) -> list[SufficiencyPrediction]:
+    """Ask every question once, and return the predicted and the true sufficiency of each answer."""
     step, retrieve, predictions = begin(label, len(questions)), harness.services.retrieve, []
     for question in questions:
         query = Query(text=question.text, scope=harness.scope, memory=memory, stop_rule=rule)
         began = time.perf_counter()
         retrieved = retrieve.find(retrieve.plan(query))
         ms = (time.perf_counter() - began) * 1000.0
-        first = [name for _, name, _ in retrieved.shown[: sufficiency.EVIDENCE_PASSAGES]]
+        first = [name for _, name, _ in retrieved.shown_passages[: sufficiency.EVIDENCE_PASSAGES]]
         enough = retrieved.ranking.sufficiency
         predictions.append(
             SufficiencyPrediction(
                 probability=0.0 if enough is None else enough.probability,
-                held=holds_all_relevant(question.relevant, first),
+                is_sufficient=holds_all_relevant(question.relevant, first),
                 recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
                 hops=len(retrieved.walk.hops),
                 ms=ms,
-                said=_predictor_values(harness, retrieved),
+                rule_values=_compute_rule_values(harness, retrieved),
             )
         )
         step()
     return predictions
 
 
-def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:
+def _compute_rule_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:
     """Return the value of each of ``COMPARED_RULES`` for the same answer."""
     plan, walk, enough = retrieved.plan, retrieved.walk, retrieved.ranking.sufficiency
     return {
@@ -231,32 +236,38 @@ def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str,
 
 
 def _replace_probabilities(predictions: Sequence[SufficiencyPrediction], name: str) -> list[SufficiencyPrediction]:
-    return [replace(one, probability=one.said[name]) for one in predictions]
+    return [replace(one, probability=one.rule_values[name]) for one in predictions]
 
 
 def _quality(predictions: Sequence[SufficiencyPrediction]) -> dict[str, float | None]:
+    """Return how well the predicted probabilities match which answers were sufficient.
+
+    ``ece_if_calibrated`` is the calibration error that chance alone gives to true probabilities.
+    """
     return {
-        "held": statistics.fmean(one.held for one in predictions) if predictions else None,
-        "told": statistics.fmean(one.probability for one in predictions) if predictions else None,
+        "share_sufficient": statistics.fmean(one.is_sufficient for one in predictions) if predictions else None,
+        "mean_probability": statistics.fmean(one.probability for one in predictions) if predictions else None,
         "auc": auc(
-            [one.probability for one in predictions if one.held],
-            [one.probability for one in predictions if not one.held],
+            [one.probability for one in predictions if one.is_sufficient],
+            [one.probability for one in predictions if not one.is_sufficient],
         ),
         "ece": calibration_error(predictions),
-        "ece_least": compute_least_error(predictions),
+        "ece_if_calibrated": compute_least_error(predictions),
     }
 
 
 def _costs(predictions: Sequence[SufficiencyPrediction]) -> dict[str, float]:
+    """Return what a stop rule finds, and the hops and milliseconds that it takes."""
     return {
         "recall@5": statistics.fmean(one.recall for one in predictions),
-        "all@5": statistics.fmean(one.held for one in predictions),
+        "all@5": statistics.fmean(one.is_sufficient for one in predictions),
         "hops": statistics.fmean(one.hops for one in predictions),
         "ms": statistics.median(one.ms for one in predictions),
     }
 
 
 def _means(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Return the mean of each figure over the rows that have it; None where no row has."""
     means: dict[str, float | None] = {}
     for name in rows[0]:
         values = [value for row in rows if (value := row[name]) is not None]

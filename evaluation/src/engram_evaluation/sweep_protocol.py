@@ -40,7 +40,7 @@ def sweep(run: Run) -> list[Phase]:
             if pair not in done:
                 sentences, entities = pair
                 store = run.store(asked=[question.id for question in questions], profile=name, sweep=pair)
-                phase = store.get(name, GROUP, 0, None)
+                phase = store.get(name, GROUP, turn=0, seed=None)
                 if phase is None:
                     arm = QueryArm(name, "off", run.options.stop(name), sentences=sentences, entities=entities)
                     phase = Phase(name, GROUP, 0, None, _ask_all(run, label, questions, arm))

@@ -22,10 +22,10 @@ Session = tuple[Floats, NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class _RoundResult:
-    """One round."""
+    """Predicted and true sufficiency of one round."""
 
     probability: float
-    held: bool
+    is_sufficient: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,11 @@ def _session_evidence(prior: Prior, session: Session) -> WeightEvidence:
 
 
 def _measure_rounds(mean: Floats, sessions: Sequence[Session]) -> tuple[float | None, float]:
+    """Return the area under the curve and the calibration error over all rounds of these sessions."""
     predictions = [
         _RoundResult(probability(row, mean), bool(y))
         for rows, suffices in sessions
         for row, y in zip(rows, suffices, strict=True)
     ]
-    high, low = ([one.probability for one in predictions if one.held is held] for held in (True, False))
+    high, low = ([one.probability for one in predictions if one.is_sufficient is kind] for kind in (True, False))
     return auc(high, low), calibration_error(predictions)

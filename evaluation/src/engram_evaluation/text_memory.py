@@ -67,7 +67,7 @@ class TextPlay:
         return AgentObservation(
             question=self.question,
             memory=self._lines(latest, MEMORY_TOKENS),
-            found=None if self.matches is None else self._lines(self.matches, SEARCH_TOKENS),
+            search_result=None if self.matches is None else self._lines(self.matches, SEARCH_TOKENS),
             title=None if document is None else document.title,
             document=None if document is None else document.text,
             number=min(self.at + 1, len(self.documents)),

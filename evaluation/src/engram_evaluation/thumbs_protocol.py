@@ -147,7 +147,7 @@ def _seed(run: Run, seed: int) -> list[Phase]:
         frozen=run.options.frozen,
     )
     arms = [NO_LEARNING, *RULES, ENGRAM]
-    finished = [store.get(arm, group, 0, seed) for arm in arms for group in planned.groups]
+    finished = [store.get(arm, group, turn=0, seed=seed) for arm in arms for group in planned.groups]
     if all(finished):
         return [phase for phase in finished if phase]
     run.harness.reset()

@@ -76,7 +76,7 @@ def is_right(answer: str, question: Question) -> bool:
 def reward_by_gold(trajectory: Trajectory, question: Question) -> Rewards:
     """Rewards without a model: gold sentences in memory after each step, and the answer's words."""
     gold = range(len(question.gold))
-    memories = [_match_gold([*step.memory, *step.kept], question.gold) for step in trajectory.steps]
+    memories = [_match_gold([*step.memory, *step.added_sentences], question.gold) for step in trajectory.steps]
     share = share_held(gold, memories[-1]) if memories else 0.0
     f1 = answer_marking.token_f1(trajectory.answer, question.answers)
     return Rewards(
@@ -91,7 +91,7 @@ def build_judge_reward(llm: Llm) -> Reward:
         before: list[str] = []
         path = []
         for step in trajectory.steps:
-            evidence = [(line.sentence_id, line.text) for line in step.kept]
+            evidence = [(line.sentence_id, line.text) for line in step.added_sentences]
             path.append(
                 path_reward(
                     reasoning_grades.grade_step(llm, question.text, before, step.question, evidence, step.answer)
@@ -147,7 +147,7 @@ def _lines(trajectory: Trajectory, question: Question, shape: Shape, rewards: Re
         reward = {"path": path, "outcome": rewards.outcome, "objective": rewards.objective}
         if shape == "steps":
             yield {**named, **_format_step(trajectory, step), "reward": reward}
-        elif step.seen:
+        elif step.shown_sentences:
             yield _format_sifting(trajectory, question, step, shape, named, reward)
 
 
@@ -192,8 +192,8 @@ def _format_step(trajectory: Trajectory, step: TrajectoryStep) -> dict[str, Any]
         },
         "action": {"name": step.action, "question": step.question, "queries": list(step.queries)},
         "observation": {
-            "seen": [_format_line(line) for line in step.seen],
-            "kept": [_format_line(line) for line in step.kept],
+            "seen": [_format_line(line) for line in step.shown_sentences],
+            "kept": [_format_line(line) for line in step.added_sentences],
             "answer": step.answer,
         },
         "answer": trajectory.answer,
@@ -210,11 +210,11 @@ def _format_sifting(
 ) -> dict[str, Any]:
     """A step as the prompt that sifts, and the reply: which of what it saw it kept."""
     memory_ids = {line.sentence_id for line in step.memory}
-    fresh = [line for line in step.seen if line.sentence_id not in memory_ids]
+    fresh = [line for line in step.shown_sentences if line.sentence_id not in memory_ids]
     lines = [*fresh, *step.memory]
     evidence = prompts.number_sentences((line.sentence_id, line.text) for line in lines)
     numbers = {sentence: number for number, sentence in enumerate(evidence.ids, start=1)}
-    kept_numbers = sorted(numbers[line.sentence_id] for line in step.kept if line.sentence_id in numbers)
+    kept_numbers = sorted(numbers[line.sentence_id] for line in step.added_sentences if line.sentence_id in numbers)
     prompt = session_prompts.keep(trajectory.question, step.question, step.notes, evidence)
     reply = json.dumps({"kept": kept_numbers, "contradictions": []})
     if shape == "sft":

@@ -169,7 +169,7 @@ def collect_answers(
         retrieved = retrieve.find(retrieve.plan(query))
         estimate = retrieved.ranking.sufficiency
         if estimate is not None and len(estimate.features):
-            first = [name for _, name, _ in retrieved.shown[: sufficiency.EVIDENCE_PASSAGES]]
+            first = [name for _, name, _ in retrieved.shown_passages[: sufficiency.EVIDENCE_PASSAGES]]
             rows.append(estimate.features.astype(np.float32).astype(np.float64))
             held.append(holds_all_relevant(question.relevant, first))
         step()

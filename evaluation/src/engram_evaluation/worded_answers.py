@@ -49,7 +49,7 @@ def parameters(options: Options) -> dict[str, Any]:
 def load_phase(phase_key: PhaseKey) -> Phase | None:
     """Answers that an earlier run finished."""
     store, arm, turn, seed = phase_key
-    return store.get(arm, GROUP, turn, seed)
+    return store.get(arm, GROUP, turn=turn, seed=seed)
 
 
 def words(
@@ -96,6 +96,6 @@ def marks_of(phase: Phase) -> Marks:
 def add_marks(rows: Sequence[QuestionScores], marks: Marks) -> tuple[QuestionScores, ...]:
     """The rows, each with what its answer was worth if it got one."""
     return tuple(
-        QuestionScores(row.id, row.type, row.ranking, {**row.values, **marks.get(row.id, {})}, row.said)
+        QuestionScores(row.id, row.type, row.ranking, {**row.values, **marks.get(row.id, {})}, row.details)
         for row in rows
     )

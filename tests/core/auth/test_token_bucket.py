@@ -39,7 +39,7 @@ def test_backward_clock_adds_no_tokens() -> None:
 
 def test_token_grant_gives_remaining_tokens_and_waiting_times() -> None:
     told = token_grant(0.25, 0.5, 3, allowed=False)
-    assert (told.left, told.retry_seconds, told.full_seconds) == (0, 0.75 / 0.5, 2.75 / 0.5)
+    assert (told.remaining, told.retry_seconds, told.full_seconds) == (0, 0.75 / 0.5, 2.75 / 0.5)
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0)])

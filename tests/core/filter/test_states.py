@@ -160,8 +160,8 @@ class TestProperties:
         found = replay_by_rows(log)
         states: list[SentenceMemory | Support] = [*found.memories.values(), *found.supports.values()]
         for state in states:
-            assert all(1 - left <= share + 1e-9 for _, left in state.pulled.kept)
-            assert all(0 < left <= 1 for _, left in state.pulled.kept)
+            assert all(1 - left <= share + 1e-9 for _, left in state.pulled.remaining_shares)
+            assert all(0 < left <= 1 for _, left in state.pulled.remaining_shares)
 
     @some
     @given(logs())

@@ -26,13 +26,13 @@ def test_a_line_per_subject_with_numbers_that_cite() -> None:
         "Ada Berg | born in: Lund [1,2]; lived in: Oslo (1950 to 1960) [2], Bergen [1]\nLund | country: Sweden [3]"
     )
     assert told.sources == (7, 9, 4)
-    assert told.kept == 5
+    assert told.statement_count == 5
     assert told.tokens == count_tokens(told.text)
 
 
 def test_no_facts_give_an_empty_text() -> None:
     assert linearise([]).text == ""
-    assert linearise(BERG, 0).kept == 0
+    assert linearise(BERG, 0).statement_count == 0
 
 
 def test_tokens_are_words_in_pieces_and_marks() -> None:
@@ -44,7 +44,7 @@ def test_the_text_keeps_to_its_budget(statements: list[ReadableFact], budget: in
     told = linearise(statements, budget)
 
     assert told.tokens <= budget
-    assert linearise(statements[: told.kept]).text == told.text
+    assert linearise(statements[: told.statement_count]).text == told.text
 
 
 @given(STATEMENTS)

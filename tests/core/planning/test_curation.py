@@ -17,7 +17,7 @@ def test_the_three_ways_to_say_the_same() -> None:
         "...",
     ]
     decided = curate(candidates, [BORN])
-    assert decided.kept == [3]
+    assert decided.kept_positions == [3]
     assert decided.dropped == {0: "exact", 1: "near", 2: "contained", 4: "exact"}
 
 
@@ -26,7 +26,7 @@ def test_near_is_a_share_of_word_pairs() -> None:
     changed = " ".join([*words[:-1], "other"])
     assert curate([changed], [" ".join(words)]).dropped == {0: "near"}
     half = " ".join([*words[:10], *(f"v{number}" for number in range(10))])  # 9 of 29
-    assert curate([half], [" ".join(words)]).kept == [0]
+    assert curate([half], [" ".join(words)]).kept_positions == [0]
 
 
 def test_earlier_candidates_count_as_there() -> None:
@@ -36,6 +36,6 @@ def test_earlier_candidates_count_as_there() -> None:
 @given(st.lists(st.text(alphabet="ab c", max_size=12), max_size=8))
 def test_every_candidate_is_kept_or_dropped_and_the_kept_stay(texts: list[str]) -> None:
     decided = curate(texts)
-    assert sorted([*decided.kept, *decided.dropped]) == list(range(len(texts)))
-    kept = [texts[at] for at in decided.kept]
-    assert len(curate(kept).kept) == len(kept)
+    assert sorted([*decided.kept_positions, *decided.dropped]) == list(range(len(texts)))
+    kept = [texts[at] for at in decided.kept_positions]
+    assert len(curate(kept).kept_positions) == len(kept)

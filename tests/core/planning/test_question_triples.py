@@ -84,8 +84,8 @@ def test_bridges_of_a_question_are_its_unnamed_entities(case: str, through: int,
 
 def test_a_phrase_asks_in_the_questions_words_with_what_is_bound_put_in() -> None:
     film, death = triples("Where did the composer of film Dus Lakh die?", ["Dus Lakh"])
-    assert (film.phrase, film.unknown, film.known) == ("the composer of film Dus Lakh", "?1", "Dus Lakh")
-    assert (death.unknown, death.known, open_unknowns(death.phrase)) == (ANSWER, "?1", ["?1"])
+    assert (film.phrase, film.unknown, film.known_end) == ("the composer of film Dus Lakh", "?1", "Dus Lakh")
+    assert (death.unknown, death.known_end, open_unknowns(death.phrase)) == (ANSWER, "?1", ["?1"])
     assert fill_unknowns(death.phrase, {"?1": "Ravi"}) == "where did Ravi die"
 
 

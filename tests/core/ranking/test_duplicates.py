@@ -142,12 +142,12 @@ def test_a_copy_moves_no_passage_down() -> None:
         passage_ids=np.array([7, 5, 6, 7, 5]),
         semantic=np.array([0.9, 0.9, 0.8, 0.5, 0.4]),
         scores=np.array([5.0, 4.0, 3.0, 2.0, 1.0]),
-        titled={7: 0.25, 5: 0.5, 6: 1.0},
+        title_activation={7: 0.25, 5: 0.5, 6: 1.0},
     )
     single = merge_duplicates(reach, {7: 5})
     # The best sentence is in both; the others differ.
     assert single.passage_ids.tolist() == [5, 6, 5, 5]
     assert single.semantic.tolist() == [0.9, 0.8, 0.5, 0.4]
     assert single.scores.tolist() == [5.0, 3.0, 2.0, 1.0]
-    assert single.titled == {5: 0.5, 6: 1.0}
+    assert single.title_activation == {5: 0.5, 6: 1.0}
     assert merge_duplicates(reach, {}) is reach

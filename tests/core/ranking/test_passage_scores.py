@@ -251,7 +251,9 @@ def test_features_do_not_depend_on_the_order_of_what_is_given(
         return dict(draw.sample(list(values.items()), len(values)))
 
     passages, features = passage_features(similarities, scattered, scattered, hops)
-    turned = [HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffle(dict(hop.titled))) for hop in hops]
+    turned = [
+        HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffle(dict(hop.title_activation))) for hop in hops
+    ]
     again, same = passage_features(shuffle(similarities), shuffle(scattered), shuffle(scattered), turned)
 
     np.testing.assert_array_equal(again, passages)

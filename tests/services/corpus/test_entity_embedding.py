@@ -53,7 +53,7 @@ def ask_by_names(application: Application, collection: str, text: str) -> tuple[
     """Names of entities it is aligned to, and passages found."""
     scope = application.access.scope(collection)
     found = application.retrieve.find(application.retrieve.plan(Query(text=text, scope=scope, top_k=2)))
-    return [entity.name for entity in found.entities], [external_id for _, external_id, _ in found.shown]
+    return [entity.name for entity in found.entities], [external_id for _, external_id, _ in found.shown_passages]
 
 
 def test_passages_are_found_before_names_are_embedded(application: Application, collection: str) -> None:

@@ -181,10 +181,10 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
     with pytest.raises(ValueError, match="not offered"):
         carry_out(play, AgentTurn("insert", "x"), None, insert, update)  # type: ignore[arg-type]
     found = carry_out(play, AgentTurn("search", play.question), None, insert, update)  # type: ignore[arg-type]
-    assert found.found is not None
-    assert "partner: Steve Hillage" in found.found.text.text
+    assert found.search_result is not None
+    assert "partner: Steve Hillage" in found.search_result.text.text
     seen = observe(found.play, None)
-    assert seen.found == found.found.text.text
+    assert seen.search_result == found.search_result.text.text
     assert seen.document is None
     ended = carry_out(found.play, AgentTurn("answer", "Miquette Giraudy"), None, insert, update)  # type: ignore[arg-type]
     cited = [ended.play.memory.sources[number - 1].key for number in ended.cites]

@@ -134,7 +134,7 @@ def test_conclusion_of_an_unfit_model_is_not_learned(
     for exam, taught in ((True, False), (False, True)):
         services = modelled.application(confident, judge_exam=exam)
         asked = SessionRequest(top_k=2, threshold=1.0, learn=True, answer=True, stop="llm")
-        new = NewSession(question=QUESTION, planner="pool", asked=asked, budget=Budget())
+        new = NewSession(question=QUESTION, planner="pool", request=asked, budget=Budget())
         session = services.sessions.wait(scoped(curie), services.sessions.start(scoped(curie), new))
         assert session.stored.conclusion is not None
         jobs = http.get(f"/collections/{curie}/jobs").json()["jobs"]

@@ -329,13 +329,13 @@ class TestSettings:
         application.judges.set(application.access.scope(curie), "a", negative=2.0)
         say(application, curie, "c", born, 1)
         views = application.judges.page(application.access.scope(curie), "", 10)
-        assert [(v.known.name, v.known.applied, v.known.revoked) for v in views] == [
+        assert [(v.judge.name, v.judge.applied, v.judge.revoked) for v in views] == [
             ("a", 0, 0),
             ("b", 1, 1),
             ("c", 1, 0),
         ]
         assert [v.constants.negative for v in views] == [2.0, *[application.noise.negative] * 2]
-        assert [v.known.name for v in application.judges.page(application.access.scope(curie), "a", 1)] == ["b"]
+        assert [v.judge.name for v in application.judges.page(application.access.scope(curie), "a", 1)] == ["b"]
 
     def test_setting_nothing_makes_a_judge_as_every_other(self, application: Application, curie: str) -> None:
         application.judges.set(application.access.scope(curie), "a", share=0.1)

@@ -156,7 +156,7 @@ class TestStanding:
         assert standing["liar"] == JudgeStanding(disagreed=1).weight
 
         views = application.judges.page(application.access.scope(curie), "", 10)
-        shown = {view.known.name: view.standing for view in views}
+        shown = {view.judge.name: view.standing for view in views}
         assert shown["eager"].agreed == agreed
         assert shown["liar"] == JudgeStanding(0, 1)
         undo.assert_verified(application, curie)
@@ -164,7 +164,7 @@ class TestStanding:
         application.revoke.request(application.access.scope(curie), judge="eager")
         application.runner.run_ready()
         views = application.judges.page(application.access.scope(curie), "", 10)
-        assert {view.known.name: view.standing for view in views}["eager"] == JudgeStanding()
+        assert {view.judge.name: view.standing for view in views}["eager"] == JudgeStanding()
         undo.assert_verified(application, curie)
 
     def test_a_judge_can_be_trusted_by_its_name_or_its_key(

@@ -185,7 +185,9 @@ def test_a_query_that_began_with_the_old_vectors_ends_with_the_new_ones(both: Ap
     plan = both.retrieve.plan(Query(text=QUESTION, scope=scope))
     assert reembed_collection(both, taught).status == "succeeded"
     found = both.retrieve.find(plan)
-    assert {external: score for _, external, score in found.shown} == pytest.approx(ask_scores(both, taught))
+    assert {external: score for _, external, score in found.shown_passages} == pytest.approx(
+        ask_scores(both, taught)
+    )
     with pytest.raises(UnavailableError, match="given other vectors at this moment"):
         both.dense.search(scope, QUESTION, 3)
 

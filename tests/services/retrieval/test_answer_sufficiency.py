@@ -87,7 +87,7 @@ class TestLearnedSufficiency:
         one = retrieve_chain(believing(0.9), application, curie, stop_rule="none", max_hops=1)
         assert stopped.walk.stop_reason == "sufficient"
         assert len(stopped.walk.hops) == 1
-        assert stopped.shown == one.shown
+        assert stopped.shown_passages == one.shown_passages
         assert stopped.ranking.sufficiency is not None
         assert stopped.ranking.sufficiency.probability == pytest.approx(0.9)
 
@@ -96,7 +96,7 @@ class TestLearnedSufficiency:
         never = retrieve_chain(believing(0.7), application, curie, stop_rule="none")
         assert len(going.walk.hops) == len(never.walk.hops) > 1
         assert going.walk.stop_reason == never.walk.stop_reason
-        assert going.shown == never.shown
+        assert going.shown_passages == never.shown_passages
 
     def test_an_episode_says_so(self, http: TestClient, curie: str) -> None:
         body = {"query": CHAIN, "collection": curie, "stop_rule": "learned"}
@@ -163,11 +163,11 @@ class TestPublishedClassifier:
         stopped = retrieve_chain(yes, application, curie, stop_rule="published", profile=profile)
         one = retrieve_chain(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
         assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
-        assert stopped.shown == one.shown
+        assert stopped.shown_passages == one.shown_passages
         going = retrieve_chain(no, application, curie, stop_rule="published", profile=profile)
         whole = retrieve_chain(no, application, curie, stop_rule="none", profile=profile)
         assert len(going.walk.hops) == len(whole.walk.hops) > 1
-        assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
+        assert (going.walk.stop_reason, going.shown_passages) == (whole.walk.stop_reason, whole.shown_passages)
 
     def test_it_goes_by_all_that_is_selected_so_far(
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
@@ -176,15 +176,17 @@ class TestPublishedClassifier:
             classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper"
         ).walk
         assert walk.stop_reason == "max_hops"
-        assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
+        assert walk.hops[-1].classification is None  # after the last one that there may be nobody is asked
         question, texts = application.embedder.embed([CHAIN])[0], []
         for hop in walk.hops[:-1]:
             texts += [evidence.text for evidence in hop.evidence.values()]
-            assert hop.published is not None
+            assert hop.classification is not None
             nearest = float((application.embedder.embed(texts) @ question).max())
-            assert hop.published.relevance == pytest.approx(nearest, abs=1e-3)
-            assert hop.published.entities == compute_named_share(["Marie Curie"], texts)
-        assert load_walk(json.loads(json.dumps(walk.to_json()))).hops[0].published == walk.hops[0].published
+            assert hop.classification.relevance == pytest.approx(nearest, abs=1e-3)
+            assert hop.classification.entities == compute_named_share(["Marie Curie"], texts)
+        assert (
+            load_walk(json.loads(json.dumps(walk.to_json()))).hops[0].classification == walk.hops[0].classification
+        )
 
     def test_a_cross_encoder_reads_while_no_connection_is_held(
         self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
@@ -224,7 +226,7 @@ class TestWithheldPassages:
         for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
             result = retrieve_chain(believing(0.7), application, curie, min_sufficiency=least)
             assert result.explored.withheld == withheld
-            assert bool(result.shown) != withheld
+            assert bool(result.shown_passages) != withheld
             assert result.ranking.best
 
     def test_insufficient_answer_is_marked_and_unseen_passages_are_not_learned(

@@ -111,7 +111,9 @@ def test_copies_take_no_place_in_the_pool(application: Application, doubled: str
     pooled = [strip_copy(names[passage]) for passage in found.ranking.pooled]
     assert len(pooled) == len(set(pooled)) == 4
     assert len(found.ranking.candidates) == 5
-    assert {strip_copy(names[one]) for one in found.ranking.standing} == {passage["id"] for passage in CURIE}
+    assert {strip_copy(names[one]) for one in found.ranking.stand_in_by_passage} == {
+        passage["id"] for passage in CURIE
+    }
 
 
 def test_the_filter_comes_first(application: Application, doubled: str) -> None:
@@ -133,7 +135,7 @@ def test_many_copies_do_not_keep_the_others_out(application: Application, ingest
 def test_the_same_question_collapses_the_same(application: Application, doubled: str) -> None:
     first, second = find(application, doubled), find(application, doubled)
     assert first.ranking.best == second.ranking.best
-    assert first.ranking.standing == second.ranking.standing
+    assert first.ranking.stand_in_by_passage == second.ranking.stand_in_by_passage
 
 
 def test_texts_that_differ_in_a_fact_stay_apart(application: Application, ingest: Ingest, curie: str) -> None:

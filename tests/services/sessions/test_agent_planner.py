@@ -70,7 +70,7 @@ def asking(modelled: ModelApplications, curie: str) -> Asking:
         services = modelled.application(handler)
         scope = services.access.scope(curie)
         how = SessionRequest(top_k=5, threshold=1.0, options={"documents": IN_ORDER} | options)
-        new = NewSession(question=QUESTION, planner="agent", asked=how, budget=budget)
+        new = NewSession(question=QUESTION, planner="agent", request=how, budget=budget)
         return services.sessions.wait(scope, services.sessions.start(scope, new))
 
     return run
@@ -299,5 +299,5 @@ def test_options_are_checked_at_the_start(application: Application, curie: str) 
     for wrong in ({"documents": 3}, {"extraction": "magic"}, {"insert_only": 1}):
         with pytest.raises(InvalidRequestError, match=r"options\."):
             application.sessions.start(
-                scope, NewSession(question=QUESTION, planner="agent", asked=SessionRequest(options=wrong))
+                scope, NewSession(question=QUESTION, planner="agent", request=SessionRequest(options=wrong))
             )

@@ -86,7 +86,7 @@ def asking(modelled: ModelApplications, curie: str) -> Asking:
         services = modelled.application(handler)
         scope = services.access.scope(curie)
         how = SessionRequest(**{"top_k": 2, "threshold": 1.0} | asked)
-        new = NewSession(question=CHAIN, planner=planner, asked=how, budget=budget or Budget())
+        new = NewSession(question=CHAIN, planner=planner, request=how, budget=budget or Budget())
         shown = services.sessions.wait(scope, services.sessions.start(scope, new))
         completed = [one for one in modelled.server.requests if handler is not refuse]
         assert shown.stored.cost["llm_calls"] == len(completed)
@@ -213,7 +213,7 @@ def test_a_hanging_endpoint_leaves_time_for_what_rules_find(
     new = NewSession(
         question=CHAIN,
         planner=planner,
-        asked=SessionRequest(top_k=3, threshold=1.0, answer=True),
+        request=SessionRequest(top_k=3, threshold=1.0, answer=True),
         budget=Budget(seconds=1.0),
     )
     session = services.sessions.wait(scope, services.sessions.start(scope, new))
@@ -230,7 +230,7 @@ def test_a_session_whose_time_is_spent_before_its_first_query_still_makes_it(
     services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0))
     scope = services.access.scope(curie)
     new = NewSession(
-        question=CHAIN, planner="socratic", asked=SessionRequest(top_k=3), budget=Budget(seconds=0.001)
+        question=CHAIN, planner="socratic", request=SessionRequest(top_k=3), budget=Budget(seconds=0.001)
     )
     session = services.sessions.wait(scope, services.sessions.start(scope, new))
     assert session.stored.stop_reason == "seconds"

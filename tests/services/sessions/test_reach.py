@@ -66,7 +66,7 @@ def test_session_verdict_says_at_which_round_the_pool_was_complete(application: 
 def test_parts_of_a_session_verdict_become_keys_and_go_with_it(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     service = application.sessions
-    begun = service.start(scope, NewSession(question=CHAIN, planner="caller", asked=SessionRequest(top_k=2)))
+    begun = service.start(scope, NewSession(question=CHAIN, planner="caller", request=SessionRequest(top_k=2)))
     for question in (CHAIN, "the birthplace of Marie Curie"):
         service.go_on(scope, begun, question)
         application.runner.run_ready()
@@ -155,7 +155,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
 
 def test_sentences_of_the_caller_do_not_teach_round_sufficiency(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    new = NewSession(question=CHAIN, planner="caller", asked=SessionRequest(top_k=2))
+    new = NewSession(question=CHAIN, planner="caller", request=SessionRequest(top_k=2))
     session = application.sessions.start(scope, new)
     (elsewhere, *_) = state.sentences(application, curie, "tokyo").values()
     for question, brought in ((CHAIN, ()), (None, (elsewhere,)), (PART, ())):

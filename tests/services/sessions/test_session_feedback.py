@@ -29,7 +29,7 @@ PART = "into which sea does the river that Warsaw lies on flow"
 
 def run_session(application: Application, scope: Scope, question: str = CHAIN, **asked: Any) -> UUID:
     how = SessionRequest(**{"top_k": 2, "threshold": 1.0} | asked)
-    session = application.sessions.start(scope, NewSession(question=question, planner="pool", asked=how))
+    session = application.sessions.start(scope, NewSession(question=question, planner="pool", request=how))
     assert application.sessions.wait(scope, session).stored.status == "stopped"
     return session
 
@@ -157,7 +157,7 @@ def test_binding_without_a_stating_sentence_is_not_learned(
     )
     scope = application.access.scope(collection)
     asked = SessionRequest(top_k=2, threshold=1.0, learn=True)
-    new = NewSession(question="Who found the largest satellite of Neptune?", planner="pool", asked=asked)
+    new = NewSession(question="Who found the largest satellite of Neptune?", planner="pool", request=asked)
     shown = application.sessions.wait(scope, application.sessions.start(scope, new))
     assert shown.stored.stop_reason in CONCLUSIVE
     assert [note["text"] for note in shown.stored.notes] == ["the largest satellite of Neptune: Triton"]

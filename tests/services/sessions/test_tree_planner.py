@@ -72,7 +72,7 @@ def scope(reasoning: Application) -> Scope:
 def run(reasoning: Application, scope: Scope, endpoint: Endpoint) -> Iterator[Callable[..., SessionView]]:
     def run_session(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> SessionView:
         how = SessionRequest(top_k=top_k, arm={"memory": "off"}, stop="rounds", answer=True, options=options)
-        new = NewSession(question=MOTHER, planner="tree", asked=how, budget=budget)
+        new = NewSession(question=MOTHER, planner="tree", request=how, budget=budget)
         return reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
 
     yield run_session
@@ -214,7 +214,7 @@ def test_auto_goes_on_by_a_tree_where_one_query_is_not_enough_and_the_budget_has
 ) -> None:
     monkeypatch.setattr(auto_planner, "NEAR_PROBABILITY", 1.1)  # nothing is near enough
     how = SessionRequest(top_k=1, arm={"memory": "off"}, stop="rounds", answer=True, options={"rollouts": 3})
-    new = NewSession(question=MOTHER, planner="auto", asked=how, budget=WIDE)
+    new = NewSession(question=MOTHER, planner="auto", request=how, budget=WIDE)
     shown = reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
     assert shown.stored.plan_state["planner"] == "tree"
     assert "tree" in shown.stored.plan_state["of"]

@@ -161,7 +161,7 @@ class TestRanking:
             both = match_passages(reader, found, {"ant": 1.0}, [ids["a"], ids["c"]])
             none = match_passages(reader, found, {"ant": 1.0}, [])
             assert both.ids.tolist() == [ids["a"], ids["c"]]
-            assert both.words.said.tolist() == [[True], [False]]
+            assert both.words.in_passages.tolist() == [[True], [False]]
             assert both.word_scores[0] > 0
             assert both.word_scores[1] == 0
             assert (none.ids.tolist(), none.words.weight.tolist()) == ([], [])
@@ -181,7 +181,7 @@ class TestRanking:
         idf = inverse_document_frequency(3, [0, 1, 2])
         terms = {
             ids[passage]: sorted(matches.words.weight[said].tolist())
-            for passage, said in zip(matches.ids.tolist(), matches.words.said, strict=True)
+            for passage, said in zip(matches.ids.tolist(), matches.words.in_passages, strict=True)
         }
         expected = {"a": sorted([idf[1], 2 * idf[2]]), "b": [2 * idf[2]], "c": []}
         if evolved:

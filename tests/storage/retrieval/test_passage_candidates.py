@@ -29,6 +29,6 @@ def test_candidates_are_the_nearest_those_that_match_best_and_those_given(
             assert abs(one.similarity[at] - every[passage].similarity) < 1e-6
             assert one.titles[at] == every[passage].title
             assert one.word_scores[at] == words.get(passage, 0.0)
-            assert one.words.said[at].any() == (passage in words)
+            assert one.words.in_passages[at].any() == (passage in words)
     assert set(alone.ids.tolist()) == set(list(every)[:2])
-    assert alone.words.said.shape == (2, 0)
+    assert alone.words.in_passages.shape == (2, 0)

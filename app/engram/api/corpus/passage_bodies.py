@@ -110,7 +110,7 @@ async def _stage_lines(request: Request, reception: PassageReception) -> None:
             await run_in_threadpool(reception.add, lines, errors)
     for lines, errors in await BODIES.do(holder(request.scope), reader.end):
         await run_in_threadpool(reception.add, lines, errors)
-    if not reader.found:
+    if not reader.has_lines:
         raise InvalidRequestError("The body holds no line.")
 
 
@@ -118,11 +118,11 @@ class _LineReader:
     """Makes batches to stage of NDJSON in whatever pieces it comes.
 
     Attributes:
-        found: whether there was any line that is not blank.
+        has_lines: whether there was any line that is not blank.
     """
 
     def __init__(self, reception: PassageReception) -> None:
-        self.found = False
+        self.has_lines = False
         self._reception = reception
         self._rest = b""
         self._overlong = False
@@ -166,7 +166,7 @@ class _LineReader:
             _read_line(self._number, raw, self._lines, self._errors)
         else:
             return
-        self.found = True
+        self.has_lines = True
 
 
 def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes) -> None:

@@ -24,7 +24,7 @@ def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 1
     return JudgesOut(
         collection=scope.collection.name,
         judges=[JudgeOut.from_service(view) for view in judges],
-        next_after=judges[-1].known.name if len(judges) == limit else None,
+        next_after=judges[-1].judge.name if len(judges) == limit else None,
     )
 
 

@@ -84,18 +84,17 @@ class JudgeOut(ResponseModel):
     applied: int
     parked: int
     revoked: int
-    set: list[str] = Field(description="Which of the constants are its own.")
+    set: list[str] = Field(description="Names of the settings that were set for this judge.")
     constants: ConstantsOut
     standing: StandingOut
 
     @classmethod
     def from_service(cls, view: JudgeView) -> "JudgeOut":
-        """Convert a judge."""
-        judge_state = view.known
+        """Return a judge as the API shows it: counts, own settings, constants and standing."""
         return cls.combine(
-            judge_state,
-            judge=judge_state.name,
-            set=[NAMES[name] for name in judge_state.settings.overrides()],
+            view.judge,
+            judge=view.judge.name,
+            set=[NAMES[name] for name in view.judge.settings.overrides()],
             constants=view.constants,
             standing=view.standing,
         )

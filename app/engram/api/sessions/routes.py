@@ -149,8 +149,8 @@ def post_round(
 
     One that runs, was cancelled or has spent its budget is a conflict.
     """
-    app.sessions.go_on(sent.scope, sent.id, sent.body.question, sent.body.named)
-    return _answer_session(app, sent.scope, sent.id, response, wait=sent.body.wait)
+    app.sessions.go_on(sent.scope, sent.session_id, sent.body.question, sent.body.named)
+    return _answer_session(app, sent.scope, sent.session_id, response, wait=sent.body.wait)
 
 
 @router.delete("/sessions/{session_id}", **operation("Cancel a session", needs(QUERY), 404))

@@ -138,7 +138,7 @@ class SessionIn(Model):
         return NewSession(
             question=self.question,
             planner=self.planner,
-            asked=SessionRequest(
+            request=SessionRequest(
                 top_k=self.top_k,
                 arm=None if self.arm is None else self.arm.model_dump(),
                 metadata=self.filter,

@@ -22,13 +22,13 @@ class TokenGrant:
 
     Attributes:
         allowed: whether there was one.
-        left: whole tokens that are left.
+        remaining: whole tokens that are left.
         retry_seconds: until there is one again; 0 if there is.
         full_seconds: until the bucket is full again.
     """
 
     allowed: bool
-    left: int
+    remaining: int
     retry_seconds: float
     full_seconds: float
 

@@ -31,11 +31,11 @@ class GainBudget:
 
     Attributes:
         day: of the verdicts, as 2026-05-01; empty before any.
-        kept: judge and the share of the memory that it left, in (0, 1], by judge.
+        remaining_shares: judge and the share of the memory that it left, in (0, 1], by judge.
     """
 
     day: str = ""
-    kept: tuple[tuple[str, float], ...] = ()
+    remaining_shares: tuple[tuple[str, float], ...] = ()
 
     def start_day(self, day: str) -> "GainBudget":
         """Return the budget for a verdict of ``day``.
@@ -45,13 +45,13 @@ class GainBudget:
         return GainBudget(day) if day > self.day else self
 
     def find_remaining_share(self, judge: str) -> float:
-        """The share that this judge left so far."""
-        return next((share for name, share in self.kept if name == judge), 1.0)
+        """Return the share of the memory that this judge left so far on the day."""
+        return next((share for name, share in self.remaining_shares if name == judge), 1.0)
 
     def spend(self, judge: str, gain: float) -> "GainBudget":
-        """With one more verdict of the judge."""
+        """Return the budget after one more verdict of the judge."""
         share = self.find_remaining_share(judge) * (1.0 - gain)
-        remaining = [entry for entry in self.kept if entry[0] != judge]
+        remaining = [entry for entry in self.remaining_shares if entry[0] != judge]
         return GainBudget(self.day, tuple(sorted([*remaining, (judge, share)])) if remaining else ((judge, share),))
 
 

@@ -44,7 +44,7 @@ class GainBudgets:
         self._caps = verdicts.caps
         self._verdict_days = np.array([day_of[day] for day in verdicts.days], dtype=np.int64)
         stored_shares = [
-            (at, judge_of[judge], left) for at, own in enumerate(budgets) for judge, left in own.items()
+            (at, judge_of[judge], share) for at, own in enumerate(budgets) for judge, share in own.items()
         ]
         states = np.array([at for at, _, _ in stored_shares], dtype=np.int64)
         slots = np.concatenate([states, verdicts.states]) * len(judge_of)
@@ -53,9 +53,9 @@ class GainBudgets:
         )
         unique_slots, at = np.unique(slots, return_inverse=True)
         self._slot_states, self._slot_judges = np.divmod(unique_slots, max(len(judge_of), 1))
-        self._left = np.ones(len(unique_slots))
+        self._shares = np.ones(len(unique_slots))
         self._slot_days = np.full(len(unique_slots), NO_DAY)
-        self._left[at[: len(stored_shares)]] = [left for _, _, left in stored_shares]
+        self._shares[at[: len(stored_shares)]] = [share for _, _, share in stored_shares]
         self._slot_days[at[: len(stored_shares)]] = self._days[states]
         self._verdict_slots = at[len(stored_shares) :]
         self._states = verdicts.states
@@ -67,7 +67,7 @@ class GainBudgets:
     def spend(self, wave: Ids, gains: Floats) -> None:
         """Have these verdicts, each of another state, pull by these gains."""
         slots, days = self._verdict_slots[wave], self._find_days(wave)
-        self._left[slots] = self._find_remaining_shares(wave) * (1.0 - gains)
+        self._shares[slots] = self._find_remaining_shares(wave) * (1.0 - gains)
         self._slot_days[slots] = days
         self._days[self._states[wave]] = days
 
@@ -77,7 +77,7 @@ class GainBudgets:
 
     def _find_remaining_shares(self, wave: Ids) -> Floats:
         slots = self._verdict_slots[wave]
-        return np.where(self._slot_days[slots] == self._find_days(wave), self._left[slots], 1.0)
+        return np.where(self._slot_days[slots] == self._find_days(wave), self._shares[slots], 1.0)
 
     def days(self, states: Ids) -> list[str]:
         """The last day of each of these states."""
@@ -87,11 +87,11 @@ class GainBudgets:
         """Return for each state the share that each judge left on its day."""
         counts = self._slot_days == self._days[self._slot_states]
         shares_by_state: list[dict[str, float]] = [{} for _ in range(len(self._days))]
-        for state, judge, left in zip(
+        for state, judge, share in zip(
             self._slot_states[counts].tolist(),
             self._slot_judges[counts].tolist(),
-            self._left[counts].tolist(),
+            self._shares[counts].tolist(),
             strict=True,
         ):
-            shares_by_state[state][self._judge_names[judge]] = left
+            shares_by_state[state][self._judge_names[judge]] = share
         return [shares_by_state[state] for state in states.tolist()]

@@ -82,22 +82,24 @@ def compute_features(
     Args:
         features: as ``passage_scores.add_second_look`` made them.
         passages: whose they are, (n,), in any order.
-        hops: as they would have been; ``titled`` is not looked at.
+        hops: as they would have been; ``title_activation`` is not looked at.
         pool: their pool.
         first: weights of the first look.
     """
     ids = passages.tolist()
     # What titles say does not depend on scores; hops beyond the last that has features of its own share its column.
-    titled = [dict(zip(ids, features[:, _column("titled", hop)].tolist(), strict=True)) for hop in range(len(hops))]
+    title_activations = [
+        dict(zip(ids, features[:, _column("titled", hop)].tolist(), strict=True)) for hop in range(len(hops))
+    ]
     order = np.argsort(passages)
     similarities, lexical, timely, title_similarity, best_sentence = (
-        dict(zip(ids, features[:, at].tolist(), strict=True)) for at in range(len(PLAIN_FEATURES))
+        dict(zip(ids, features[:, column].tolist(), strict=True)) for column in range(len(PLAIN_FEATURES))
     )
     _, sorted_features = passage_features(
         similarities,
         lexical,
         timely,
-        [replace(hop, titled=titled[number]) for number, hop in enumerate(hops)],
+        [replace(hop, title_activation=title_activations[number]) for number, hop in enumerate(hops)],
         title_similarity=title_similarity,
         best_sentence=best_sentence,
     )

@@ -97,14 +97,14 @@ class LoggedVerdict:
 
     @property
     def examinations(self) -> dict[int, float]:
-        """Sentence -> with what probability it was looked at; others were for certain."""
+        """Sentence -> probability that the judge looked at it. All others were looked at for certain."""
         return dict(zip(self.rejects, self.examined, strict=True)) if self.examined else {}
 
     @property
     def probabilities(self) -> dict[int, float]:
-        """Sentence -> with what probability the verdict says something of it; of others it does for certain.
+        """Sentence -> probability that the verdict says something about it; 1 for all others that it names.
 
-        A rejection says something where the sentence was looked at, a likely support where it is one that helped.
+        A rejection says something if the judge looked at the sentence, a likely support if the sentence helped.
         """
         return self.examinations | {one.sentence_id: one.probability for one in self.likely}
 
@@ -144,17 +144,20 @@ class LoggedVerdict:
         return targets
 
     def passage_examinations(self, holders: Mapping[int, int]) -> dict[int, float]:
-        """Passage -> with what probability any of it was looked at; others were for certain.
+        """Return, for each passage with a named sentence, the probability that the judge looked at it.
 
-        Whoever looked at one of its sentences looked at it: of several probabilities the largest counts.
+        It is the largest of its sentences' probabilities. An empty result means that all passages were looked at
+        for certain.
 
         Args:
-            holders: sentence -> its passage, of those that the verdict speaks of.
+            holders: sentence -> its passage, of the sentences that the verdict names.
         """
-        examined = self.examinations
-        if not examined:
+        probability_by_sentence = self.examinations
+        if not probability_by_sentence:
             return {}
-        share_by_passage: dict[int, float] = {}
+        probability_by_passage: dict[int, float] = {}
         for sentence, passage in holders.items():
-            share_by_passage[passage] = max(examined.get(sentence, 1.0), share_by_passage.get(passage, 0.0))
-        return share_by_passage
+            probability_by_passage[passage] = max(
+                probability_by_sentence.get(sentence, 1.0), probability_by_passage.get(passage, 0.0)
+            )
+        return probability_by_passage

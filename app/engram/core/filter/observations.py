@@ -80,7 +80,7 @@ class Observations:
         places = self.event_places.tolist()
         judges = [self.events[place].judge for place in places]
         days = [self.events[place].day for place in places]
-        return GainBudgets(states.days, states.kept, Verdicts(self.states, judges, days, caps))
+        return GainBudgets(states.days, states.remaining_shares, Verdicts(self.states, judges, days, caps))
 
 
 class Directions(NamedTuple):
@@ -155,7 +155,7 @@ def move_memories(
         perplexities=perplexities[rows],
         update_counts=memories.update_counts[rows] + np.bincount(states)[rows],
         days=budgets.days(rows),
-        kept=budgets.list_remaining_shares(rows),
+        remaining_shares=budgets.list_remaining_shares(rows),
     ), audit
 
 
@@ -204,8 +204,8 @@ def move_supports(
         update_counts=supports.update_counts[rows] + np.bincount(states)[rows],
         complete=complete[rows],
         days=budgets.days(rows),
-        kept=budgets.list_remaining_shares(rows),
-        said=[statements[state] for state in rows.tolist()],
+        remaining_shares=budgets.list_remaining_shares(rows),
+        statements=[statements[state] for state in rows.tolist()],
         answered=answered[rows],
         sufficiency=sufficiency[rows],
     ), audit

@@ -31,25 +31,26 @@ class RatingMeaning:
 
     Attributes:
         target: 1: passages are supported; 0: they are rejected; None: the rating says nothing of passages.
-        cited: probability that it speaks of a citation, in [0, 1]; 0: citations are not judged.
-        first: the same of the passage of rank 1, where nothing is cited; that of rank r is ``first / r``.
+        citation_probability: that the rating speaks of a cited sentence, in [0, 1]; 0: citations are not judged.
+        top_probability: that the rating speaks of the first passage, where nothing is cited, in [0, 1]. For the
+            passage of rank r it is ``top_probability / r``.
         retrieval_success: False if the rating says that evidence is missing.
         generation_success: False if the rating says that the answer in words was wrong.
     """
 
     target: int | None = None
-    cited: float = 0.0
-    first: float = 0.0
+    citation_probability: float = 0.0
+    top_probability: float = 0.0
     retrieval_success: bool | None = None
     generation_success: bool | None = None
 
     def compute_examination(self, rank: int) -> float:
-        """Probability that a rating without citations speaks of the passage of a rank, from 1, in [0, 1]."""
-        return self.first / rank if rank <= RATED_PASSAGES else 0.0
+        """Return the probability that a rating without citations speaks of the passage of a rank, from 1."""
+        return self.top_probability / rank if rank <= RATED_PASSAGES else 0.0
 
 
 def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> RatingMeaning:
-    """Effect of a combination; the table in docs/feedback.md has a line for each.
+    """Return the effect of a combination; the table in docs/feedback.md has a line for each.
 
     Raises:
         ValueError: the combination has no meaning.
@@ -62,20 +63,25 @@ def find_meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> 
         if reason in REASONS:
             raise ValueError(f"{reason!r} is a reason for a thumb down")
         return (
-            RatingMeaning(target=1, cited=1.0)
+            RatingMeaning(target=1, citation_probability=1.0)
             if has_citations
-            else RatingMeaning(target=1, first=FIRST_PASSAGE_PROBABILITY)
+            else RatingMeaning(target=1, top_probability=FIRST_PASSAGE_PROBABILITY)
         )
     return _DOWN.get(reason or "", (_WEAK, _WEAK))[has_citations]
 
 
-_WEAK = RatingMeaning(target=0, cited=NEAREST_SENTENCE_PROBABILITY, first=NEAREST_SENTENCE_PROBABILITY)
+_WEAK = RatingMeaning(
+    target=0, citation_probability=NEAREST_SENTENCE_PROBABILITY, top_probability=NEAREST_SENTENCE_PROBABILITY
+)
 _WRONG_ANSWER = RatingMeaning(generation_success=False)
 _MISSING = RatingMeaning(retrieval_success=False)
 _DOWN = {
     "wrong_answer": (_WRONG_ANSWER, _WRONG_ANSWER),
     "missing": (_MISSING, _MISSING),
-    "irrelevant": (RatingMeaning(target=0, first=1.0, retrieval_success=False), RatingMeaning(target=0, cited=1.0)),
-    "outdated": (_WEAK, RatingMeaning(target=0, cited=1.0)),
+    "irrelevant": (
+        RatingMeaning(target=0, top_probability=1.0, retrieval_success=False),
+        RatingMeaning(target=0, citation_probability=1.0),
+    ),
+    "outdated": (_WEAK, RatingMeaning(target=0, citation_probability=1.0)),
 }
 """Reason of a thumb down -> its effect without citations, and with them."""

@@ -227,7 +227,7 @@ def _move_supports(
     places: dict[tuple[tuple[int, int], Way], int] = {}
     states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
     before = SupportRows.from_rows([paths[key][way] for key, way in places])
-    statements = [*before.said]
+    statements = [*before.statements]
     opposed = add_judgements(
         statements, states, [step.event.judge for step, _ in moves], [step.recorded.target for step, _ in moves]
     )

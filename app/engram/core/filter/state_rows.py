@@ -25,7 +25,7 @@ _SUPPORT_ARRAYS = (
     "answered",
     "sufficiency",
 )
-_SUPPORT_LISTS = ("days", "kept", "said")
+_SUPPORT_LISTS = ("days", "remaining_shares", "statements")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class MemoryRows:
 
     Attributes:
         channels: places in ``CHANNELS``.
-        days, kept: ``GainBudget`` of each.
+        days, remaining_shares: ``GainBudget`` of each.
     """
 
     sentence_ids: Ids
@@ -43,7 +43,7 @@ class MemoryRows:
     perplexities: Floats
     update_counts: Ids
     days: Sequence[str]
-    kept: Sequence[RemainingShares]
+    remaining_shares: Sequence[RemainingShares]
 
     @classmethod
     def from_rows(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
@@ -55,7 +55,7 @@ class MemoryRows:
             perplexities=np.array([row.perplexity for row in rows], dtype=np.float64),
             update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
             days=[row.pulled.day for row in rows],
-            kept=[dict(row.pulled.kept) for row in rows],
+            remaining_shares=[dict(row.pulled.remaining_shares) for row in rows],
         )
 
     def __len__(self) -> int:
@@ -69,13 +69,13 @@ class MemoryRows:
             self.vectors,
             self.perplexities.tolist(),
             self.update_counts.tolist(),
-            map(_gain_budget, self.days, self.kept),
+            map(_gain_budget, self.days, self.remaining_shares),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class SupportRows:
-    """n rows of ``Support``; arrays are (n,). ``days`` and ``kept``: ``GainBudget`` of each."""
+    """n rows of ``Support``; arrays are (n,). ``days`` and ``remaining_shares``: ``GainBudget`` of each."""
 
     question_ids: Ids
     sentence_ids: Ids
@@ -84,8 +84,8 @@ class SupportRows:
     update_counts: Ids
     complete: NDArray[np.bool_]
     days: Sequence[str]
-    kept: Sequence[RemainingShares]
-    said: Sequence[JudgeStatements]
+    remaining_shares: Sequence[RemainingShares]
+    statements: Sequence[JudgeStatements]
     answered: Floats
     sufficiency: Floats
 
@@ -100,8 +100,8 @@ class SupportRows:
             update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
             complete=np.array([row.complete for row in rows], dtype=np.bool_),
             days=[row.pulled.day for row in rows],
-            kept=[dict(row.pulled.kept) for row in rows],
-            said=[row.said for row in rows],
+            remaining_shares=[dict(row.pulled.remaining_shares) for row in rows],
+            statements=[row.statements for row in rows],
             answered=np.array([row.answered for row in rows], dtype=np.float64),
             sufficiency=np.array([row.sufficiency for row in rows], dtype=np.float64),
         )
@@ -119,8 +119,8 @@ class SupportRows:
             update_counts=np.zeros(count, dtype=np.int64),
             complete=np.zeros(count, dtype=np.bool_),
             days=[UNTOUCHED.day] * count,
-            kept=[_NO_SHARES] * count,
-            said=[()] * count,
+            remaining_shares=[_NO_SHARES] * count,
+            statements=[()] * count,
             answered=np.zeros(count),
             sufficiency=np.zeros(count),
         )
@@ -146,8 +146,8 @@ class SupportRows:
             self.perplexities.tolist(),
             self.update_counts.tolist(),
             self.complete.tolist(),
-            map(_gain_budget, self.days, self.kept),
-            self.said,
+            map(_gain_budget, self.days, self.remaining_shares),
+            self.statements,
             self.answered.tolist(),
             self.sufficiency.tolist(),
         )

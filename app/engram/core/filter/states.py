@@ -54,7 +54,7 @@ class Support:
         update_count: how many verdicts have moved it.
         complete: whether the last verdict claimed to name all evidence.
         pulled: what each judge's gain budget of the day still allows.
-        said: each judge's last word on the sentence.
+        statements: each judge's last word on the sentence.
         answered, sufficiency: lower bounds for the sufficiency of an answer, in [0, 1]; see ``sufficiency_memory``.
     """
 
@@ -65,7 +65,7 @@ class Support:
     update_count: int = 0
     complete: bool = False
     pulled: GainBudget = UNTOUCHED
-    said: JudgeStatements = ()
+    statements: JudgeStatements = ()
     answered: float = 0.0
     sufficiency: float = 0.0
 

@@ -151,7 +151,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
     keys = list(zip(questions, sentences, strict=True))
     supports = supports.merge(SupportRows.build_empty(sorted(set(keys) - _places(supports).keys())))
     place_of = _places(supports)
-    states, spoken_statements = [place_of[key] for key in keys], [*supports.said]
+    states, spoken_statements = [place_of[key] for key in keys], [*supports.statements]
     judges = [events[at].judge for at in at_event.tolist()]
     recalled = Observations(
         events=events,

@@ -61,7 +61,7 @@ class AgentObservation:
     Attributes:
         question: to be answered in the end.
         memory: all that it holds, as lines with numbers of sources; empty at first.
-        found: what its last search came to, likewise; None if its last action was none.
+        search_result: what its last search came to, likewise; None if its last action was none.
         title, document: the current document; None once the last went by.
         number, documents: of the current document, from 1, and how many there are.
         turn, turns: of this turn, from 1, and how many there are at most.
@@ -71,7 +71,7 @@ class AgentObservation:
 
     question: str
     memory: str
-    found: str | None
+    search_result: str | None
     title: str | None
     document: str | None
     number: int

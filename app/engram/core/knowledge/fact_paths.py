@@ -25,7 +25,7 @@ ARRIVAL = 1.0
 class Link(NamedTuple):
     """An edge as ranking sees it; ``object_id`` is 0 at an object that is no entity, where paths end.
 
-    ``asked`` are the things that the question asks for and the edge speaks of, by their numbers.
+    ``terms`` are the things that the question asks for and the edge speaks of, by their numbers.
     """
 
     id: int
@@ -33,7 +33,7 @@ class Link(NamedTuple):
     object_id: int
     belief: float
     closed: bool
-    asked: frozenset[int]
+    terms: frozenset[int]
 
 
 class Web:
@@ -77,7 +77,7 @@ class Path(NamedTuple):
     end: int
     edges: tuple[int, ...] = ()
     nodes: frozenset[int] = frozenset()
-    asked: frozenset[int] = frozenset()
+    terms: frozenset[int] = frozenset()
     worth: float = 1.0
     arrivals: int = 0
     last_closed: bool = False
@@ -106,7 +106,7 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
         crowd = 1.0 if path.end in starts else min(1.0, (CROWD / max(1, web.crowd(path.end))) ** 0.5)
         worth = path.worth * STEP * crowd
         for edge_terms, links in web.find_edges(path.end).items():
-            answered = path.asked | edge_terms if edge_terms else path.asked
+            answered = path.terms | edge_terms if edge_terms else path.terms
             plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + LEAST_MATCH for more in (0, 1))
             of_start += [
                 (

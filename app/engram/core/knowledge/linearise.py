@@ -34,13 +34,13 @@ class LinearisedFacts:
     Attributes:
         text: a line per subject; numbers in brackets cite.
         sources: what the numbers stand for; number n is ``sources[n - 1]``.
-        kept: how many of the statements are in it: the first ones.
+        statement_count: how many of the statements are in it: the first ones.
         tokens: of the text, as counted.
     """
 
     text: str
     sources: tuple[Hashable, ...]
-    kept: int
+    statement_count: int
     tokens: int
 
 

@@ -25,12 +25,12 @@ class ReadSentence:
 
     Attributes:
         passage_id: of its passage.
-        told: the sentence with its passage's title.
+        sentence: the sentence with its passage's title.
         terms: stems of the sentence's and the title's words.
     """
 
     passage_id: int
-    told: BindingSentence
+    sentence: BindingSentence
     terms: Collection[str]
 
 
@@ -56,12 +56,12 @@ def is_stated(
         relation_stems = list_relation_words(head[1].lower()) or stems(head[1])
         if not any(relation_stems & stems(f"{one.title or ''} {one.text}") for one in read):
             return False
-    if len(triples) != 1 or compares(triples) or triples[0].unknown != ANSWER or triples[0].known not in names:
+    if len(triples) != 1 or compares(triples) or triples[0].unknown != ANSWER or triples[0].known_end not in names:
         return True
     relation_stems = stems(triples[0].relation)
     if not relation_stems or len(relation_stems) > MOST_WORDS:
         return True
-    return any(relation_stems & stems(one.text) for one in read if is_about(one, triples[0].known))
+    return any(relation_stems & stems(one.text) for one in read if is_about(one, triples[0].known_end))
 
 
 def has_answer(
@@ -84,7 +84,7 @@ def has_answer(
         weights: term of the question -> how rare it is in the corpus, > 0.
         sufficiency: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
     """
-    sentences = [one.told for one in read]
+    sentences = [one.sentence for one in read]
     if list_missing_names(question, names, [f"{one.title or ''} {one.text}" for one in sentences]):
         return False
     if not is_stated(question, triples, names, sentences):
@@ -108,7 +108,7 @@ def question_share(
     for one in read:
         passages.setdefault(0 if scattered else one.passage_id, []).append(one.terms)
     by_passage = max((_share(weights, terms) for terms in passages.values()), default=0.0)
-    fitting = [one for one in read if has_answer_kind(question, one.told.text)]
+    fitting = [one for one in read if has_answer_kind(question, one.sentence.text)]
     by_sentence = max((_share(weights, [one.terms]) for one in fitting), default=0.0)
     return (by_passage + by_sentence) / 2 if weights else 1.0
 

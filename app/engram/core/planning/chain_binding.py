@@ -25,7 +25,7 @@ def bind_chain(
     texts = {one.sentence_id: one.text for one in sentences}
     fresh: list[Binding] = []
     for triple in split:
-        known_end = fill_unknowns(triple.known, values)
+        known_end = fill_unknowns(triple.known_end, values)
         if triple.unknown in (ANSWER, *values) or open_unknowns(known_end) or not may_bind(triple, values):
             continue
         binding = bind(triple, known_end, sentences, [*question_names, *values.values()])

@@ -23,11 +23,11 @@ class CurationResult:
     """Candidates to keep, in order; for every other one the kind of repetition, and of what.
 
     Attributes:
-        kept: positions among the candidates.
+        kept_positions: positions among the candidates.
         dropped: position -> how it repeats a sentence that is kept or was there.
     """
 
-    kept: list[int]
+    kept_positions: list[int]
     dropped: dict[int, Repeats]
 
 

@@ -102,7 +102,7 @@ class QuestionTriple:
         return self.subject, self.relation, self.object
 
     @property
-    def known(self) -> str:
+    def known_end(self) -> str:
         """The other end."""
         return self.subject if self.unknown == self.object else self.object
 

@@ -128,7 +128,7 @@ def claim(tree: Tree[StateT], limits: SearchLimits, seed: int) -> tuple[Tree[Sta
 
     Returns:
         The tree with the rollout pending, and what to try; None if the rollouts are used up, or no node has an
-        action left that nobody tried or tries.
+        untried action left.
     """
     if tree.begun >= limits.rollouts:
         return None

@@ -51,7 +51,7 @@ def triple_coverage(
     parts: dict[tuple[str, ...], bool] = {}
     missing = []
     for triple in triples:
-        known_end = fill_unknowns(triple.known, values)
+        known_end = fill_unknowns(triple.known_end, values)
         is_known = not open_unknowns(known_end)
         named = is_known and any(f" {normalise_words(known_end)} " in run for run in runs)
         if triple.unknown == ANSWER:
@@ -60,8 +60,8 @@ def triple_coverage(
         else:
             is_covered = triple.unknown in values
             parts["unknown", triple.unknown] = is_covered
-        if not open_unknowns(triple.known):
-            parts["name", triple.known] = named
+        if not open_unknowns(triple.known_end):
+            parts["name", triple.known_end] = named
             is_covered = is_covered and named
         if is_known and not is_covered:
             missing.append(triple)
@@ -70,4 +70,4 @@ def triple_coverage(
 
 def gap_query(triple: QuestionTriple, values: Mapping[str, str]) -> str:
     """Return the keywords that look for what is missing of a triple: its known end and its relation."""
-    return " ".join(f"{fill_unknowns(triple.known, values)} {fill_unknowns(triple.relation, values)}".split())
+    return " ".join(f"{fill_unknowns(triple.known_end, values)} {fill_unknowns(triple.relation, values)}".split())

@@ -71,13 +71,13 @@ class NamedEntities:
 
     Attributes:
         rarity: 1 / log2(1 + passages that name it), in (0, 1], (E,).
-        asked: whether the question names it, (E,).
+        in_question: whether the question names it, (E,).
         named: whether a candidate names it, (n, E).
         titled: whether a candidate is titled after it, (n, E).
     """
 
     rarity: Floats
-    asked: Flags
+    in_question: Flags
     named: Flags
     titled: Flags
 
@@ -88,11 +88,11 @@ class QuestionWords:
 
     Attributes:
         weight: of each of the t words in the question, idf included, above 0, (t,).
-        said: whether a passage has it, (n, t).
+        in_passages: whether a passage has it, (n, t).
     """
 
     weight: Floats
-    said: Flags
+    in_passages: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def pool(places: Places, named: NamedEntities, words: QuestionWords, pointed: Ga
 
 def _links(at: int, place: int, named: NamedEntities, words: QuestionWords, pointed: GapSimilarities) -> Floats:
     """Return the link features of one member, (n, len(LINKS))."""
-    own, title, own_words = named.named[place], named.titled[place], words.said[place]
+    own, title, own_words = named.named[place], named.titled[place], words.in_passages[place]
     # Of all entities a passage names few, and only those can be shared with it.
     named_entities = np.flatnonzero(own)
     both = np.where(named.named[:, named_entities], named.rarity[named_entities], 0.0)
@@ -165,9 +165,9 @@ def _links(at: int, place: int, named: NamedEntities, words: QuestionWords, poin
             named.titled[:, named_entities].any(axis=1),
             named.named[:, title].any(axis=1),
             both.max(axis=1, initial=0.0),
-            both[:, ~named.asked[named_entities]].max(axis=1, initial=0.0),
-            _share(named.named & ~own & named.asked, np.where(named.asked, named.rarity, 0.0)),
-            _share(words.said & ~own_words, words.weight),
+            both[:, ~named.in_question[named_entities]].max(axis=1, initial=0.0),
+            _share(named.named & ~own & named.in_question, np.where(named.in_question, named.rarity, 0.0)),
+            _share(words.in_passages & ~own_words, words.weight),
             (pointed.keys - along * across) / np.sqrt(max(1.0 - along * along, 1e-6)),
             (pointed.keys + across) / np.sqrt(max(2.0 + 2.0 * along, 1e-6)),
         ]

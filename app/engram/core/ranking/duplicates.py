@@ -138,7 +138,7 @@ def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: M
         pairs: passages whose texts have to be compared, see ``find_similar_pairs``.
         texts: passage -> title and text.
     """
-    place = {passage: at for at, passage in enumerate(ordered)}
+    place = {passage: index for index, passage in enumerate(ordered)}
     better: dict[int, list[int]] = {}
     for pair in pairs:
         if all(passage in place and passage in texts for passage in pair):
@@ -146,37 +146,39 @@ def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: M
             better.setdefault(second, []).append(first)
     stand_in_by_passage: dict[int, int] = {}
     for passage in sorted(better, key=place.__getitem__):
-        distinct = (one for one in sorted(better[passage], key=place.__getitem__) if one not in stand_in_by_passage)
-        match = next((one for one in distinct if is_duplicate(texts[one], texts[passage])), None)
+        remaining = (
+            one for one in sorted(better[passage], key=place.__getitem__) if one not in stand_in_by_passage
+        )
+        match = next((one for one in remaining if is_duplicate(texts[one], texts[passage])), None)
         if match is not None:
             stand_in_by_passage[passage] = match
     return stand_in_by_passage
 
 
-def merge_duplicates(reach: HopReach, representatives: Mapping[int, int]) -> HopReach:
+def merge_duplicates(reach: HopReach, stand_in_by_passage: Mapping[int, int]) -> HopReach:
     """Return a hop's result with sentences of duplicates assigned to the passage that stands for them.
 
     Equal sentences of duplicates count once, so a copy moves no other passage down.
 
     Args:
-        representatives: duplicate -> the passage that stands for it.
+        stand_in_by_passage: duplicate -> the passage that stands for it.
     """
-    if not representatives or not len(reach.passage_ids):
+    if not stand_in_by_passage or not len(reach.passage_ids):
         return reach
     holders = np.array(
-        [representatives.get(passage, passage) for passage in reach.passage_ids.tolist()], dtype=np.int64
+        [stand_in_by_passage.get(passage, passage) for passage in reach.passage_ids.tolist()], dtype=np.int64
     )
-    concerned = np.isin(holders, list(representatives.values()))
+    concerned = np.isin(holders, list(stand_in_by_passage.values()))
     steps = np.round(reach.semantic / SAME_COSINE).astype(np.int64)
     _, places = np.unique(holders, return_inverse=True)
     first = np.zeros(len(holders), dtype=bool)
     first[np.unique(places * (np.ptp(steps) + 1) + steps - steps.min(initial=0), return_index=True)[1]] = True
     keep = first | ~concerned
-    titled: dict[int, float] = {}
-    for passage, activation in reach.titled.items():
-        holder = representatives.get(passage, passage)
-        titled[holder] = max(activation, titled.get(holder, 0.0))
-    return HopReach(holders[keep], reach.semantic[keep], reach.scores[keep], titled)
+    title_activation: dict[int, float] = {}
+    for passage, activation in reach.title_activation.items():
+        holder = stand_in_by_passage.get(passage, passage)
+        title_activation[holder] = max(activation, title_activation.get(holder, 0.0))
+    return HopReach(holders[keep], reach.semantic[keep], reach.scores[keep], title_activation)
 
 
 Span = tuple[int, int]

@@ -78,13 +78,14 @@ class HopReach:
         passage_ids: the passage that holds each.
         semantic: cosine of sentence and question, in [-1, 1].
         scores: of Eq. 6, none below 0, in falling order.
-        titled: passages whose title names an activated entity -> its activation over the hop's highest, in [0, 1].
+        title_activation: passage whose title names an activated entity -> the entity's activation over the hop's
+            highest, in [0, 1].
     """
 
     passage_ids: Ids
     semantic: Floats
     scores: Floats
-    titled: Mapping[int, float]
+    title_activation: Mapping[int, float]
 
 
 def passage_features(
@@ -144,22 +145,29 @@ def add_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) 
 
 
 def _hop_features(passages: Ids, similarity: Floats, hop: HopReach) -> Floats:
-    """(n, len(HOP_FEATURES))."""
-    block = np.zeros((len(passages), len(HOP_FEATURES)))
-    at = np.searchsorted(passages, hop.passage_ids)
-    known = at < len(passages)
-    known[known] = passages[at[known]] == hop.passage_ids[known]
+    """Return the features of one hop for each passage, (n, len(HOP_FEATURES)), in the order of ``HOP_FEATURES``.
+
+    Args:
+        passages: ids in ascending order, (n,).
+        similarity: cosine of each passage and the question, (n,).
+    """
+    features = np.zeros((len(passages), len(HOP_FEATURES)))
+    rows = np.searchsorted(passages, hop.passage_ids)
+    is_candidate = rows < len(passages)
+    is_candidate[is_candidate] = passages[rows[is_candidate]] == hop.passage_ids[is_candidate]
     best = hop.scores.max(initial=0.0)
-    columns = (
-        hop.semantic,
-        1.0 / np.arange(1, len(hop.scores) + 1),
-        hop.scores / best if best > 0 else hop.scores,
-    )
-    for column, values in enumerate(columns):
-        np.maximum.at(block[:, column], at[known], values[known])
-    block[:, 3] = [hop.titled.get(passage, 0.0) for passage in passages.tolist()]
-    block[:, 4] = block[:, 3] * similarity
-    return block
+    sentence_values = {
+        "evidence": hop.semantic,
+        "rank": 1.0 / np.arange(1, len(hop.scores) + 1),
+        "share": hop.scores / best if best > 0 else hop.scores,
+    }
+    for name, values in sentence_values.items():
+        column = features[:, HOP_FEATURES.index(name)]
+        np.maximum.at(column, rows[is_candidate], values[is_candidate])
+    activation = np.array([hop.title_activation.get(passage, 0.0) for passage in passages.tolist()])
+    features[:, HOP_FEATURES.index("titled")] = activation
+    features[:, HOP_FEATURES.index("titled_similarity")] = activation * similarity
+    return features
 
 
 def select_best(scores: Mapping[int, float], limit: int) -> list[tuple[int, float]]:

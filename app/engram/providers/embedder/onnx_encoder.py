@@ -34,21 +34,25 @@ PROVIDERS = ["CPUExecutionProvider"]
 def onnx_encoder(
     folder: ModelFolder, cache_directory: Path, threads: int, precision: Precision = "float32"
 ) -> Encoder:
-    """Encoder over the model's graph: written in memory for BERT's, exported by torch on first use for others.
+    """Make the encoder of a model: its graph is written in memory for BERT's kind, else exported by torch.
 
-    An exported graph is kept under ``cache_directory``; one that is written is made anew at each start, in a fifth
-    of a second, and leaves no file. Only one that is written comes in eight bits.
+    An exported graph is kept under ``cache_directory``. A written graph is made anew at each start, in a fifth of a
+    second, and leaves no file. Only a written graph comes in eight bits.
+
+    Raises:
+        ConfigurationError: the model cannot be expressed in ONNX, its weights cannot be read, or do not fit its
+            configuration, or the precision needs a written graph. Or as ``export_graph``.
     """
     if folder.modules not in READABLE_MODULES or folder.pooling not in READABLE_POOLING:
         raise ConfigurationError(
             f"{folder.model} cannot be expressed in ONNX (modules {', '.join(folder.modules)}; pooling "
             f"{', '.join(folder.pooling) or 'none'}): set the embedding runtime to 'torch'."
         )
-    shape = find_written_shape(folder)
+    shape = read_writable_shape(folder)
     if shape is None and precision != "float32":
         raise ConfigurationError(
-            f"{folder.model} is not of BERT's kind, which alone is read in eight bits: set the embedding precision "
-            "to 'float32'."
+            f"{folder.model} cannot be read in eight bits, as it {_explain_export(folder)}: set the embedding "
+            "precision to 'float32'."
         )
     if shape is None:
         session = _open_exported_session(export_graph(folder, cache_directory), threads)
@@ -63,13 +67,17 @@ def onnx_encoder(
     return encode
 
 
-def find_written_shape(folder: ModelFolder) -> bert_graph.Shape | None:
-    """Shape of the graph that is written without torch; None if the folder is of another kind.
+def read_writable_shape(folder: ModelFolder) -> bert_graph.Shape | None:
+    """Read the shape of a model whose graph can be written without torch; None if it cannot.
 
-    Raises ``ConfigurationError`` for weights that cannot be read.
+    It can be written if the model is of BERT's kind, has its weights in one ``*.safetensors`` file, and has exactly
+    the weights that the graph reads.
+
+    Raises:
+        ConfigurationError: the weights cannot be read.
     """
     shape = bert_graph.read_shape(folder.config)
-    files = sorted(folder.transformer.glob("*.safetensors"))
+    files = _list_weight_files(folder)
     if shape is None or len(files) != 1:
         return None
     try:
@@ -77,6 +85,20 @@ def find_written_shape(folder: ModelFolder) -> bert_graph.Shape | None:
             return shape if bert_graph.can_write(shape, frozenset(weights.keys())) else None
     except (SafetensorError, OSError) as error:
         raise ConfigurationError(f"{files[0]} cannot be read: {error}") from error
+
+
+def _list_weight_files(folder: ModelFolder) -> list[Path]:
+    return sorted(folder.transformer.glob("*.safetensors"))
+
+
+def _explain_export(folder: ModelFolder) -> str:
+    """Say why ``read_writable_shape`` returns None for a model."""
+    if bert_graph.read_shape(folder.config) is None:
+        return "is not of BERT's kind"
+    file_count = len(_list_weight_files(folder))
+    if file_count != 1:
+        return f"has its weights in {file_count} *.safetensors files, not in one"
+    return "has other weights than models of BERT's kind"
 
 
 def dynamic_fingerprint(folder: ModelFolder) -> str | None:
@@ -88,7 +110,7 @@ def dynamic_fingerprint(folder: ModelFolder) -> str | None:
     ranges = find_ranges(folder.fingerprint)
     if ranges is None or folder.modules not in READABLE_MODULES or folder.pooling not in READABLE_POOLING:
         return None
-    if find_written_shape(folder) is None:
+    if read_writable_shape(folder) is None:
         return None
     recipe = f"{folder.fingerprint}\ndynamic-int8 {int8_graph.VERSION}\n{ranges.digest}\n{folder.pooling[0]}"
     return hashlib.sha256(recipe.encode()).hexdigest()
@@ -97,7 +119,8 @@ def dynamic_fingerprint(folder: ModelFolder) -> str | None:
 def _open_written_session(
     folder: ModelFolder, shape: bert_graph.Shape, threads: int, precision: Precision
 ) -> onnxruntime.InferenceSession:
-    (file,) = folder.transformer.glob("*.safetensors")
+    """Write the model's graph in memory, and open a session over it."""
+    (file,) = _list_weight_files(folder)
     weights = {name: array.astype(np.float32, copy=False) for name, array in load_file(file).items()}
     options = _options(threads)
     try:
@@ -117,6 +140,7 @@ def _open_written_session(
 def _build_graph(
     folder: ModelFolder, shape: bert_graph.Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision
 ) -> tuple[bytes, dict[str, bert_graph.WeightArray]]:
+    """Write the graph in a precision; return it with its weights by name."""
     if precision != "dynamic-int8":
         return bert_graph.write(shape, weights, folder.pooling[0], precision)
     ranges = find_ranges(folder.fingerprint)
@@ -149,11 +173,15 @@ def _options(threads: int) -> onnxruntime.SessionOptions:
 
 
 def export_graph(folder: ModelFolder, cache_directory: Path) -> Path:
-    """Path of the model's ONNX graph, exported on first use by another process.
+    """Return the path of the model's ONNX graph, and export the graph on first use.
 
-    Another process, so that the torch that an export needs is never loaded into the one that serves.
+    A child process exports it, so that torch is never loaded into the serving process.
+
+    Raises:
+        ConfigurationError: torch is not installed, the folder of exported encoders cannot be made, or the export
+            failed.
     """
-    # The pooling is part of the graph but not of the weights.
+    # The fingerprint does not cover the pooling, so the file name does.
     pooling = folder.pooling[0]
     target = cache_directory / "encoders" / f"{folder.fingerprint}-{EXPORTER_VERSION}-{pooling}.onnx"
     if target.is_file():
@@ -164,7 +192,9 @@ def export_graph(folder: ModelFolder, cache_directory: Path) -> Path:
         raise ConfigurationError(f"The folder of exported encoders cannot be made: {error}") from error
 
     if find_spec("torch") is None:
-        raise ConfigurationError(f"{folder.model} is not of BERT's kind and needs torch: {INSTALL_ENCODERS}.")
+        raise ConfigurationError(
+            f"{folder.model} {_explain_export(folder)}, and therefore needs torch: {INSTALL_ENCODERS}."
+        )
     with (cache_directory / "encoders.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # processes that start together export once
         if not target.is_file():
@@ -173,6 +203,11 @@ def export_graph(folder: ModelFolder, cache_directory: Path) -> Path:
 
 
 def _run_export(folder: ModelFolder, target: Path, pooling: str) -> None:
+    """Export the model's graph to ``target`` in a child process.
+
+    Raises:
+        ConfigurationError: the export failed.
+    """
     # -P and PYTHONPATH: an unrelated "engram" in the working directory must not be the one that runs.
     command = [sys.executable, "-P", "-m", "engram.providers.embedder.onnx_export"]
     search_path = [str(Path(engram.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]

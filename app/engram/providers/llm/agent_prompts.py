@@ -67,8 +67,8 @@ def format_observation(observation: AgentObservation) -> str:
     memory = [f"Progress: {_progress(observation)}"]
     if observation.note:
         memory.append(f"Last action: {quote(observation.note)}")
-    if observation.found is not None:
-        memory.append(f"Search results:\n{_lines(observation.found)}")
+    if observation.search_result is not None:
+        memory.append(f"Search results:\n{_lines(observation.search_result)}")
     memory.append(f"Memory:\n{_lines(observation.memory)}")
     parts = [_wrap_in_tag("question", cut_quote(observation.question)), _wrap_in_tag(MEMORY, "\n".join(memory))]
     if observation.document is not None:

@@ -58,7 +58,7 @@ class Contradiction:
 class SelectedSentences:
     """The sentences to keep, by id."""
 
-    kept: tuple[int, ...]
+    sentences: tuple[int, ...]
     contradictions: tuple[Contradiction, ...]
 
 

@@ -62,7 +62,7 @@ class Authentication:
         self._tokens = tokens
         self._remember_seconds = remember_seconds
         self._clock = clock
-        self._known: dict[bytes, _KnownKey] = {}
+        self._cached_keys: dict[bytes, _KnownKey] = {}
         self._accepted: OrderedDict[bytes, None] = OrderedDict()
         self._forgotten = 0
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class Authentication:
     def forget(self) -> None:
         """Look every key up anew: something changed."""
         with self._lock:
-            self._known = {}
+            self._cached_keys = {}
             self._forgotten += 1
 
     def find_cached_principal(self, authorization: str | None) -> Principal | None:
@@ -82,7 +82,7 @@ class Authentication:
         key = self._read_key(authorization)
         if key is None:
             return LOCAL
-        cached = self._known.get(access_keys.digest(key))
+        cached = self._cached_keys.get(access_keys.digest(key))
         if cached is None or self._clock() >= cached.until:
             return None
         return _require_principal(cached.principal)
@@ -109,14 +109,14 @@ class Authentication:
         if ends is not None:
             until = min(until, self._clock() + max(0.0, ends - time.time()))
         with self._lock:
-            if len(self._known) >= MOST_CACHED_KEYS:
-                self._known.clear()
+            if len(self._cached_keys) >= MOST_CACHED_KEYS:
+                self._cached_keys.clear()
             if principal is not None:
                 self._accepted[digest] = None
                 if len(self._accepted) > MOST_CACHED_KEYS:
                     self._accepted.popitem(last=False)
             if self._forgotten == before:  # else it may have been looked up before what changed
-                self._known[digest] = _KnownKey(principal, until)
+                self._cached_keys[digest] = _KnownKey(principal, until)
         return _require_principal(principal)
 
     def has_accepted(self, authorization: str | None) -> bool:

@@ -54,7 +54,7 @@ class QuotaService:
         self._database = database
         self._defaults = defaults
         self._remember_seconds = remember_seconds
-        self._known: dict[str, tuple[Quotas, float]] = {}
+        self._cached_quotas: dict[str, tuple[Quotas, float]] = {}
         self._admitted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
@@ -62,7 +62,7 @@ class QuotaService:
         """The quotas of the principal's tenant as this process knows them; None if it has to look them up."""
         if principal is LOCAL:
             return Quotas()
-        cached = self._known.get(principal.tenant)
+        cached = self._cached_quotas.get(principal.tenant)
         return None if cached is None or cached[1] <= time.monotonic() else cached[0]
 
     def quotas(self, principal: Principal) -> Quotas:
@@ -72,7 +72,7 @@ class QuotaService:
             with tenancy.allow_all_tenants(), self._database.read() as reader:
                 quotas = self._add_defaults(tenants.quotas(reader, principal.tenant), principal)
             with self._lock:
-                self._known[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
+                self._cached_quotas[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
         return quotas
 
     def _add_defaults(self, quotas: Quotas, principal: Principal) -> Quotas:

@@ -222,7 +222,7 @@ class AccessService:
     ) -> Scope:
         """The principal at the collection that holds a job, an answered query, a session or a verdict of this id.
 
-        Of a collection and its copies, the collection. As with ``asked``, that there is none is told by the scope,
+        Of a collection and its copies, the collection. As with ``lazily``, that there is none is told by the scope,
         and so is that there is none for this principal.
 
         Raises:

@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 
 class Scoring(Protocol):
-    """Ranking of passages. Results are of the ``m`` passages ``shown``."""
+    """Ranking of passages. Results are of its ``m`` ``passages``."""
 
     @property
-    def shown(self) -> Sequence[int]: ...
+    def passages(self) -> Sequence[int]: ...
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Return the features of passages by sentences with these scores, by hop, and recall priors."""
@@ -43,26 +43,26 @@ class FeatureScoring:
 
     def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
         self._first = first
-        place = {passage: at for at, passage in enumerate(retrieved.ranking.candidates.tolist())}
-        self.shown = [passage for passage, _, _ in retrieved.shown if passage in place]
-        self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
-        self._found = retrieved
+        place = {passage: index for index, passage in enumerate(retrieved.ranking.candidates.tolist())}
+        self.passages = [passage for passage, _, _ in retrieved.shown_passages if passage in place]
+        self._rows = np.array([place[passage] for passage in self.passages], dtype=np.intp)
+        self._retrieved = retrieved
         reranked = retrieved.ranking.reranked
         self._reranked = 0.0 if reranked is None else reranked.added
         self._placed = placed
-        self._standing = retrieved.ranking.standing
-        holders = {sentence: held.passage_id for sentence, held in retrieved.walk.evidence.items()}
-        holders |= {sentence: held.passage_id for sentence, held in placed.items()}
-        self._holders = {s: self._standing.get(passage, passage) for s, passage in holders.items()}
+        self._stand_in_by_passage = retrieved.ranking.stand_in_by_passage
+        holders = {sentence: evidence.passage_id for sentence, evidence in retrieved.walk.evidence.items()}
+        holders |= {sentence: sentence_place.passage_id for sentence, sentence_place in placed.items()}
+        self._holders = {s: self._stand_in_by_passage.get(passage, passage) for s, passage in holders.items()}
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
-        hops = self._found.walk.hops
+        hops = self._retrieved.walk.hops
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
         if hops and hops[0].start.activation:
             reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
-        reaches = [merge_duplicates(reach, self._standing) for reach in reaches]
-        ranked = self._found.ranking
+        reaches = [merge_duplicates(reach, self._stand_in_by_passage) for reach in reaches]
+        ranked = self._retrieved.ranking
         return influence.compute_features(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
     def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
@@ -77,7 +77,7 @@ class FeatureScoring:
         recalled = self._compute_recall(features @ mean + self._reranked, priors)
         learned = (features @ (mean - before))[self._rows]
         pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
-        return dict(zip(self.shown, pairs, strict=True))
+        return dict(zip(self.passages, pairs, strict=True))
 
     def select_strongest(
         self, features: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
@@ -102,32 +102,32 @@ class FeatureScoring:
         return HopReach(passages[order], semantic[order], values[order], {})
 
     def _compute_recall(self, values: Floats, priors: Mapping[int, float]) -> Floats:
-        total = dict.fromkeys(self.shown, 0.0)
+        total = dict.fromkeys(self.passages, 0.0)
         for sentence, lift in lifts(priors).items():
             if self._holders[sentence] in total:
                 total[self._holders[sentence]] += lift
         reach = np.ptp(values, axis=-1, keepdims=True)
-        return np.asarray(self._found.plan.profile.recall_weight * reach * np.array(list(total.values())))
+        return np.asarray(self._retrieved.plan.profile.recall_weight * reach * np.array(list(total.values())))
 
 
 class PublishedScoring:
     """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
 
     def __init__(self, retrieved: RetrievalResult) -> None:
-        self.shown = [passage for passage, _, _ in retrieved.shown]
-        self._found = retrieved
+        self.passages = [passage for passage, _, _ in retrieved.shown_passages]
+        self._retrieved = retrieved
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Return what sentences add to the shown passages (GAM-RAG, Eqs. 7-8), (m,)."""
         bonuses = []
-        for hop, values in zip(self._found.walk.hops, scores, strict=True):
+        for hop, values in zip(self._retrieved.walk.hops, scores, strict=True):
             rows = hop.candidates
             chosen = propagation.select_strongest(
-                values, rows.sentence_ids, self._found.plan.profile.sentences_per_hop
+                values, rows.sentence_ids, self._retrieved.plan.profile.sentences_per_hop
             )
             bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
-        added = passage_scores.passage_scores({}, bonuses, self._found.plan.profile.prior_weight)
-        return np.array([added.get(passage, 0.0) for passage in self.shown])
+        added = passage_scores.passage_scores({}, bonuses, self._retrieved.plan.profile.prior_weight)
+        return np.array([added.get(passage, 0.0) for passage in self.passages])
 
     def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """Return the features as they are: this profile has neither weights nor recall."""

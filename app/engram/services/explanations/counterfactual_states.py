@@ -135,7 +135,7 @@ class Supports:
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
         self.placed = log.find_places(reader, focus, entities, sorted(self._by_sentence)) if every else {}
-        self._given = walk.priors if self.too_long else None
+        self._fixed_priors = walk.priors if self.too_long else None
         ranked = sorted(
             (place, step.event.id)
             for steps in self._by_sentence.values()
@@ -160,8 +160,8 @@ class Supports:
 
     def priors(self, without: int | None = None) -> Mapping[int, float]:
         """Return the strongest recall priors by sentence, see ``hop_loop.question_memory_priors``."""
-        if self._given is not None:
-            return self._given
+        if self._fixed_priors is not None:
+            return self._fixed_priors
         return self._priors if without not in self._question else self._compute_priors_without(without)
 
     def _compute_priors_without(self, without: int | None) -> dict[int, float]:

@@ -36,7 +36,7 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
         links = ranking.mean[_FIRST_LINK : _FIRST_LINK + len(LINKS)]
         completes = find_completed(ranking.pool, ranking.features[:, _STANDING], links)
     by_passage = {}
-    for passage, _, _ in retrieved.shown:
+    for passage, _, _ in retrieved.shown_passages:
         if passage in place:
             at = place[passage]
             values: Iterable[tuple[str, float, float]] = zip(

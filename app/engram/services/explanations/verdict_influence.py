@@ -76,7 +76,7 @@ class Influences:
         ]
         ranked = versions.explain_passages()
         keys = key_causes.read(
-            reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown], MOST_SHOWN
+            reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown_passages], MOST_SHOWN
         )
         events = {
             event for of_hop in selected for effects in of_hop.values() for event in _select_strongest(effects)
@@ -182,7 +182,7 @@ class _Versions:
         scoring, whole = self._scoring, self._whole
         features = scoring.passage_features(whole.scores, whole.priors)
         current_scores = scoring.compute_scores(features, whole.mean, whole.priors)
-        ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.shown}
+        ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.passages}
         for event, version in self.without.items():
             moved, recall_changed = version.scores is not whole.scores, version.priors is not whole.priors
             without_memories = scoring.passage_features(version.scores, whole.priors) if moved else features
@@ -201,14 +201,14 @@ class _Versions:
                 scoring.compute_scores(features, version.mean, whole.priors),
             )
             effects = np.stack([current_scores - left for left in scores_without], axis=1)
-            for passage, effect in zip(scoring.shown, effects.tolist(), strict=True):
+            for passage, effect in zip(scoring.passages, effects.tolist(), strict=True):
                 ranked[passage][event] = tuple(effect)
         return ranked
 
 
 def _list_concerned_sentences(retrieved: RetrievalResult) -> list[int]:
     """The sentences whose verdicts are told first: those selected, and those reached of the passages shown."""
-    passages = [passage for passage, _, _ in retrieved.shown]
+    passages = [passage for passage, _, _ in retrieved.shown_passages]
     concerned = set(retrieved.walk.evidence)
     for hop in retrieved.walk.hops:
         of_shown = np.isin(hop.candidates.passage_ids, passages)
@@ -256,7 +256,7 @@ def _passages(
     fewer = weights is not None and not set(weights.left_out) <= versions.without.keys()
     fewer |= weights is not None and weights.events > len(weights.left_out)
     traces = []
-    for rank, (passage, name, score) in enumerate(retrieved.shown, start=1):
+    for rank, (passage, name, score) in enumerate(retrieved.shown_passages, start=1):
         effects = ranked.get(passage, {})
         traces.append(
             PassageTrace(
@@ -298,5 +298,5 @@ def _build_untouched_traces(retrieved: RetrievalResult, plain: Mapping[int, int]
             influences=[],
             influences_cut=False,
         )
-        for rank, (passage, name, score) in enumerate(retrieved.shown, start=1)
+        for rank, (passage, name, score) in enumerate(retrieved.shown_passages, start=1)
     ]

@@ -203,7 +203,7 @@ class AgentMemory:
         chosen = ranked[:paths]
         places = list(dict.fromkeys(fact - 1 for path in chosen for fact in path.edges))
         text = self.as_text(places, budget)
-        kept_places = tuple(places[: text.kept])
+        kept_places = tuple(places[: text.statement_count])
         whole = tuple(path for path in chosen if all(fact - 1 in kept_places for fact in path.edges))
         return MemorySearchResult(
             text, kept_places, whole, tuple(self._index.surfaces[start] for start in begin.starts)

@@ -104,7 +104,7 @@ class TurnOutcome:
         facts: places of facts that it stated.
         contradicted, superseded: places of facts that it spoke against.
         unsupported: what it inserted that no sentence of the document says.
-        found: of a search.
+        search_result: of a search.
         answer: in words, with numbers of the sources that it rests on; None while there is none.
     """
 
@@ -113,7 +113,7 @@ class TurnOutcome:
     contradicted: Sequence[int] = ()
     superseded: Sequence[int] = ()
     unsupported: Sequence[str] = ()
-    found: MemorySearchResult | None = None
+    search_result: MemorySearchResult | None = None
     answer: str | None = None
     cites: Sequence[int] = ()
 
@@ -136,7 +136,7 @@ def observe(play: Play, document: StreamDocument | None) -> AgentObservation:
     return AgentObservation(
         question=play.question,
         memory=play.memory.summary(play.question, MEMORY_TOKENS).text,
-        found=search_text,
+        search_result=search_text,
         title=None if document is None else document.title,
         document=None if document is None else document.text,
         number=min(play.at + 1, play.documents),
@@ -172,7 +172,7 @@ def carry_out(
     if turn.act == "search":
         search_result = search_memory(play.memory, turn.content)
         note = "" if search_result.facts else "The search found nothing: name something that is in the memory."
-        return TurnOutcome(replace(after, query=turn.content, note=note), found=search_result)
+        return TurnOutcome(replace(after, query=turn.content, note=note), search_result=search_result)
     after = replace(after, at=play.at + 1)
     if turn.skips:
         return TurnOutcome(replace(after, note="The document went by."))

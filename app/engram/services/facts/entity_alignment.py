@@ -69,9 +69,12 @@ class AlignmentService:
         self._encoder = encoder
 
     def join_new(self, collection: Corpus, names: Mapping[int, str], graph_id: int = OWN_GRAPH) -> int:
-        """Join what these new entities of a graph, with their normalised names, mean; how many joined.
+        """Join new entities of a graph to what their names mean; return how many joined.
 
-        In a collection of another encoder, names are left as they are, until a process of its own is asked for all.
+        In a collection of another encoder nothing is joined, until ``align_all`` of a process with that encoder.
+
+        Args:
+            names: entity -> its normalised name.
         """
         if collection.encoder.fingerprint not in self._encoder.fingerprints:
             return 0
@@ -81,7 +84,7 @@ class AlignmentService:
     def align_all(
         self, scope: Scope, graph_name: str | None = None, *, preview: bool = False
     ) -> list[ProposedJoin]:
-        """Join, or for a preview only tell, what all names of a graph mean, as if each were new.
+        """Propose joins for all entities of a graph, as if each were new, and join them unless it is a preview.
 
         Raises:
             NotFoundError: there is no such graph, or the collection was deleted meanwhile.
@@ -89,22 +92,22 @@ class AlignmentService:
         """
         collection = scope.collection
         self._encoder.check(collection)
-        found: list[ProposedJoin] = []
+        all_proposed: list[ProposedJoin] = []
         after = 0
         while True:
             with self._database.read() as reader:
                 graph_id = find_graph_id(reader, collection.id, graph_name)
                 names = fact_rows.list_next_names(reader, collection.id, graph_id, after, PAGE)
             if not names:
-                return found
+                return all_proposed
             proposed = self._propose_joins(collection, names, graph_id)
             if proposed and not preview:
                 self._join(collection, graph_id, proposed)
-            found += proposed
+            all_proposed += proposed
             after = max(names)
 
     def _propose_joins(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[ProposedJoin]:
-        """Return the joins of new names; no connection is held while they are embedded."""
+        """Return the joins that these names call for; no connection is held while names are embedded."""
         if not names:
             return []
         with self._database.snapshot() as reader:
@@ -126,7 +129,9 @@ class AlignmentService:
             and pair.node in known_entities
             and known_entities[pair.mention].root != known_entities[pair.node].root
             and frozenset((pair.mention, pair.node)) not in undone
-            and not differ(known_entities[pair.mention].said, known_entities[pair.node].said)
+            and not differ(
+                known_entities[pair.mention].objects_by_predicate, known_entities[pair.node].objects_by_predicate
+            )
             and _kinds_agree(known_entities[pair.mention], known_entities[pair.node])
         ]
         proposals = _match_by_alias(alike, set(likely), known_entities)
@@ -141,76 +146,95 @@ class AlignmentService:
         known_entities: Mapping[int, KnownEntity],
         names: Mapping[int, str],
         graph_id: int,
-        done: set[int],
+        joined_by_alias: set[int],
     ) -> list[ProposedJoin]:
-        """The nearest of those around it for each name, if it is near enough.
+        """Propose for each name to join the most similar entity in its neighbourhood, if it is similar enough.
 
-        Of two names that are both new the one of which less is told joins the other.
+        Of two names that are both new the one with fewer facts joins the other.
+
+        Args:
+            joined_by_alias: entities that already have a join proposed, and are left out.
         """
-        held: dict[int, dict[int, str]] = defaultdict(dict)
+        neighbours: dict[int, dict[int, str]] = defaultdict(dict)
         for pair in (pair for pair in likely if not pair.also and not _share_sentence(pair, known_entities)):
             new = pair.node not in names or _compute_order_key(
                 pair.mention, known_entities, names
             ) > _compute_order_key(pair.node, known_entities, names)
             person = "person" in (
-                find_kind(known_entities[pair.mention].said),
-                find_kind(known_entities[pair.node].said),
+                find_kind(known_entities[pair.mention].objects_by_predicate),
+                find_kind(known_entities[pair.node].objects_by_predicate),
             )
             alike = can_be_same_thing(names[pair.mention], pair.node_name, person=person)
-            if alike and new and pair.mention not in done and _is_near(pair, known_entities, graph_id):
-                held[pair.mention][pair.node] = pair.node_name
-        if not held:
+            if alike and new and pair.mention not in joined_by_alias and _is_near(pair, known_entities, graph_id):
+                neighbours[pair.mention][pair.node] = pair.node_name
+        if not neighbours:
             return []
-        surfaces = {known_entities[one].surface for mention, nodes in held.items() for one in (mention, *nodes)}
+        surfaces = {
+            known_entities[one].surface for mention, nodes in neighbours.items() for one in (mention, *nodes)
+        }
         texts = sorted(surfaces)
         vectors = dict(zip(texts, np.asarray(self._encoder.embed(collection, texts)), strict=True))
         proposals = []
-        for mention, nodes in sorted(held.items()):
+        for mention, nodes in sorted(neighbours.items()):
             mentioned = known_entities[mention]
             candidates = [
                 CandidateEntity(
-                    node, (name,), find_kind(known_entities[node].said), vectors[known_entities[node].surface]
+                    node,
+                    (name,),
+                    find_kind(known_entities[node].objects_by_predicate),
+                    vectors[known_entities[node].surface],
                 )
                 for node, name in nodes.items()
             ]
-            met = align(
-                names[mention], find_kind(mentioned.said), vectors[mentioned.surface], nodes, candidates, DELTA
+            alignment = align(
+                names[mention],
+                find_kind(mentioned.objects_by_predicate),
+                vectors[mentioned.surface],
+                nodes,
+                candidates,
+                DELTA,
             )
-            if met.node is not None:
-                staying = known_entities[met.node]
+            if alignment.node is not None:
+                staying = known_entities[alignment.node]
                 proposals.append(
                     ProposedJoin(
-                        mention, mentioned.surface, met.node, staying.surface, BY_SIMILARITY, met.similarity
+                        joining=mention,
+                        joining_name=mentioned.surface,
+                        staying=alignment.node,
+                        staying_name=staying.surface,
+                        way=BY_SIMILARITY,
+                        similarity=alignment.similarity,
                     )
                 )
         return proposals
 
     def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[ProposedJoin]) -> int:
+        """Record the joins whose two entities still exist; return how many."""
         with begin_collection_change(self._database, collection) as (writer, target):
-            known_joins = joined_entities.find_existing(
+            existing_entities = joined_entities.find_existing(
                 writer, target, [e for one in proposed for e in (one.joining, one.staying)]
             )
             new_joins = [
                 joined_entities.NewJoin(one.joining, one.staying, JUDGE, one.reason)
                 for one in proposed
-                if {one.joining, one.staying} <= known_joins
+                if {one.joining, one.staying} <= existing_entities
             ]
-            done = entity_merge.join(writer, target, graph_id, new_joins) if new_joins else 0
-        log.info("entities joined", collection=collection.name, joined=done)
-        return done
+            joined_count = entity_merge.join(writer, target, graph_id, new_joins) if new_joins else 0
+        log.info("entities joined", collection=collection.name, joined=joined_count)
+        return joined_count
 
 
 def _match_by_alias(
     alike: Sequence[NamePair], likely: Collection[NamePair], known_entities: Mapping[int, KnownEntity]
 ) -> list[ProposedJoin]:
-    """Names that one entity alone is also known by, one that they are joined to already among them."""
-    called: dict[int, set[int]] = defaultdict(set)
+    """Propose to join each alias to the entity that it names, if all entities of that name are joined into one."""
+    nodes_by_alias: dict[int, set[int]] = defaultdict(set)
     for pair in alike:
         if pair.also and pair.node in known_entities:
-            called[pair.mention].add(pair.node)
+            nodes_by_alias[pair.mention].add(pair.node)
     return [
         ProposedJoin(alias, known_entities[alias].surface, node, known_entities[node].surface, BY_ALIAS, 1.0)
-        for alias, nodes in sorted(called.items())
+        for alias, nodes in sorted(nodes_by_alias.items())
         if len({known_entities[node].root for node in nodes}) == 1
         for node in [min(nodes)]
         if any(pair.also and (pair.mention, pair.node) == (alias, node) for pair in likely)
@@ -218,26 +242,27 @@ def _match_by_alias(
 
 
 def _kinds_agree(one: KnownEntity, other: KnownEntity) -> bool:
-    kinds = {find_kind(one.said), find_kind(other.said)} - {None}
+    """Whether the kinds of both are the same, or one of them is unknown."""
+    kinds = {find_kind(one.objects_by_predicate), find_kind(other.objects_by_predicate)} - {None}
     return len(kinds) < 2
 
 
 def _compute_order_key(
     entity: int, known_entities: Mapping[int, KnownEntity], names: Mapping[int, str]
 ) -> tuple[int, int, int]:
-    """In the order in which new names stay: of which most is told, then the longest."""
+    """Return the key that orders new names: the one with most facts stays, then the longest."""
     return -known_entities[entity].facts, -len(names[entity]), entity
 
 
 def _share_sentence(pair: NamePair, known_entities: Mapping[int, KnownEntity]) -> bool:
-    """Whether one sentence names both: it tells one from the other, as a son from a father called alike."""
+    """Whether one sentence names both: they then differ, such as a son and a father of the same name."""
     return not known_entities[pair.mention].sentences.isdisjoint(known_entities[pair.node].sentences)
 
 
 def _is_near(pair: NamePair, known_entities: Mapping[int, KnownEntity], graph_id: int) -> bool:
-    """Whether an entity is in a name's neighbourhood: told of in one place, or both have facts with a third.
+    """Whether an entity is in a name's neighbourhood: one source tells of both, or both have facts with a third.
 
-    A graph of its own is one neighbourhood.
+    Every graph but the collection's own one is one neighbourhood.
     """
     one, other = known_entities[pair.mention], known_entities[pair.node]
     if graph_id != OWN_GRAPH or not one.told_in.isdisjoint(other.told_in):

@@ -114,7 +114,7 @@ def _search_result(
     believed_ids = [fact for fact in ids if fact in believed]
     text = linearise([_read(believed[fact], edges[fact]) for fact in believed_ids], pattern.budget)
     result.text, result.tokens = text.text, text.tokens
-    result.facts = {fact: believed[fact].fact for fact in believed_ids[: text.kept]}
+    result.facts = {fact: believed[fact].fact for fact in believed_ids[: text.statement_count]}
     cited = {_find_citation(believed[fact].source): believed[fact].source for fact in result.facts}
     result.citations = [cited[source] for source in text.sources]  # type: ignore[index]
     result.paths = [

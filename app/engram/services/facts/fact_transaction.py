@@ -38,7 +38,7 @@ def begin_change(database: Database, scope: Scope) -> Iterator[tuple[Writer, int
 def begin_collection_change(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
     """Begin a change of a collection that is already resolved."""
     with database.write() as writer:
-        if not collections.keep(writer, target.id):
+        if not collections.lock_against_deletion(writer, target.id):
             raise collections.build_gone_error(target.name)
         fact_graph.lock(writer, target.id)
         yield writer, target.id

@@ -85,12 +85,12 @@ class WalkStart:
     Attributes:
         starts: entities.
         names: entity -> its name, of those that were found by one.
-        asked: for each thing that the question asks for, the terms that relations say it by.
+        asked_terms: for each thing that the question asks for, the terms that relations say it by.
     """
 
     starts: Sequence[int]
     names: Mapping[int, str]
-    asked: Sequence[frozenset[str]]
+    asked_terms: Sequence[frozenset[str]]
 
 
 def find_start(pattern: FactPattern, find: Callable[[Sequence[str]], Sequence[Start]]) -> WalkStart:
@@ -180,7 +180,7 @@ def walk(
     roots: dict[int, int] = {}
     beam = fact_paths.begin(begun.starts)
     ended: list[Path] = []
-    link = _Links(roots, begun.asked, dated=dated)
+    link = _Links(roots, begun.asked_terms, dated=dated)
     is_pattern = pattern.question is None and not pattern.entities
     for _ in range(1 if is_pattern else pattern.edges):
         frontier = list(dict.fromkeys(path.end for path in beam if path.end and path.end not in read))[:FRONTIER]
@@ -227,17 +227,17 @@ class _Links:
 
     def __init__(self, roots: Mapping[int, int], asked_terms: Sequence[frozenset[str]], *, dated: bool) -> None:
         self._roots = roots
-        self._asked = asked_terms
+        self._asked_terms = asked_terms
         self._dated = dated
-        self._met: dict[tuple[str, bool], frozenset[int]] = {}
+        self._terms_by_relation: dict[tuple[str, bool], frozenset[int]] = {}
 
     def __call__(self, edge: Edge) -> Link:
         relation = edge.predicate, edge.kind == "date"
-        met = self._met.get(relation)
+        met = self._terms_by_relation.get(relation)
         if met is None:
             terms = relation_terms(edge.predicate, edge.kind)
-            met = frozenset(at for at, wanted in enumerate(self._asked) if not wanted.isdisjoint(terms))
-            self._met[relation] = met
+            met = frozenset(at for at, wanted in enumerate(self._asked_terms) if not wanted.isdisjoint(terms))
+            self._terms_by_relation[relation] = met
         belief = edge.belief * UNDATED if self._dated and edge.valid_from == ALWAYS else edge.belief
         begin = self._roots.get(edge.subject_id, edge.subject_id)
         end = self._roots.get(edge.object_id, edge.object_id)

@@ -114,7 +114,7 @@ def _state(
         writer, target, event.id, [(one.source, one.text) for one in sentences.values()], list(sentences)
     )
     copies = dict(zip(sentences, statement_ids, strict=True))
-    sourced_facts = [replace(one.said, statement_id=copies[one.statement_id]) for one in stated]
+    sourced_facts = [replace(one.fact, statement_id=copies[one.statement_id]) for one in stated]
     new = fact_graph.put_entities(writer, target, event.graph_id, sourced_facts)
     facts = fact_graph.put(writer, target, event.graph_id, sourced_facts)
     fact_graph.add_sources(writer, target, facts, sourced_facts, [places[one.sequence] for one in stated])

@@ -80,7 +80,9 @@ def ground_text(
         at = origin(sentence.text, own)
         if at is None:
             unsupported.append(sentence.text)
-        elif curate([sentence.text], [own[at]]).kept and curate([own[at]], [sentence.text]).kept:
+        elif (
+            curate([sentence.text], [own[at]]).kept_positions and curate([own[at]], [sentence.text]).kept_positions
+        ):
             reworded.append((at, sentence))
         else:
             chosen[at] = None

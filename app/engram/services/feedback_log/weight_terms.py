@@ -19,14 +19,14 @@ class JudgedStatement:
     Attributes:
         within: sentence -> its passage, of those of its sentences that there are.
         named: (passage, y) of these.
-        known: whether every sentence that it supports is there.
+        supports_exist: whether every sentence that it supports is there.
         noise: R of the verdict.
     """
 
     judged: JudgedVerdict
     within: Mapping[int, int]
     named: Sequence[tuple[int, int]]
-    known: bool
+    supports_exist: bool
     noise: float
 
     @classmethod
@@ -48,7 +48,9 @@ def observe_statements(
     match believed.model:
         case "round":
             return [
-                round_sufficiency.observe_verdict(one.judged.verdict, one.named, prior, one.noise, known=one.known)
+                round_sufficiency.observe_verdict(
+                    one.judged.verdict, one.named, prior, one.noise, known=one.supports_exist
+                )
                 for one in statements
             ]
         case "ranking":
@@ -104,7 +106,10 @@ def _observe_answer(prior: Prior, statement: JudgedStatement) -> WeightObservati
     if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
     outcome = sufficiency.verdict_outcome(
-        judged.verdict, statement.named, judged.ranked[: sufficiency.EVIDENCE_PASSAGES], known=statement.known
+        judged.verdict,
+        statement.named,
+        judged.ranked[: sufficiency.EVIDENCE_PASSAGES],
+        known=statement.supports_exist,
     )
     if outcome is None:
         return None

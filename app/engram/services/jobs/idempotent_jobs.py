@@ -93,7 +93,7 @@ def begin_once(
         IdempotencyConflictError: the key was used before with another body.
     """
     with database.write() as writer:
-        if not collections.keep(writer, collection_id):
+        if not collections.lock_against_deletion(writer, collection_id):
             raise collections.build_gone_error(name)
         answer = {"job_id": str(job_id)}
         if key is None or idempotency.remember(writer, collection_id, principal, key, body_hash, answer):

@@ -73,7 +73,7 @@ class JobsService:
         """
         target = scope.collection
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             job = jobs.request_cancel(writer, target.id, job_id)
             if job is None:

@@ -119,7 +119,7 @@ class FeedbackService:
 
     def _unpark(self, target: Collection, *, event: int | None = None, judge: str | None = None) -> list[int]:
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             events = feedback_events.unpark(writer, target.id, event=event, judge=judge)
         self._stream.wake([(target.id, waiting) for waiting in events[:WAKES]])

@@ -80,7 +80,7 @@ class Verdict:
 
     @property
     def vouches(self) -> bool:
-        """Whether it says that retrieval or generation succeeded, which lets passage keys learn without a look."""
+        """Whether it says that retrieval or generation succeeded, so that passage keys learn without validation."""
         return bool(self.retrieval_success or self.generation_success or self.generation_score is not None)
 
     @property
@@ -112,27 +112,27 @@ class _ResolvedNames:
         sentences: those named by id that exist.
         passages: external id -> passage.
         texts: passage -> its sentences in order, each with its words.
-        standing: passage that the answer left out as a duplicate -> the one that stood for it.
-        twins: sentence of such a passage -> the one that stood for it, and its sentences that are the same.
+        stand_in_by_passage: passage that the answer left out as a duplicate -> the shown one that stands for it.
+        twins: sentence of a left-out passage -> the passage that stands for it, and the same sentences there.
         nearest: passage that helped as a whole -> its sentences, the nearest to the question first; none where the
             question's vector is not comparable with theirs.
-        first: the first passages of a rated answer, best first.
+        top_passages: the first passages of a rated answer, best first.
     """
 
     sentences: Collection[int]
     passages: Mapping[str, int]
     texts: Mapping[int, Sequence[tuple[int, str]]]
-    standing: Mapping[int, int] = field(default_factory=dict)
+    stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
     twins: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
     nearest: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    first: Sequence[int] = ()
+    top_passages: Sequence[int] = ()
 
 
 def resolve_verdict(reader: Reader, verdict: Verdict) -> LoggedVerdict:
-    """The verdict as the log keeps it.
+    """Resolve a verdict to the form that the log keeps.
 
-    What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
-    shown, and would else count as rejected.
+    What the verdict says about a left-out duplicate counts for the passage that stands for it. That passage was
+    shown, and would count as rejected otherwise.
 
     Raises:
         InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected; or a
@@ -144,10 +144,14 @@ def resolve_verdict(reader: Reader, verdict: Verdict) -> LoggedVerdict:
     return _resolve_names(verdict, names)
 
 
-def resolve_ids(verdict: Verdict) -> LoggedVerdict | None:
-    """The verdict as the log keeps it if its sentences exist.
+def resolve_without_lookup(verdict: Verdict) -> LoggedVerdict | None:
+    """Resolve a verdict without the database.
 
-    None where more than sentence ids is named, or one id is both for and against.
+    The result holds if its sentences exist and none belongs to a left-out duplicate. The caller must check both.
+
+    Returns:
+        None for a rating, for a verdict that names anything but sentence ids, and if one id is both supported and
+        rejected.
     """
     supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
     rejects = {name.sentence_id for name in verdict.rejected}
@@ -165,34 +169,36 @@ def _look_up(reader: Reader, verdict: Verdict) -> _ResolvedNames:
     versions = passages.versions(reader, collection_id, external)
     passage_ids = {name: version[0] for name, version in versions.items()}
     named_passages = {*passage_ids.values(), *(sentence.passage_id for sentence in by_id.values())}
-    standing = {
+    stand_in_by_passage = {
         duplicate: passage
         for duplicate, passage in episodes.load_stand_ins(reader, collection_id, verdict.query_id).items()
         if duplicate in named_passages
     }
     texts: dict[int, list[tuple[int, str]]] = {}
     for sentence in passages.list_sentences(
-        reader, collection_id, {*passage_ids.values(), *standing, *standing.values()}
+        reader, collection_id, {*passage_ids.values(), *stand_in_by_passage, *stand_in_by_passage.values()}
     ):
         texts.setdefault(sentence.passage_id, []).append((sentence.id, _normalise_words(sentence.text)))
     twins = {
         sentence: (passage, _find_matching(text, texts.get(passage, ())))
-        for duplicate, passage in standing.items()
+        for duplicate, passage in stand_in_by_passage.items()
         for sentence, text in texts.get(duplicate, ())
     }
     helpful = {
-        standing.get(passage_ids[name], passage_ids[name]) for name in verdict.named_passages if name in passage_ids
+        stand_in_by_passage.get(passage_ids[name], passage_ids[name])
+        for name in verdict.named_passages
+        if name in passage_ids
     }
-    first: Sequence[int] = ()
+    top_passages: Sequence[int] = ()
     if verdict.rating is not None:
-        answered = episodes.load_answered(reader, collection_id, [verdict.query_id])
-        first = [passage for answer in answered.values() for passage in answer.shown[:RATED_PASSAGES]]
-    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
-    return _ResolvedNames(by_id.keys(), passage_ids, texts, standing, twins, nearest, first)
+        answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
+        top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
+    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *top_passages})
+    return _ResolvedNames(by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages)
 
 
 def _resolve_names(verdict: Verdict, names: _ResolvedNames) -> LoggedVerdict:
-    """The verdict by its resolved names.
+    """Make the logged verdict from the names that were resolved.
 
     Raises:
         InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
@@ -200,17 +206,17 @@ def _resolve_names(verdict: Verdict, names: _ResolvedNames) -> LoggedVerdict:
     helpful = _passage_ids(verdict.supporting_passages, names)
     missed = _sentence_ids(verdict.missed, names)
     supports = sorted({*_sentence_ids(verdict.supporting, names), *missed})
-    rejects = _collect_examined(verdict.rejected, names)
-    both = sorted(set(supports) & rejects.keys())
+    reject_probabilities = _collect_examined(verdict.rejected, names)
+    both = sorted(set(supports) & reject_probabilities.keys())
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
     spared = {*helpful, *(names.twins[one][0] for one in supports if one in names.twins)}
     supports = _find_shown_sentences(supports, names)
-    rejects = _collect_rejected(rejects, supports, names)
+    reject_probabilities = _collect_rejected(reject_probabilities, supports, names)
     missed = [one for one in missed if one in supports]
     return LoggedVerdict(
         supports=tuple(supports),
-        rejects=tuple(rejects),
+        rejects=tuple(reject_probabilities),
         missed=tuple(missed),
         partial=verdict.partial,
         retrieval_success=verdict.retrieval_success,
@@ -218,16 +224,16 @@ def _resolve_names(verdict: Verdict, names: _ResolvedNames) -> LoggedVerdict:
         generation_score=verdict.generation_score,
         passages=tuple(helpful),
         spared=tuple(sorted(sentence for passage in spared for sentence, _ in names.texts.get(passage, ()))),
-        likely=_choose_likely_supports(helpful, names, supports, rejects),
+        likely=_choose_likely_supports(helpful, names, supports, reject_probabilities),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
-        examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
+        examined=_list_examinations(reject_probabilities),
         rounds=tuple(verdict.rounds),
     )
 
 
 def _resolve_rating(verdict: Verdict, rating: Rating, names: _ResolvedNames) -> LoggedVerdict:
-    """The rating as a verdict of the log. Whatever it does not name stays unknown.
+    """Make the logged verdict from a rating. Sentences that the rating says nothing about stay unknown.
 
     Raises:
         InvalidRequestError: a cited sentence or passage does not exist, or rating and reason have no meaning
@@ -242,39 +248,54 @@ def _resolve_rating(verdict: Verdict, rating: Rating, names: _ResolvedNames) -> 
     supports = sentences if meaning.target == 1 else []
     helpful = cited_passages if meaning.target == 1 else []
     likely = _choose_likely_supports(helpful, names, supports, ())
-    rejects: dict[int, float] = {}
+    reject_probabilities: dict[int, float] = {}
     if meaning.target == 1 and not verdict.cited:
         likely = tuple(
-            LikelySupport(one, probability) for one, probability in _choose_first_sentences(meaning, names).items()
+            LikelySupport(sentence, probability)
+            for sentence, probability in _choose_nearest_of_top_passages(meaning, names).items()
         )
     elif meaning.target == 0 and not verdict.cited:
-        rejects = _choose_first_sentences(meaning, names)
+        reject_probabilities = _choose_nearest_of_top_passages(meaning, names)
     elif meaning.target == 0:
-        cited = [sentence for passage in cited_passages for sentence, _ in names.texts.get(passage, ())]
-        rejects = dict.fromkeys(sorted({*sentences, *cited}), meaning.cited)
+        sentences_of_cited_passages = [
+            sentence for passage in cited_passages for sentence, _ in names.texts.get(passage, ())
+        ]
+        reject_probabilities = dict.fromkeys(
+            sorted({*sentences, *sentences_of_cited_passages}), meaning.citation_probability
+        )
     return LoggedVerdict(
         supports=tuple(supports),
-        rejects=tuple(rejects),
+        rejects=tuple(reject_probabilities),
         partial=True,
         retrieval_success=meaning.retrieval_success,
         generation_success=meaning.generation_success,
         passages=tuple(helpful),
         likely=likely,
         confidence=verdict.confidence,
-        examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
+        examined=_list_examinations(reject_probabilities),
         rating=rating,
         reason=verdict.reason,
     )
 
 
-def _choose_first_sentences(meaning: RatingMeaning, names: _ResolvedNames) -> dict[int, float]:
-    """Sentence that stands for a first passage -> probability that the rating speaks of it, in id order."""
-    chosen: dict[int, float] = {}
-    for rank, passage in enumerate(names.first, start=1):
+def _list_examinations(reject_probabilities: Mapping[int, float]) -> tuple[float, ...]:
+    """Return the probabilities that each rejected sentence was looked at; none if all were for certain."""
+    probabilities = tuple(reject_probabilities.values())
+    return probabilities if min(probabilities, default=1.0) < 1.0 else ()
+
+
+def _choose_nearest_of_top_passages(meaning: RatingMeaning, names: _ResolvedNames) -> dict[int, float]:
+    """Choose from each top passage the sentence nearest to the question.
+
+    Returns:
+        Sentence -> probability that the rating speaks of it, in id order.
+    """
+    probability_by_sentence: dict[int, float] = {}
+    for rank, passage in enumerate(names.top_passages, start=1):
         nearest, probability = names.nearest.get(passage, ()), meaning.compute_examination(rank)
         if nearest and probability > 0:
-            chosen[nearest[0]] = probability
-    return dict(sorted(chosen.items()))
+            probability_by_sentence[nearest[0]] = probability
+    return dict(sorted(probability_by_sentence.items()))
 
 
 def _passage_ids(named: Sequence[str], names: _ResolvedNames) -> list[int]:
@@ -287,7 +308,7 @@ def _passage_ids(named: Sequence[str], names: _ResolvedNames) -> list[int]:
     if unknown:
         raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
     ids = {names.passages[name] for name in named}
-    return sorted({names.standing.get(passage, passage) for passage in ids})
+    return sorted({names.stand_in_by_passage.get(passage, passage) for passage in ids})
 
 
 def _find_shown_sentences(sentences: Sequence[int], names: _ResolvedNames) -> list[int]:
@@ -302,15 +323,15 @@ def _find_in_shown_passage(sentence: int, names: _ResolvedNames) -> Sequence[int
 
 
 def _collect_rejected(
-    rejects: Mapping[int, float], supports: Sequence[int], names: _ResolvedNames
+    reject_probabilities: Mapping[int, float], supports: Sequence[int], names: _ResolvedNames
 ) -> dict[int, float]:
-    """The rejected sentences as the passages that were shown have them, without those that are supported there."""
-    shown: dict[int, float] = {}
-    for sentence, examined in rejects.items():
+    """Return the rejected sentences as the shown passages have them, without those that are supported there."""
+    probability_by_sentence: dict[int, float] = {}
+    for sentence, probability in reject_probabilities.items():
         for same in _find_in_shown_passage(sentence, names):
             if same not in supports:
-                shown[same] = max(examined, shown.get(same, 0.0))
-    return dict(sorted(shown.items()))
+                probability_by_sentence[same] = max(probability, probability_by_sentence.get(same, 0.0))
+    return dict(sorted(probability_by_sentence.items()))
 
 
 def _choose_likely_supports(
@@ -320,14 +341,14 @@ def _choose_likely_supports(
     chosen = []
     for passage in helpful:
         nearest = names.nearest.get(passage, ())
-        open_to_it = [sentence for sentence in nearest if sentence not in rejects]
-        if open_to_it and not any(sentence in supports for sentence in nearest):
-            chosen.append(open_to_it[0])
+        not_rejected = [sentence for sentence in nearest if sentence not in rejects]
+        if not_rejected and not any(sentence in supports for sentence in nearest):
+            chosen.append(not_rejected[0])
     return tuple(LikelySupport(sentence, NEAREST_SENTENCE_PROBABILITY) for sentence in sorted(chosen))
 
 
 def _sentence_ids(named: Sequence[NamedSentence], names: _ResolvedNames) -> list[int]:
-    """The named sentences, in order.
+    """Return the ids of the named sentences, in order.
 
     Raises:
         InvalidRequestError: one of them does not exist.
@@ -336,13 +357,17 @@ def _sentence_ids(named: Sequence[NamedSentence], names: _ResolvedNames) -> list
 
 
 def _collect_examined(named: Sequence[NamedSentence], names: _ResolvedNames) -> dict[int, float]:
-    """The named sentences in order, each with what probability it was looked at: the largest that is said."""
-    ids: dict[int, float] = {}
+    """Return the named sentences in id order, each with the largest stated probability that it was looked at.
+
+    Raises:
+        InvalidRequestError: one of them does not exist.
+    """
+    probabilities: dict[int, float] = {}
     for one in named:
         if one.sentence_id is not None:
             if one.sentence_id not in names.sentences:
                 raise InvalidRequestError(f"There is no sentence {one.sentence_id} in this collection.")
-            ids[one.sentence_id] = max(one.examined, ids.get(one.sentence_id, 0.0))
+            probabilities[one.sentence_id] = max(one.examined, probabilities.get(one.sentence_id, 0.0))
             continue
         passage = names.passages.get(one.passage_id or "")
         if passage is None:
@@ -350,13 +375,15 @@ def _collect_examined(named: Sequence[NamedSentence], names: _ResolvedNames) -> 
         matching = _find_matching(one.text or "", names.texts.get(passage, ()))
         if not matching:
             raise InvalidRequestError(f"Passage {one.passage_id!r} has no sentence {one.text!r}.")
-        ids |= {sentence: max(one.examined, ids.get(sentence, 0.0)) for sentence in matching}
-    return dict(sorted(ids.items()))
+        probabilities |= {sentence: max(one.examined, probabilities.get(sentence, 0.0)) for sentence in matching}
+    return dict(sorted(probabilities.items()))
 
 
 def _find_matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
-    """Sentences, given in plain text, that are ``text``; else, for a judge that splits differently, those that
-    hold it or that it holds whole, if what is held is long enough to tell.
+    """Return the sentences whose words are those of ``text``.
+
+    Without any, return those that contain the text or that it contains, for a judge that splits differently. The
+    contained one must have ``MIN_OVERLAP`` characters.
     """
     plain_text = _normalise_words(text)
     exact = [sentence for sentence, plain in sentences if plain == plain_text]
@@ -371,5 +398,5 @@ def _find_matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]
 
 
 def _normalise_words(text: str) -> str:
-    """The words of a text; a missing full stop makes no other sentence."""
+    """Return the words of a text in lower case, without punctuation."""
     return " ".join(WORD.findall(text.casefold()))

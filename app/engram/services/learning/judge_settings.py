@@ -21,12 +21,15 @@ TOMORROW = "9999-12-31"
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """A judge, what is set for it, the constants by which its next verdicts are applied, and how it agreed so far.
+    """A judge and how much its verdicts count.
 
-    ``standing`` is what it counts by if it is not trusted.
+    Attributes:
+        judge: its verdicts by status, and what is set for it.
+        constants: those by which its next verdicts are applied.
+        standing: how it agreed so far; it counts by this if nobody vouches for it.
     """
 
-    known: KnownJudge
+    judge: KnownJudge
     constants: FilterConstants
     standing: JudgeStanding
 
@@ -42,8 +45,8 @@ class JudgesService:
         """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
         with self._database.read() as reader:
             page_judges = judges.page(reader, scope.collection.id, after, limit)
-            agreed = _standings(reader, scope.collection.id, page_judges)
-        return [JudgeView(one, one.settings.adapt(self._constants), agreed[one.name]) for one in page_judges]
+            standings = _standings(reader, scope.collection.id, page_judges)
+        return [JudgeView(one, one.settings.adapt(self._constants), standings[one.name]) for one in page_judges]
 
     def set(
         self,
@@ -69,16 +72,16 @@ class JudgesService:
         settings = JudgeSettings(positive, negative, share, contested, comparisons, trusted)
         target = scope.collection
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             if settings.overrides():
                 judges.put(writer, target.id, judge, settings)
             else:
                 judges.delete(writer, target.id, judge)
             stored_judge = judges.load_judge(writer, target.id, judge)
-            agreed = _standings(writer, target.id, [stored_judge])
+            standings = _standings(writer, target.id, [stored_judge])
         log.info("judge set", collection=target.name, judge=judge, **settings.overrides())
-        return JudgeView(stored_judge, stored_judge.settings.adapt(self._constants), agreed[judge])
+        return JudgeView(stored_judge, stored_judge.settings.adapt(self._constants), standings[judge])
 
 
 def _standings(reader: Reader, collection_id: int, known_judges: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:

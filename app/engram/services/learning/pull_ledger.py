@@ -36,6 +36,6 @@ class PullLedger:
         target = scope.collection
         ordered = sorted(scores, key=lambda score: score.score_id)  # two writers lock rows in one order
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             pulled_scores.put(writer, target.id, scope.principal.name, source, ordered)

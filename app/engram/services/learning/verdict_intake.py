@@ -17,7 +17,12 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_ids, resolve_verdict
+from engram.services.learning.incoming_verdict import (
+    NamedSentence,
+    Verdict,
+    resolve_verdict,
+    resolve_without_lookup,
+)
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
@@ -48,7 +53,12 @@ own."""
 
 @dataclass(frozen=True, slots=True)
 class _PendingVerdict:
-    """A verdict on its way; ``announced``: a worker is told of it. ``future`` has what comes of it."""
+    """A verdict that is not stored yet.
+
+    Attributes:
+        announced: whether a worker is woken for it.
+        future: gets the stored event, or the error.
+    """
 
     verdict: Verdict
     key: str
@@ -56,7 +66,7 @@ class _PendingVerdict:
     future: "Future[StoredVerdictEvent]" = field(default_factory=Future)
 
     def hash(self) -> bytes:
-        """By which the same verdict is known again."""
+        """Return a hash by which the same verdict is recognised under its key."""
         verdict = self.verdict
         content = {name: getattr(verdict, name) for name in HASHED_FIELDS}
         if verdict.rating is not None:
@@ -64,7 +74,7 @@ class _PendingVerdict:
         return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
 
     def settle(self, accept: Callable[[], StoredVerdictEvent]) -> None:
-        """Let whoever waits have what comes of it."""
+        """Store the verdict by ``accept``, and give its event or error to the future."""
         try:
             self.future.set_result(accept())
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
@@ -160,7 +170,7 @@ class Intake:
         self._looking_up.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
-        """Store what waits until nothing does."""
+        """Store waiting verdicts, batch by batch, until none waits."""
         several = False
         while True:
             if several and len(self._waiting) < MOST_PER_STATEMENT:
@@ -172,7 +182,7 @@ class Intake:
                 several = len(self._waiting) > 1
             arrivals = self._take_next()
             try:
-                self._take(arrivals)
+                self._store_together(arrivals)
             except UnavailableError as error:
                 _fail(arrivals, error)
             except Exception as error:  # whatever it is, nobody waits for ever
@@ -180,42 +190,47 @@ class Intake:
                 _fail(arrivals, error)
 
     def _take_next(self) -> list[_PendingVerdict]:
-        """Some of those that wait, in order, but for those whose callers have gone."""
-        taken: list[_PendingVerdict] = []
-        names = 0
-        while self._waiting and len(taken) < MOST_PER_STATEMENT and names < NAMES_TOGETHER:
+        """Take the next batch of waiting verdicts, in order; skip those whose callers have gone."""
+        batch: list[_PendingVerdict] = []
+        name_count = 0
+        while self._waiting and len(batch) < MOST_PER_STATEMENT and name_count < NAMES_TOGETHER:
             arriving = self._waiting.popleft()
             if arriving.future.set_running_or_notify_cancel():
-                taken.append(arriving)
-                names += len(arriving.verdict.named)
-        return taken
+                batch.append(arriving)
+                name_count += len(arriving.verdict.named)
+        return batch
 
-    def _take(self, arrivals: Sequence[_PendingVerdict]) -> None:
-        """Store these together as far as that does, and leave the others to themselves."""
-        events_by_place = {
-            at: event for at, arriving in enumerate(arrivals) if (event := _build_known_event(arriving)) is not None
+    def _store_together(self, arrivals: Sequence[_PendingVerdict]) -> None:
+        """Store by one statement those verdicts that it can store.
+
+        Each of the others is looked up and stored by itself in the background.
+        """
+        events_by_index = {
+            index: event
+            for index, arriving in enumerate(arrivals)
+            if (event := _build_known_event(arriving)) is not None
         }
         stored: dict[int, StoredVerdictEvent | None] = {}
         try:
-            stored = dict(zip(events_by_place, self._store(list(events_by_place.values())), strict=True))
+            stored = dict(zip(events_by_index, self._store(list(events_by_index.values())), strict=True))
         except Exception as error:
             if is_out_of_reach(error):
                 raise
-            # One of them is at fault, so each is tried by itself below.
-            log.exception("verdicts not stored together", verdicts=len(events_by_place))
-        announced = []
-        for at, arriving in enumerate(arrivals):
-            stored_event = stored.get(at)
+            # One of them is at fault, so each is stored by itself below.
+            log.exception("verdicts not stored together", verdicts=len(events_by_index))
+        to_announce = []
+        for index, arriving in enumerate(arrivals):
+            stored_event = stored.get(index)
             if stored_event is None:
                 self._looking_up.submit(arriving.settle, partial(self._look_up, arriving))
                 continue
             arriving.future.set_result(stored_event)
             if arriving.announced:
-                announced.append(stored_event)
-        self._announce(announced)
+                to_announce.append(stored_event)
+        self._announce(to_announce)
 
     def _look_up(self, arriving: _PendingVerdict) -> StoredVerdictEvent:
-        """Look up a verdict's references within its tenant."""
+        """Look up what a verdict names within its tenant, and store it."""
         with tenancy.restrict_to(arriving.verdict.scope.principal.tenant):
             return self._store_verdict(arriving)
 
@@ -243,34 +258,42 @@ class Intake:
         return _check_repeat(arriving, first)
 
     def _store(self, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
-        """Store events, those that can be: see ``event_intake.accept``."""
+        """Store events, one statement for each tenant; None for an event that this cannot store.
+
+        See ``event_intake.accept``.
+        """
         if not events:
             return []
         stored: dict[int, StoredVerdictEvent | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
-            own = [at for at, event in enumerate(events) if event.tenant == tenant]
+            own = [index for index, event in enumerate(events) if event.tenant == tenant]
             with tenancy.restrict_to(tenant), stage("accept"), self._database.write_once() as writer:
-                stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
-        in_order = [stored[at] for at in range(len(events))]
+                stored |= zip(own, event_intake.accept(writer, [events[index] for index in own]), strict=True)
+        in_order = [stored[index] for index in range(len(events))]
         for event in in_order:
             if event is not None:
                 log.info("feedback accepted", event_id=event.id, query_id=str(event.query_id), judge=event.judge)
         return in_order
 
     def _announce(self, events: Sequence[StoredVerdictEvent]) -> None:
+        """Wake a worker for these events."""
         if events:
             self._stream.wake([(event.collection_id, event.id) for event in events])
 
 
 def _build_known_event(arriving: _PendingVerdict) -> NewVerdictEvent | None:
-    """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
-    logged = resolve_ids(arriving.verdict)
+    """Build the event of a verdict that names sentences by id alone; None for any other verdict.
+
+    Whether the sentences exist is still to be checked.
+    """
+    logged = resolve_without_lookup(arriving.verdict)
     return None if logged is None else _build_event(arriving, logged, sorted({*logged.supports, *logged.rejects}))
 
 
 def _build_event(
     arriving: _PendingVerdict, logged: LoggedVerdict, sentences: Sequence[int] = ()
 ) -> NewVerdictEvent:
+    """Build the event to store; ``sentences``: ids that must exist for it to be stored."""
     verdict, scope = arriving.verdict, arriving.verdict.scope
     judge, trusted = scope.judge(verdict.judge)
     return NewVerdictEvent(
@@ -300,6 +323,7 @@ def _check_repeat(arriving: _PendingVerdict, event: StoredVerdictEvent) -> Store
 
 
 def _fail(arrivals: Sequence[_PendingVerdict], error: Exception) -> None:
+    """Give the error to all who still wait for these verdicts."""
     for arriving in arrivals:
         if not arriving.future.done():
             arriving.future.set_exception(error)

@@ -151,7 +151,7 @@ class LearningService:
         with stage("attribute"):
             units, space = self._attribution.prepare(collection_id, events)
         with stage("learn"), self._database.write() as writer:
-            kind = collections.keep_and_tell_kind(writer, collection_id)
+            kind = collections.lock_and_load_kind(writer, collection_id)
             if kind is None:
                 return 0
             if alone and not collections.claim_learning(writer, collection_id):

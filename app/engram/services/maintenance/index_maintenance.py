@@ -85,7 +85,7 @@ class IndexMaintenanceService:
         self._thresholds = thresholds
         self._memory_mb = memory_mb
         self._exact_search_limit = exact_search_limit
-        self._kept: dict[str, int] = {}
+        self._leftover_dead_rows: dict[str, int] = {}
 
     def run(
         self, *, force: bool = False, should_stop: Callable[[], bool] = lambda: False
@@ -238,12 +238,12 @@ class IndexMaintenanceService:
     def _entries(self, administrator: Administrator, table: str) -> RowCounts:
         """Live and dead entries of the table's HNSW indexes: identifiers kept since the last build are in none."""
         rows = vector_indexes.count(administrator, table)
-        dead_before = self._kept[table] = min(self._kept.get(table, 0), rows.dead)
+        dead_before = self._leftover_dead_rows[table] = min(self._leftover_dead_rows.get(table, 0), rows.dead)
         return RowCounts(rows.live, rows.dead - dead_before)
 
     def _remember(self, administrator: Administrator, table: str, dead: int) -> None:
         """Note what VACUUM had to keep for someone's old snapshot, lest it start one build after the other."""
-        self._kept[table] = dead_rows = vector_indexes.count(administrator, table).dead
+        self._leftover_dead_rows[table] = dead_rows = vector_indexes.count(administrator, table).dead
         if dead and dead_rows >= dead:
             log.warning(
                 "dead rows are kept for an old transaction, a prepared one or a replication slot",

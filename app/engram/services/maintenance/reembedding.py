@@ -129,7 +129,7 @@ class ReembeddingService:
         """
         job = work.job
         if job.payload.get("drop"):
-            self._drop(work)
+            self._drop_spare_vectors(work)
             return
         target = _target_encoder(job)
         with self._database.read() as reader:
@@ -153,25 +153,30 @@ class ReembeddingService:
         raise RuntimeError(f"passages changed before each of {MAX_ROUNDS} attempts to take the new vectors over")
 
     def let_go(self, writer: Writer, job: Job) -> None:
-        """Staged vectors stay, for another try; ``drop`` removes them."""
+        """Do nothing: staged vectors stay for another try. A job from ``request_drop`` removes them."""
 
-    def _drop(self, work: Work) -> None:
+    def _drop_spare_vectors(self, work: Work) -> None:
+        """Delete all vectors that do not serve, in batches of ``DROP_ROWS``.
+
+        Raises:
+            GoneError: the collection was deleted meanwhile.
+        """
         with self._database.read() as reader:
-            staged = staged_embeddings.count(reader, work.job.collection_id, None)
+            staged = staged_embeddings.count(reader, work.job.collection_id, encoder=None)
         dropped = 0
         while not work.should_stop():
             with self._database.write() as writer:
-                if not collections.keep(writer, work.job.collection_id):
+                if not collections.lock_against_deletion(writer, work.job.collection_id):
                     raise collections.build_gone_error(work.job.collection)
-                removed = staged_embeddings.drop(writer, work.job.collection_id, DROP_ROWS)
-                dropped += removed
+                batch_count = staged_embeddings.drop(writer, work.job.collection_id, DROP_ROWS)
+                dropped += batch_count
                 work.report(writer, received=max(staged, dropped), updated=dropped, stage="vectors dropped")
-                if removed < DROP_ROWS:
+                if batch_count < DROP_ROWS:
                     work.finish(writer)
                     return
 
     def _stage(self, work: Work, collection: Collection, target: EncoderId) -> bool:
-        """Embed and keep what has no vector yet; False if told to stop before."""
+        """Embed and store what has no vector yet; False if the worker has to stop first."""
         progress = _ReembedProgress(self._database, work, collection, target)
         for table in TEXT_COLUMNS:
             without = partial(staged_embeddings.list_unembedded_rows, table=table)
@@ -196,6 +201,7 @@ class ReembeddingService:
     def _stage_texts(
         self, progress: "_ReembedProgress", work: Work, collection: Collection, target: EncoderId
     ) -> bool:
+        """Embed and store texts of callers that have no vector yet; False if the worker has to stop first."""
         while True:
             with self._database.read() as reader:
                 texts = staged_embeddings.list_unembedded_texts(reader, collection.id, target.fingerprint, TEXTS)
@@ -229,7 +235,7 @@ class ReembeddingService:
             after = batch[-1].id
 
     def _cut_over(self, work: Work, collection: Collection, target: EncoderId) -> bool:
-        """Put the vectors in place; False if told to stop before.
+        """Put the vectors in place; False if the worker has to stop first.
 
         Vector indexes go first, since each row that changes would be built into one anew: until workers have built
         them again, searches are exact.
@@ -237,7 +243,7 @@ class ReembeddingService:
         with self._pause_maintenance(work) as is_locked:
             if not is_locked:
                 return False
-            self._unindex(collection)
+            self._drop_vector_indexes(collection)
             with self._database.write() as writer:
                 self._swap(writer, work, collection, target)
         log.info(
@@ -246,7 +252,14 @@ class ReembeddingService:
         return True
 
     def _swap(self, writer: Writer, work: Work, collection: Collection, target: EncoderId) -> None:
-        """Locks come as everywhere: the collection, the right to learn, then rows."""
+        """Swap all vectors and learn anew from them, in this transaction.
+
+        Locks come as everywhere: the collection, the right to learn, then rows.
+
+        Raises:
+            _ReembedStoppedError: the worker has to stop.
+            _UnstagedError: a row has no vector of the encoder yet.
+        """
         if not collections.lock_graph(writer, collection.id):
             raise collections.build_gone_error(collection.name)
         collections.lock_learning(writer, collection.id, alone=True)
@@ -255,10 +268,10 @@ class ReembeddingService:
             for ids in _chunks(partial(staged_embeddings.list_next_ids, writer, collection.id, table)):
                 if work.should_stop():
                     raise _ReembedStoppedError
-                done = staged_embeddings.put_in_place(writer, collection.id, table, target, ids)
-                if done < len(ids) and table != "judged_query":
+                swapped_count = staged_embeddings.put_in_place(writer, collection.id, table, target, ids)
+                if swapped_count < len(ids) and table != "judged_query":
                     raise _UnstagedError
-                changed += done
+                changed += swapped_count
         if staged_embeddings.count_taught_questions(writer, collection.id, collection.space + 1):
             raise _UnstagedError
         for ids in _chunks(partial(stored_outcomes.list_judged_sentences, writer, collection.id), 0):
@@ -271,7 +284,7 @@ class ReembeddingService:
 
     @contextmanager
     def _pause_maintenance(self, work: Work) -> Iterator[bool]:
-        """Keep others from building indexes for the block; False if told to stop before that could be."""
+        """Keep others from building indexes for the block; yield False if the worker has to stop first."""
         until = time.monotonic() + LOCK_SECONDS
         while not work.should_stop():
             with self._database.hold_lock("maintenance") as is_locked:
@@ -283,7 +296,8 @@ class ReembeddingService:
             time.sleep(POLL_SECONDS)
         yield False
 
-    def _unindex(self, collection: Collection) -> None:
+    def _drop_vector_indexes(self, collection: Collection) -> None:
+        """Drop the collection's vector indexes, and note that it has none."""
         with self._database.read() as reader:
             built = [index for index in vector_indexes.indexes(reader) if index.collection_id == collection.id]
         if not built:
@@ -302,22 +316,26 @@ class _ReembedProgress:
         self._database, self._work, self._collection = database, work, collection
         with database.read() as reader:
             self._total = staged_embeddings.count_vectors(reader, collection.id)
-            self._done = staged_embeddings.count(reader, collection.id, target.fingerprint)
+            self._staged_count = staged_embeddings.count(reader, collection.id, target.fingerprint)
 
     @contextmanager
     def write_counted(self, stage: str, count: int) -> Iterator[Writer]:
-        """Begin a transaction that counts so many more as done."""
-        self._done += count
+        """Begin a transaction that reports ``count`` more vectors as staged."""
+        self._staged_count += count
         with self._database.write() as writer:
-            if not collections.keep(writer, self._collection.id):
+            if not collections.lock_against_deletion(writer, self._collection.id):
                 raise collections.build_gone_error(self._collection.name)
             self._work.report(
-                writer, received=max(self._total, self._done), updated=self._done, stage=f"{stage} vectors"
+                writer,
+                received=max(self._total, self._staged_count),
+                updated=self._staged_count,
+                stage=f"{stage} vectors",
             )
             yield writer
 
 
 def _target_encoder(job: Job) -> EncoderId:
+    """Return the encoder that the job asks for."""
     return EncoderId(job.payload["model"], job.payload["fingerprint"], job.payload["dimension"])
 
 

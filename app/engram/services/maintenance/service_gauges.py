@@ -27,16 +27,16 @@ class StateService:
         self._database = database
         self._stream = stream
         self._lock = threading.Lock()
-        self._seen: list[Metric] = []
-        self._seen_at = -FRESH_SECONDS
+        self._metrics: list[Metric] = []
+        self._collected_at = -FRESH_SECONDS
 
     def metrics(self) -> Iterable[Metric]:
         """Return the present metrics; without Postgres, that it is away and what is known without it."""
         with self._lock:
-            if time.monotonic() - self._seen_at >= FRESH_SECONDS:
-                self._seen = list(self._collect_shared())
-                self._seen_at = time.monotonic()
-            return [*self._seen, *self._pools()]
+            if time.monotonic() - self._collected_at >= FRESH_SECONDS:
+                self._metrics = list(self._collect_shared())
+                self._collected_at = time.monotonic()
+            return [*self._metrics, *self._pools()]
 
     def _pools(self) -> Iterable[Metric]:
         in_use = GaugeMetricFamily("engram_pool_in_use", "Connections of a pool that are lent.", labels=["pool"])

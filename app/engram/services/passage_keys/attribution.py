@@ -119,7 +119,7 @@ class Attribution:
         vectors = {text: self.encoder.embed_questions(collection, [text])[0] for text in questions}
         vectors |= {text: self.encoder.embed(collection, [text])[0] for text in times}
         with self._database.write() as writer:
-            if not collections.keep(writer, collection_id):
+            if not collections.lock_against_deletion(writer, collection_id):
                 raise collections.build_gone_error(collection.name)
             judged_queries.put(writer, collection_id, judged, vectors, collection.space)
 

@@ -90,7 +90,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
 
 
 def _select_reranked_features(ranking: PassageRanking, recorded: NDArray[np.intp]) -> RerankedFeatures | None:
-    """Scores of a reranker for the candidates that are kept."""
+    """Return the reranker's scores for the candidates that are stored."""
     if ranking.reranked is None:
         return None
     return RerankedFeatures(ranking.reranked.prior, ranking.reranked.features[recorded].astype(np.float32))
@@ -112,7 +112,7 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
 
 def _format_duplicates(ranking: PassageRanking) -> dict[str, Any]:
     """Each duplicate that is left out, as text, and the passage that stands for it; nothing where there is none."""
-    passage_by_duplicate = {str(duplicate): passage for duplicate, passage in ranking.standing.items()}
+    passage_by_duplicate = {str(duplicate): passage for duplicate, passage in ranking.stand_in_by_passage.items()}
     return {COLLAPSED_KEY: passage_by_duplicate} if passage_by_duplicate else {}
 
 
@@ -129,6 +129,7 @@ def _passage(hit: PassageAnswer, ids: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
+    """Return the stored form of a hop's trace, with ids in place of names and texts."""
     active = hop.start.activation
     return {
         "hop": trace.hop,
@@ -149,6 +150,7 @@ def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
 
 
 def _format_passage_trace(trace: PassageTrace, ids: Mapping[str, int]) -> dict[str, Any]:
+    """Return the stored form of a passage's trace; ``ids``: external id -> passage."""
     row: dict[str, Any] = _json(trace) | {"passage_id": ids[trace.passage_id]}
     row["completes"] = None if trace.completes is None else ids[trace.completes]
     row["features"] = {name: [one.value, one.weight] for name, one in trace.features.items()}
@@ -184,7 +186,7 @@ def _columns(kind: type) -> tuple[str, ...]:
 
 
 class AnswerReading:
-    """An answer read again: what its ids stand for now."""
+    """A stored answer and what its ids stand for now."""
 
     def __init__(self, reader: Reader, collection: Collection, episode: StoredEpisode) -> None:
         self._collection = collection
@@ -215,7 +217,10 @@ class AnswerReading:
         self._judged = influence_rows.find_judged_questions(reader, collection.id, sorted(events)) if events else {}
 
     def answer(self) -> dict[str, Any]:
-        """Return the stored answer in the shape of an answer."""
+        """Return the stored answer as ``POST /query`` answers it, with current texts.
+
+        Deleted passages are left out.
+        """
         episode, stored_answer = self._episode, self._episode.answer
         return _drop_fields(stored_answer, "passages", COLLAPSED_KEY) | {
             "query_id": episode.id,
@@ -236,9 +241,12 @@ class AnswerReading:
         }
 
     def trace(self) -> dict[str, Any]:
-        """Return the stored trace in the shape of a trace."""
+        """Return the stored trace as ``POST /query`` answers it, with current texts.
+
+        What was deleted since is left out.
+        """
         trace = self._episode.trace
-        explained, enough = trace["passages"], trace.get("sufficiency")
+        passage_rows, sufficiency_row = trace["passages"], trace.get("sufficiency")
         return trace | {
             "entities": [
                 row | {"name": self._surfaces[row["entity_id"]]}
@@ -250,11 +258,13 @@ class AnswerReading:
                 for row in self._select_existing(trace["recalled"])
             ],
             "hops": [self._hop(hop) for hop in trace["hops"]],
-            "passages": None if explained is None else list(self._read_passage_traces(explained)),
-            "sufficiency": enough and enough | {"influences": self._add_questions(enough["influences"])},
+            "passages": None if passage_rows is None else list(self._read_passage_traces(passage_rows)),
+            "sufficiency": sufficiency_row
+            and sufficiency_row | {"influences": self._add_questions(sufficiency_row["influences"])},
         }
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
+        """Return a passage of the answer with its current text; deleted sentences and duplicates are left out."""
         return {
             "passage_id": passage.external_id,
             "title": passage.title,
@@ -279,6 +289,7 @@ class AnswerReading:
         }
 
     def _hop(self, hop: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a hop's trace with current names and texts; deleted sentences and entities are left out."""
         names = self._surfaces
         return {
             **hop,
@@ -314,13 +325,14 @@ class AnswerReading:
                 yield explained
 
     def _read_expansion_units(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        """Add methods and texts to the units of a key; skip deleted units."""
         for row in rows:
             if row["unit_id"] in self._units:
                 method, text = self._units[row["unit_id"]]
                 yield {**row, "method": method, "text": text, "events": self._add_questions(row["events"])}
 
     def _add_questions(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The causes, each with the question that its verdict is on."""
+        """Return the causes with the questions that their verdicts judge; skip verdicts without one."""
         judged = self._judged
         return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]
 
@@ -330,7 +342,7 @@ class AnswerReading:
 
 
 def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """All verdicts that a kept trace names."""
+    """Yield all verdicts that a stored trace names."""
     for hop in trace["hops"]:
         for sentence in hop["sentences"]:
             yield from sentence["influences"]

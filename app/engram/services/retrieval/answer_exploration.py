@@ -53,7 +53,7 @@ class ExploredAnswer:
         """
         if self.withheld:
             return []
-        spared = {*self.passages, *self.displaced, *ranking.standing}
+        spared = {*self.passages, *self.displaced, *ranking.stand_in_by_passage}
         return [sentence for sentence, selected in walk.evidence.items() if selected.passage_id not in spared]
 
     def select_recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:

@@ -23,9 +23,9 @@ from engram.storage.retrieval.graph_hops import SelectedSentence
 
 
 def answer(retrieved: RetrievalResult) -> Answer:
-    """Make the answer, without parts that were not asked for."""
+    """Make the answer from a retrieval result, without parts that the query does not include."""
     plan, walk, ranking = retrieved.plan, retrieved.walk, retrieved.ranking
-    supporting = _collect_supporting(walk)
+    selected = _collect_selected(walk)
     duplicates = _duplicates(retrieved)
     similarities = dict(ranking.ordered) if plan.query.strategy == "dense" else ranking.similarities
     return Answer(
@@ -45,7 +45,7 @@ def answer(retrieved: RetrievalResult) -> Answer:
                 _passage(
                     retrieved.passages[passage],
                     score,
-                    supporting,
+                    selected,
                     retrieved.sentences.get(passage),
                     duplicates.get(passage, []),
                     similarities.get(passage),
@@ -68,9 +68,9 @@ def answer(retrieved: RetrievalResult) -> Answer:
 
 
 def _duplicates(retrieved: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
-    """Passage -> those that it stands for, in id order."""
+    """Shown passage -> the near-duplicates that were left out for it, in id order."""
     duplicates: dict[int, list[DuplicateAnswer]] = {}
-    for duplicate, passage in sorted(retrieved.ranking.standing.items()):
+    for duplicate, passage in sorted(retrieved.ranking.stand_in_by_passage.items()):
         if duplicate in retrieved.passages:
             stored = retrieved.passages[duplicate]
             duplicates.setdefault(passage, []).append(
@@ -80,14 +80,14 @@ def _duplicates(retrieved: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
 
 
 def timings(retrieved: RetrievalResult) -> Timings:
-    """Make the durations."""
+    """Return how long each stage of the query took."""
     plan = retrieved.plan
     total = plan.analyse_ms + plan.embed_ms + retrieved.search_ms
     return Timings(plan.analyse_ms, plan.embed_ms, retrieved.search_ms, round(total, 3))
 
 
 def trace(retrieved: RetrievalResult) -> Trace:
-    """Make the trace of an answer."""
+    """Make the trace of an answer from its retrieval result."""
     walk, ranking = retrieved.walk, retrieved.ranking
     return Trace(
         retrieved.plan.constraint,
@@ -95,7 +95,7 @@ def trace(retrieved: RetrievalResult) -> Trace:
         _recall_trace(walk),
         _hop_traces(walk, retrieved.plan.focus.policy),
         sufficiency=None if ranking.sufficiency is None else _sufficiency_trace(ranking.sufficiency),
-        collapsed=len(ranking.standing) if retrieved.plan.collapses else None,
+        collapsed=len(ranking.stand_in_by_passage) if retrieved.plan.collapses else None,
     )
 
 
@@ -113,14 +113,21 @@ def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
 
 @dataclass(frozen=True, slots=True)
 class _SelectedSentences:
-    """Selected sentences: those of each passage, and of each the hops that selected it and its best score."""
+    """Selected sentences of an answer.
+
+    Attributes:
+        of_passage: passage -> its selected sentences.
+        hops: sentence -> numbers of the hops that selected it, from 1.
+        best: sentence -> its best score in these hops, or its recall prior if that is higher.
+    """
 
     of_passage: Mapping[int, Sequence[SelectedSentence]]
     hops: Mapping[int, list[int]]
     best: Mapping[int, float]
 
 
-def _collect_supporting(walk: Walk) -> _SelectedSentences:
+def _collect_selected(walk: Walk) -> _SelectedSentences:
+    """Collect the sentences that the hops selected."""
     of_passage: dict[int, list[SelectedSentence]] = {}
     for evidence in walk.evidence.values():
         of_passage.setdefault(evidence.passage_id, []).append(evidence)
@@ -136,14 +143,14 @@ def _collect_supporting(walk: Walk) -> _SelectedSentences:
 def _passage(
     stored: StoredPassage,
     score: float,
-    supporting: _SelectedSentences,
+    selected: _SelectedSentences,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
     similarity: float | None,
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
-        passage_sentences = [(e.sentence_id, e.position, e.text) for e in supporting.of_passage.get(stored.id, ())]
+        passage_sentences = [(e.sentence_id, e.position, e.text) for e in selected.of_passage.get(stored.id, ())]
     else:
         passage_sentences = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
     return PassageAnswer(
@@ -154,7 +161,7 @@ def _passage(
         score,
         [
             SentenceAnswer(
-                identity, position, text, supporting.best.get(identity), list(supporting.hops.get(identity, ()))
+                identity, position, text, selected.best.get(identity), list(selected.hops.get(identity, ()))
             )
             for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],
@@ -178,41 +185,45 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
 
 
 def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
+    """Make one trace per hop; recall priors are shown for the first hop."""
     return [
         HopTrace(
-            number,
-            {hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
-            len(hop.candidates),
-            _sentence_traces(hop, walk.priors if number == 1 else {}, policy),
-            hop.coverage,
-            hop.published,
+            hop=number,
+            entities={hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
+            candidates=len(hop.candidates),
+            sentences=_sentence_traces(hop, walk.priors if number == 1 else {}, policy),
+            coverage=hop.coverage,
+            published=hop.classification,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]
 
 
 def _sentence_traces(hop: WalkHop, priors: Mapping[int, float], policy: Policy) -> list[SentenceTrace]:
+    """Make one trace per selected sentence of a hop; ``priors``: sentence -> its recall prior."""
     rows = hop.candidates
-    task = propagation.task_factor(rows, learned_only=policy.learned_only)
-    timed = propagation.time_factor(rows)
+    task_factors = propagation.task_factor(rows, learned_only=policy.learned_only)
+    time_factors = propagation.time_factor(rows)
     traces = []
     for sentence in hop.selected:
-        at = hop.position(sentence)
+        row = hop.position(sentence)
         evidence = hop.evidence[sentence]
         traces.append(
             SentenceTrace(
-                sentence,
-                evidence.external_id,
-                evidence.text,
-                float(hop.scores[at]),
-                float(rows.activation[at]),
-                [hop.start.names[entity] for entity in evidence.entities if entity in hop.start.activation],
-                float(rows.semantic[at]),
-                float(task[at]),
-                float(rows.task_perplexity[at]),
-                float(timed[at]),
-                float(rows.time_perplexity[at]),
-                priors.get(sentence, 0.0),
+                sentence_id=sentence,
+                passage_id=evidence.external_id,
+                text=evidence.text,
+                score=float(hop.scores[row]),
+                activation=float(rows.activation[row]),
+                activated_by=[
+                    hop.start.names[entity] for entity in evidence.entities if entity in hop.start.activation
+                ],
+                semantic=float(rows.semantic[row]),
+                task_factor=float(task_factors[row]),
+                task_perplexity=float(rows.task_perplexity[row]),
+                time_factor=float(time_factors[row]),
+                time_perplexity=float(rows.time_perplexity[row]),
+                recall_prior=priors.get(sentence, 0.0),
             )
         )
     return traces

@@ -66,7 +66,9 @@ def estimate_sufficiency(
     if not len(scores):
         return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events)
     every = dict(enumerate(words.weight.tolist()))
-    first = [{word: every[word] for word in np.flatnonzero(word_flags).tolist()} for word_flags in words.said]
+    first = [
+        {word: every[word] for word in np.flatnonzero(word_flags).tolist()} for word_flags in words.in_passages
+    ]
     # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
     rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
     absent = max(len(plan.terms) - len(every), 0) * rarest

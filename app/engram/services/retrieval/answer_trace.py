@@ -76,7 +76,12 @@ class SentenceTrace:
 
 @dataclass(frozen=True, slots=True)
 class HopTrace:
-    """One propagation round; ``coverage`` and ``published`` as of ``WalkHop``."""
+    """One propagation round.
+
+    Attributes:
+        coverage: as of ``WalkHop``.
+        published: the ``classification`` of ``WalkHop``.
+    """
 
     hop: int
     entities: dict[str, float]

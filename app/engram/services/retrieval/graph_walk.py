@@ -42,7 +42,8 @@ class WalkHop:
         evidence: the selected sentences as they can be read.
         counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
         coverage: of the question by all that is selected so far, in [0, 1]; None where it is not looked at.
-        published: what the published classifier says of all that is selected so far; None where it is not asked.
+        classification: what the published classifier says of all that is selected so far; None where it is not
+            asked.
     """
 
     start: Frontier
@@ -53,7 +54,7 @@ class WalkHop:
     evidence: Mapping[int, SelectedSentence]
     counts: Mapping[int, int]
     coverage: float | None
-    published: PoolClassification | None = None
+    classification: PoolClassification | None = None
 
     def position(self, sentence: int) -> int:
         """Return the position of a sentence in ``candidates`` and ``scores``."""
@@ -119,7 +120,7 @@ class Walk:
                     ],
                     "counts": list(hop.counts.items()),
                     "coverage": hop.coverage,
-                    "published": None if hop.published is None else asdict(hop.published),
+                    "published": None if hop.classification is None else asdict(hop.classification),
                 }
                 for hop in self.hops
             ],
@@ -201,5 +202,5 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        published=None if (published := stored.get("published")) is None else PoolClassification(**published),
+        classification=None if (verdict := stored.get("published")) is None else PoolClassification(**verdict),
     )

@@ -40,12 +40,12 @@ class _CachedKeys:
 
     Attributes:
         version: of these keys.
-        asked: how often they were asked for.
+        request_count: how often they were asked for.
         ids, keys: (n,) and (n, d), once they were read; None before.
     """
 
     version: tuple[str, str | None]
-    asked: int = 0
+    request_count: int = 0
     ids: NDArray[np.int64] | None = None
     keys: NDArray[np.float32] | None = None
 
@@ -67,7 +67,7 @@ class PassageKeyCache:
         """Keep ``most_bytes`` >= 0 of keys; those that were not asked for longest go first."""
         self._most = most_bytes
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[int, bool], _CachedKeys] = OrderedDict()
+        self._cached: OrderedDict[tuple[int, bool], _CachedKeys] = OrderedDict()
         self._reading: set[tuple[int, bool]] = set()
         self._size = 0
 
@@ -106,12 +106,16 @@ class PassageKeyCache:
         cache_key = focus.collection.id, focus.evolved
         version = now.base_keys, now.evolved_keys if focus.evolved else None
         with self._lock:
-            cached = self._kept.get(cache_key)
+            cached = self._cached.get(cache_key)
             if cached is None or cached.version != version:
                 cached = _CachedKeys(version)
-            cached = replace(cached, asked=cached.asked + 1)
+            cached = replace(cached, request_count=cached.request_count + 1)
             self._put(cache_key, cached)
-            if cached.keys is not None or cached.asked < QUESTIONS_BEFORE_READ or cache_key in self._reading:
+            if (
+                cached.keys is not None
+                or cached.request_count < QUESTIONS_BEFORE_READ
+                or cache_key in self._reading
+            ):
                 return cached
             self._reading.add(cache_key)
         try:
@@ -127,10 +131,10 @@ class PassageKeyCache:
 
     def _put(self, cache_key: tuple[int, bool], cached: _CachedKeys) -> None:
         """Have this be the latest that was asked for, and let go of the earliest as long as there is too much."""
-        before = self._kept.pop(cache_key, None)
-        self._kept[cache_key] = cached
+        before = self._cached.pop(cache_key, None)
+        self._cached[cache_key] = cached
         self._size += cached.bytes - (0 if before is None else before.bytes)
-        while self._size > self._most or len(self._kept) > MOST_COLLECTIONS:
-            _, earliest = self._kept.popitem(last=False)
+        while self._size > self._most or len(self._cached) > MOST_COLLECTIONS:
+            _, earliest = self._cached.popitem(last=False)
             self._size -= earliest.bytes
         metrics.KEYS_KEPT.set(self._size)

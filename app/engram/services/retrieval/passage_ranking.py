@@ -60,7 +60,7 @@ class PassageRanking:
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         weight_events: verdicts in the weights that it was ranked by.
         sufficiency: whether it is, before recall; None where features do not rank.
-        standing: passage that is left out -> the one with nearly its text that stands for it.
+        stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: what a reranker says of the candidates; None where none was asked, or it gave nothing.
     """
 
@@ -74,7 +74,7 @@ class PassageRanking:
     beyond: Sequence[tuple[int, float]] = ()
     weight_events: int = 0
     sufficiency: SufficiencyEstimate | None = None
-    standing: Mapping[int, int] = field(default_factory=dict)
+    stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
     reranked: RerankedScores | None = None
 
     @property
@@ -86,7 +86,9 @@ class PassageRanking:
     def ranks(self) -> dict[int, int]:
         """Rank of each passage, from 1; a duplicate has that of the passage that stands for it."""
         ranks = {passage: rank for rank, (passage, _) in enumerate(self.ordered, start=1)}
-        return ranks | {one: ranks[passage] for one, passage in self.standing.items() if passage in ranks}
+        return ranks | {
+            one: ranks[passage] for one, passage in self.stand_in_by_passage.items() if passage in ranks
+        }
 
     @property
     def pooled(self) -> list[int]:
@@ -135,10 +137,14 @@ def rank(
         def search_passages(limit: int) -> list[tuple[int, float]]:
             return search(reader, plan.focus, strategy, plan.terms, limit, nearest_lookup)
 
-        ordered, representatives = _fill_ranking(reader, plan, depth, search_passages)
+        ordered, stand_in_by_passage = _fill_ranking(reader, plan, depth, search_passages)
         ordered = ordered[:depth]
         return PassageRanking(
-            ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:], standing=representatives
+            ordered[:top_k],
+            *_NO_FEATURES,
+            recalled=False,
+            beyond=ordered[top_k:],
+            stand_in_by_passage=stand_in_by_passage,
         )
     if plan.profile.by_features:
         return _rank_by_features(reader, plan, walk, prior, nearest_lookup)
@@ -152,13 +158,13 @@ def rank(
         scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
         return passage_scores.select_best(scores, len(scores))
 
-    ordered, representatives = _fill_ranking(reader, plan, top_k, score_as_published)
+    ordered, stand_in_by_passage = _fill_ranking(reader, plan, top_k, score_as_published)
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
         recalled=bool(walk.priors),
         beyond=ordered[top_k:],
-        standing=representatives,
+        stand_in_by_passage=stand_in_by_passage,
     )
 
 
@@ -176,10 +182,15 @@ def _fill_ranking(
     limit, before = least, -1
     while True:
         ranked_passages = ranked(limit)
-        representatives = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
-        distinct = [pair for pair in ranked_passages if pair[0] not in representatives]
-        if not representatives or len(distinct) >= least or len(ranked_passages) <= before or limit >= MOST_NEAREST:
-            return distinct, representatives
+        stand_in_by_passage = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
+        distinct = [pair for pair in ranked_passages if pair[0] not in stand_in_by_passage]
+        if (
+            not stand_in_by_passage
+            or len(distinct) >= least
+            or len(ranked_passages) <= before
+            or limit >= MOST_NEAREST
+        ):
+            return distinct, stand_in_by_passage
         limit, before = 2 * limit, len(ranked_passages)
 
 
@@ -188,7 +199,7 @@ def _rank_by_features(
 ) -> PassageRanking:
     """Rank candidates by the base ranking, then by complementarity reranking and the reranker; add recall last."""
     profile, top_k = plan.profile, plan.query.top_k
-    candidates, titles, base_features, representatives = _collect_distinct(
+    candidates, titles, base_features, stand_in_by_passage = _collect_distinct(
         reader, plan, walk, prior, nearest_lookup
     )
     identities = list(prior.of_answers) if plan.focus.use_memory else []
@@ -202,7 +213,7 @@ def _rank_by_features(
         scores_by_place = scores_by_place + reranked.added
     order = np.lexsort((candidates.ids, -scores_by_place))
     first_places = order[: sufficiency.EVIDENCE_PASSAGES]
-    words = replace(candidates.words, said=candidates.words.said[first_places])
+    words = replace(candidates.words, in_passages=candidates.words.in_passages[first_places])
     pool = None if pool is None else pool.reorder(order)
     estimate = estimate_sufficiency(
         plan, walk, scores_by_place[order], features[order], words, pool, *believed[prior.of_sufficiency]
@@ -212,12 +223,13 @@ def _rank_by_features(
     for sentence, lift in lifts(walk.priors).items():
         if sentence in walk.evidence:
             holder = walk.evidence[sentence].passage_id
-            passage = representatives.get(holder, holder)
+            passage = stand_in_by_passage.get(holder, holder)
             scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * score_range * lift
     ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [
-        replace(one, passage_id=representatives.get(one.passage_id, one.passage_id)) for one in walk.evidence_known
+        replace(one, passage_id=stand_in_by_passage.get(one.passage_id, one.passage_id))
+        for one in walk.evidence_known
     ]
     return PassageRanking(
         ordered[:top_k],
@@ -232,7 +244,7 @@ def _rank_by_features(
         sufficiency=replace(
             estimate, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
         ),
-        standing=representatives,
+        stand_in_by_passage=stand_in_by_passage,
         reranked=None if reranked is None else reranked.reorder(order),
     )
 
@@ -267,20 +279,20 @@ def _collect_distinct(
         titles = [_names(title) for title in candidates.titles]
         base_features = _compute_base_features(reader, plan, walk, candidates, titles)
         ordered = candidates.ids[np.lexsort((candidates.ids, -(base_features @ prior.first)))].tolist()
-        representatives = stand_ins(reader, plan, ordered)
-        if not representatives:
-            return candidates, titles, base_features, representatives
-        distinct = len(ordered) - len(representatives)
+        stand_in_by_passage = stand_ins(reader, plan, ordered)
+        if not stand_in_by_passage:
+            return candidates, titles, base_features, stand_in_by_passage
+        distinct = len(ordered) - len(stand_in_by_passage)
         if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= MOST_NEAREST:
             break
         limit, before = 2 * limit, len(ordered)
-    candidates = candidates.exclude(representatives)
+    candidates = candidates.exclude(stand_in_by_passage)
     titles = [_names(title) for title in candidates.titles]
     return (
         candidates,
         titles,
-        _compute_base_features(reader, plan, walk, candidates, titles, representatives),
-        representatives,
+        _compute_base_features(reader, plan, walk, candidates, titles, stand_in_by_passage),
+        stand_in_by_passage,
     )
 
 
@@ -311,12 +323,12 @@ def _compute_base_features(
     walk: Walk,
     candidates: CandidatePassages,
     titles: Sequence[Sequence[str]],
-    representatives: Mapping[int, int] | None = None,
+    stand_in_by_passage: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
     """Compute the features of the base ranking, those of each candidate by itself, (n, len(FIRST_LOOK)).
 
     Args:
-        representatives: left-out passage -> the passage that stands for it.
+        stand_in_by_passage: left-out passage -> the passage that stands for it.
     """
     length = max(sum(plan.terms.values()), 1)
     ids = candidates.ids.tolist()
@@ -334,7 +346,7 @@ def _compute_base_features(
         dict(zip(ids, candidates.similarity.tolist(), strict=True)),
         dict(zip(ids, (candidates.word_scores / length).tolist(), strict=True)),
         passages_by_key.find_timely_passages(reader, plan.focus, ids),
-        [merge_duplicates(_reach(hop, called), representatives or {}) for hop in walk.hops],
+        [merge_duplicates(_reach(hop, called), stand_in_by_passage or {}) for hop in walk.hops],
         title_similarity=title_similarity,
         best_sentence=best_sentence,
     )
@@ -366,14 +378,14 @@ def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]]) -> HopReach:
         called: normalised name -> the passages titled after it.
     """
     highest = max(hop.start.activation.values(), default=0.0)
-    titled: dict[int, float] = {}
+    title_activation: dict[int, float] = {}
     for entity, activation in hop.start.activation.items():
         share = activation / highest if highest > 0 else 0.0
         for passage in called.get(normalise_entity(hop.start.names[entity]), ()):
-            titled[passage] = max(titled.get(passage, 0.0), share)
+            title_activation[passage] = max(title_activation.get(passage, 0.0), share)
     return HopReach(
         passage_ids=hop.candidates.passage_ids[hop.order],
         semantic=hop.candidates.semantic[hop.order],
         scores=hop.scores[hop.order],
-        titled=titled,
+        title_activation=title_activation,
     )

@@ -138,7 +138,7 @@ class QueryPlanner:
             metadata=query.metadata,
             conditions=None if query.conditions is None else condition_path(query.conditions),
             among=query.among,
-            asked=_days(constraint, query.strategy, profile),
+            intervals=_days(constraint, query.strategy, profile),
             key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )

@@ -52,7 +52,7 @@ class RetrievalResult:
     search_ms: float
 
     @property
-    def shown(self) -> list[tuple[int, str, float]]:
+    def shown_passages(self) -> list[tuple[int, str, float]]:
         """Passage, external id and score, in the order of the answer."""
         return [
             (passage, self.passages[passage].external_id, score)
@@ -206,7 +206,7 @@ class RetrievalService:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
             classification = self._classifier().classify_walk(plan, walk)
-        last = replace(walk.hops[-1], published=classification)
+        last = replace(walk.hops[-1], classification=classification)
         stopped = "sufficient" if suffices(classification) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
@@ -236,7 +236,7 @@ class RetrievalService:
         with stage("read"):
             explored = explore(reader, plan, ranking)
             shown_passages = [passage for passage, _ in explored.best]
-            duplicates = {one for one, passage in ranking.standing.items() if passage in shown_passages}
+            duplicates = {one for one, passage in ranking.stand_in_by_passage.items() if passage in shown_passages}
             sentences: dict[int, list[StoredSentence]] = {}
             if "sentences" in plan.query.include:
                 for sentence in passages.list_sentences(reader, plan.collection.id, shown_passages):

@@ -153,41 +153,41 @@ class PastCopyBuilder:
         write: Callable[[Writer, Copy, Sequence[int]], None],
         size: int,
     ) -> None:
-        done, after = 0, 0
+        """Write what ``read`` gives, ``size`` ids at a time, and report the progress of the stage."""
+        written_count, after = 0, 0
         self._report(stage, 0, total)
         while page := read(self._writer, self._copy, after, size):
             write(self._writer, self._copy, page)
-            done, after = done + len(page), page[-1]
-            self._report(stage, done, total)
+            written_count, after = written_count + len(page), page[-1]
+            self._report(stage, written_count, total)
 
     def _analyse(self, stage: str, tables: Sequence[str]) -> None:
-        for done, table in enumerate(tables):
-            self._report(stage, done, len(tables))
+        """Update the planner's statistics of tables that the copy filled, and report the progress."""
+        for table_count, table in enumerate(tables):
+            self._report(stage, table_count, len(tables))
             collection_copies.analyse(self._writer, table)
         self._report(stage, len(tables), len(tables))
 
     def _facts(self) -> None:
-        """Copy what was said of facts by then, and replay it."""
+        """Copy what was known of facts by then, apply the joins, and replay beliefs."""
         writer, copy = self._writer, self._copy
-        joined_entities.stand_for(writer, copy.target, roots(copied_facts.copy(writer, copy)))
+        joined_entities.stand_for(writer, copy.target, roots(copied_facts.copy_facts(writer, copy)))
         after = 0
         while page := belief_groups.list_next(writer, copy.target, after, ROWS):
             after = page[-1]
             fact_learning.settle(writer, copy.target, belief_groups.find_keys(writer, copy.target, page))
 
     def _memories(self) -> int:
-        """Replay all memories; how many sentences that verdicts speak of are not there."""
+        """Replay all memories; return how many sentences that verdicts speak of do not exist any more."""
         removed = 0
 
         def write(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
             nonlocal removed
             removed += len(sentences) - len(stored_outcomes.find_existing(writer, copy.target, sentences))
             copied_log.begin_memories(writer, copy, sentences)
-            done = list(log_replay.memories(writer, copy.target, sentences))
-            sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
-            sentence_memories.store(
-                writer, copy.target, MemoryRows.from_rows([replayed.state for replayed in done])
-            )
+            replays = list(log_replay.memories(writer, copy.target, sentences))
+            sentence_memories.rewrite(writer, copy.target, [row for replay in replays for row in replay.corrected])
+            sentence_memories.store(writer, copy.target, MemoryRows.from_rows([replay.state for replay in replays]))
 
         total = copied_log.count_judged(self._writer, self._copy)
         self._pages("memories", total, _read_from_target(stored_outcomes.list_judged_sentences), write, CHUNK)
@@ -207,10 +207,10 @@ class PastCopyBuilder:
             first_questions = replay_history.find_first_questions(writer, copy.target, questions)
             put = {question: (first.text, first.embedding) for question, first in first_questions.items()}
             question_supports.put_questions(writer, copy.target, put, [])
-            done = list(log_replay.supports(writer, copy.target, questions))
-            sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
+            replays = list(log_replay.supports(writer, copy.target, questions))
+            sentence_memories.rewrite(writer, copy.target, [row for replay in replays for row in replay.corrected])
             question_supports.replace_supports(
-                writer, copy.target, SupportRows.from_rows([replayed.state for replayed in done]), []
+                writer, copy.target, SupportRows.from_rows([replay.state for replay in replays]), []
             )
             against = log_replay.find_opposing_events(writer, copy.target, questions)
             days.update(learned_weights.contest(writer, copy.target, questions, against))
@@ -220,6 +220,7 @@ class PastCopyBuilder:
         return days
 
     def _beliefs(self, days: Days) -> None:
+        """Replay the ranking weights, and settle what counts on these days."""
         writer, target = self._writer, self._copy.target
         learned_weights.settle(writer, target, days)
         for believed in stored_outcomes.beliefs(writer, target):

@@ -121,7 +121,7 @@ class RevocationService:
 
         def begin(writer: Writer, collection_id: int) -> JobStart:
             begun = revocations.begin(writer, collection_id, criteria)
-            return JobStart({"last": begun.last}, received=begun.at_once + begun.left, updated=begun.at_once)
+            return JobStart({"last": begun.last}, received=begun.at_once + begun.remaining, updated=begun.at_once)
 
         return open_job(self._database, scope, REVOCATION, criteria.as_json(), key, begin)
 
@@ -137,7 +137,7 @@ class RevocationService:
     def _run_batch(self, writer: Writer, work: Work) -> None:
         """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""
         collection_id = work.job.collection_id
-        if not collections.keep(writer, collection_id):
+        if not collections.lock_against_deletion(writer, collection_id):
             raise collections.build_gone_error(work.job.collection)
         current = jobs.find(writer, collection_id, work.job.id)
         if current is None:
@@ -155,7 +155,7 @@ class RevocationService:
         Locks are taken in the order in which a worker takes them: the collection, the right to learn, events,
         sentences, keys, weights. While it lasts, no event of the collection is applied.
         """
-        if not collections.keep(writer, collection_id):
+        if not collections.lock_against_deletion(writer, collection_id):
             return 0
         collections.lock_learning(writer, collection_id, alone=True)
         status_by_event = feedback_events.lock_unrevoked(writer, collection_id, events)

@@ -72,7 +72,7 @@ class Findings:
     """Findings so far."""
 
     most: int
-    kept: list[RowDifference] = field(default_factory=list)
+    differences: list[RowDifference] = field(default_factory=list)
     count: int = 0
     rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
     digests: dict[str, Any] = field(default_factory=lambda: {table: hashlib.sha256() for table in TABLES})
@@ -80,8 +80,8 @@ class Findings:
     def differs(self, table: str, row: str, reason: str) -> None:
         """Note a row that is not what it ought to be."""
         self.count += 1
-        if len(self.kept) < self.most:
-            self.kept.append(RowDifference(table, row, reason))
+        if len(self.differences) < self.most:
+            self.differences.append(RowDifference(table, row, reason))
 
     def add(self, table: str, *values: object) -> None:
         """Count a stored row into the table's checksum."""
@@ -106,7 +106,7 @@ class Findings:
     def report(self, collection: str) -> VerificationReport:
         """All of it."""
         checked = [CheckedTable(table, self.rows[table], self.digests[table].hexdigest()) for table in TABLES]
-        return VerificationReport(collection, checked, self.kept, self.count)
+        return VerificationReport(collection, checked, self.differences, self.count)
 
 
 def values(row: Any) -> list[object]:
@@ -147,7 +147,7 @@ def pack_value(value: object) -> bytes:
         case dict():
             encoded = pack_value(list(value.values()))
         case GainBudget():
-            encoded = pack_value([value.day, value.kept])
+            encoded = pack_value([value.day, value.remaining_shares])
         case list() | tuple():
             encoded = b"[" + struct.pack("<q", len(value)) + b"".join(map(pack_value, value))
         case _:

@@ -43,10 +43,10 @@ class AgentPlanner:
 
     def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The next turn."""
-        options = parse_planner_options(state.asked.options)
-        asked, documents = _documents(state, tools, options)
+        options = parse_planner_options(state.request.options)
+        queries, documents = _documents(state, tools, options)
         if not documents:
-            return SessionStep(action=None, asked=asked, stop="nothing_new")
+            return SessionStep(action=None, queries=queries, stop="nothing_new")
         play = begin(state.question, len(documents), turns=_turns(state), insert_only=options.insert_only)
         if "remarks" in state.plan_state:
             play = play.resume(state.plan_state)
@@ -55,15 +55,15 @@ class AgentPlanner:
         reading = _FactReader(tools, options)
         turn, warnings = _turn(tools, play, document, options)
         if turn is None:
-            return SessionStep(action=None, asked=asked, stop="no_gap", warnings=warnings)
+            return SessionStep(action=None, queries=queries, stop="no_gap", warnings=warnings)
         outcome = carry_out(play, turn, document, reading.insert, reading.update)
         evidence = _pool_sentences(state, play, outcome, tools)
-        ordered = rank_by_rules(state, asked, evidence)
+        ordered = rank_by_rules(state, queries, evidence)
         return SessionStep(
             action="skip" if turn.skips else turn.act,
             sub_question=turn.content if turn.act == "search" else None,
-            asked=asked,
-            found=evidence,
+            queries=queries,
+            sentences=evidence,
             curated=CurationCounts(kept=len(evidence)),
             notes=[*state.notes, *_notes(state, play, outcome)],
             ranked=_rank_passages(state, documents, ordered, evidence),
@@ -77,7 +77,8 @@ class AgentPlanner:
                 "passage": None if document is None else int(document.key),
                 "note": outcome.play.note,
                 "facts": [outcome.play.memory.line(place) for place in outcome.facts],
-                "answer": outcome.answer or (outcome.found.text.text if outcome.found is not None else None),
+                "answer": outcome.answer
+                or (outcome.search_result.text.text if outcome.search_result is not None else None),
                 "observation": agent_prompts.format_observation(observation),
                 "reply": None if warnings else format_turn(turn),
             },

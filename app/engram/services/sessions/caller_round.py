@@ -52,8 +52,8 @@ def run_caller_round(state: SessionState, tools: StepTools, caller_round: Caller
         action="given",
         sub_question=caller_round.question,
         gap=None if caller_round.question is None else Gap(caller_round.question),
-        asked=queries,
-        found=evidence,
+        queries=queries,
+        sentences=evidence,
         curated=curated + CurationCounts(kept=len(brought), exact=lost),
         ranked=ranking.ranked,
         sufficiency=ranking.sufficiency,
@@ -69,7 +69,9 @@ def _collect_evidence(state: SessionState, tools: StepTools, caller_round: Calle
     stored = tools.sentences(sentence_ids)
     allowed = set(tools.meter.reads(list(dict.fromkeys(one.passage_id for one in stored))))
     allowed_sentences = [one for one in stored if one.passage_id in allowed]
-    curated_places = curate([one.text for one in allowed_sentences], [one.text for one in state.pool]).kept
+    curated_places = curate(
+        [one.text for one in allowed_sentences], [one.text for one in state.pool]
+    ).kept_positions
     return [
         PoolSentence(one.id, one.passage_id, one.text, state.number, None)
         for one in (allowed_sentences[at] for at in curated_places)

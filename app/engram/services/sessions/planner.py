@@ -29,8 +29,8 @@ class SessionStep:
         action: what was done, in a word; None where there was nothing to do but stop, which makes no round.
         sub_question: what the round went after, in words.
         gap: what it was to fill.
-        asked: its queries, in order.
-        found: sentences that enter the pool.
+        queries: its queries, in order.
+        sentences: sentences that enter the pool.
         curated: what became of all sentences that were looked at.
         notes: the working memory as it is from now on; None leaves it as it was.
         ranked: passages, best first, as they are from now on; None leaves them as they were.
@@ -45,8 +45,8 @@ class SessionStep:
     action: str | None
     sub_question: str | None = None
     gap: Gap | None = None
-    asked: Sequence[AskedQuery] = ()
-    found: Sequence[PoolSentence] = ()
+    queries: Sequence[AskedQuery] = ()
+    sentences: Sequence[PoolSentence] = ()
     curated: CurationCounts = field(default_factory=CurationCounts)
     notes: Sequence[Note] | None = None
     ranked: Sequence[int] | None = None

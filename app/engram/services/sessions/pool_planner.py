@@ -59,7 +59,7 @@ class _PoolKnowledge:
 
     def find_known_end(self, triple: QuestionTriple) -> str | None:
         """The known end of a triple in words; None while it is not known."""
-        filled_triples = fill_unknowns(triple.known, self.values)
+        filled_triples = fill_unknowns(triple.known_end, self.values)
         return None if open_unknowns(filled_triples) else filled_triples
 
     def to_json(self) -> dict[str, Any]:
@@ -126,12 +126,12 @@ class PoolPlanner:
         text = state.question if gap is None else gap.text
         queries = [_ask_gap(state, tools, text, gap, knowledge)]
         sifted = sift(state, tools, queries, text, gap)
-        judged = self._assess_pool(state, tools, llm, knowledge, queries, sifted.found)
+        judged = self._assess_pool(state, tools, llm, knowledge, queries, sifted.sentences)
         step = _step(state, gap, queries, sifted, judged)
         ranked = step.ranked or ()
         return replace(
             step,
-            ranked=ranked if sifted.warnings else move_evidence_first(ranked, [*state.pool, *step.found]),
+            ranked=ranked if sifted.warnings else move_evidence_first(ranked, [*state.pool, *step.sentences]),
             plan_state={**(step.plan_state or {}), "query": judged.query},
             said={"prompts": VERSION},
             warnings=[*warnings, *step.warnings],
@@ -201,15 +201,15 @@ def _step(
     judged: _RoundAssessment,
 ) -> SessionStep:
     """The round that this was: what enters the pool, what is noted, the passages in order, and whether it stops."""
-    evidence = _add_gaps(sifted.found, judged.bound, queries, state)
+    evidence = _add_gaps(sifted.sentences, judged.bound, queries, state)
     notes = _notes(state, judged.knowledge, judged.bound)
     ordered = rank_by_rules(state, queries, evidence, notes)
     return SessionStep(
         action="ask" if gap is None else "fill",
         sub_question=None if gap is None else gap.text,
         gap=gap,
-        asked=queries,
-        found=evidence,
+        queries=queries,
+        sentences=evidence,
         curated=sifted.curated,
         notes=[*state.notes, *notes, *sifted.contradictions],
         ranked=ordered.ranked,
@@ -239,7 +239,7 @@ def _sub_question(
     state: SessionState, question_names: Sequence[str], values: Mapping[str, str], triple: QuestionTriple
 ) -> str | None:
     """Return the question for a triple's unknown; None while its other end is open or it is not well formed."""
-    if open_unknowns(fill_unknowns(triple.known, values)):
+    if open_unknowns(fill_unknowns(triple.known_end, values)):
         return None
     phrase = triple.phrase if triple.unknown == ANSWER else triple.phrase.replace(triple.unknown, "")
     names, known_values = select_whole_names(state.question, question_names), list(values.values())

@@ -82,7 +82,7 @@ class RfmRagPlanner:
             read = _read_gap(state, tools, split, bindings)
             bindings, warnings = [*bindings, *read.bindings], [*warnings, *read.warnings]
             notes += _notes(state, split, bindings, read.bindings)
-            ends = read.share >= parse_planner_options(state.asked.options).coverage
+            ends = read.share >= parse_planner_options(state.request.options).coverage
             if ends or read.gap is None:
                 return SessionStep(
                     action=None,
@@ -96,14 +96,14 @@ class RfmRagPlanner:
         text = state.question if gap is None else gap.text
         queries = [tools.ask(text)]
         filtered = _filter_sentences(state, tools, queries, text, gap)
-        pool = [*state.pool, *filtered.found]
+        pool = [*state.pool, *filtered.sentences]
         passage_ids = [passage.id for query in queries for passage in query.passages]
         return SessionStep(
             action="ask" if gap is None else "fill",
             sub_question=None if gap is None else gap.text,
             gap=gap,
-            asked=queries,
-            found=filtered.found,
+            queries=queries,
+            sentences=filtered.sentences,
             curated=filtered.curated,
             notes=[*notes, *filtered.contradictions],
             ranked=move_evidence_first(list(dict.fromkeys([*state.ranked, *passage_ids])), pool),
@@ -196,7 +196,7 @@ def _bind_by_rules(
 
 def _pool_sentences(state: SessionState, tools: StepTools) -> list[BindingSentence]:
     """The sentences of the pool with the titles of their passages and the names in them."""
-    by_id = {one.told.sentence_id: one.told for one in tools.read_sentences(_passages(state.pool))}
+    by_id = {one.sentence.sentence_id: one.sentence for one in tools.read_sentences(_passages(state.pool))}
     standing = [by_id[one.sentence_id] for one in state.pool if one.sentence_id in by_id]
     names = tools.names([one.text for one in standing])
     return [replace(one, names=named) for one, named in zip(standing, names, strict=True)]

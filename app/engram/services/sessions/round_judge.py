@@ -41,13 +41,13 @@ class RoundJudge:
 
         A cross-encoder is asked only where the rule needs it: it reads the pool anew after each round.
         """
-        rule = state.asked.stop
+        rule = state.request.stop
         if self._classifier().reads and rule not in ("published", "sufficiency"):
             return step
-        pool = [*state.pool, *step.found]
+        pool = [*state.pool, *step.sentences]
         classification = self._classify(scope.collection, state.question, pool)
         step = replace(step, said={**step.said, "published": asdict(classification)})
-        if step.asked and self._priors().select_kind(scope.collection.corpus_kind).rounds is not None:
+        if step.queries and self._priors().select_kind(scope.collection.corpus_kind).rounds is not None:
             step = replace(
                 step, said={**step.said, "suffices": self._suffices(scope, state, step, classification, pool)}
             )
@@ -84,7 +84,7 @@ class RoundJudge:
         covered = state.covered if step.covered is None else step.covered
         features = round_sufficiency.features(classification.entities, classification.relevance, own, covered)
         weights, events, influences, cut = began.mean, 0, [], False
-        if any(query.remembers for query in step.asked):
+        if any(query.remembers for query in step.queries):
             with self._database.snapshot() as reader:
                 learned = Weights(reader, scope.collection.id, prior.of_rounds, began)
                 weights, events = learned.mean, learned.events
@@ -106,7 +106,7 @@ class RoundJudge:
 def _stop_if_sufficient(
     state: SessionState, step: SessionStep, probability: float, reason: StopReason
 ) -> SessionStep:
-    suffices = step.stop is None and probability >= state.asked.at_least
+    suffices = step.stop is None and probability >= state.request.at_least
     return replace(step, stop=reason) if suffices else step
 
 
@@ -118,7 +118,7 @@ def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence
     """
     before = all(_sufficiency_details(one).get("teaches", False) for one in state.rounds if one.episodes)
     brought = any(one.query is None for one in pool)
-    return before and not brought and all(query.alone for query in step.asked)
+    return before and not brought and all(query.alone for query in step.queries)
 
 
 def _sufficiency_details(session_round: Round) -> Mapping[str, Any]:

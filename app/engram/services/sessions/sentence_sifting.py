@@ -17,7 +17,7 @@ from engram.services.sessions.session_tools import AskedQuery, StepTools
 class SiftedSentences:
     """Sentences that enter the pool, and the contradictions among them."""
 
-    found: list[PoolSentence]
+    sentences: list[PoolSentence]
     curated: CurationCounts
     contradictions: list[Note]
     warnings: list[Fallback]
@@ -49,7 +49,7 @@ def sift(
     except LlmError as error:
         return SiftedSentences(*tools.curate_sentences(queries), [], [Fallback("sifted-by-rules", error.detail)])
     new_sentences, curated = tools.curate_sentences(
-        queries, {sentence: gap for sentence in kept_sentences.kept if sentence in candidates}
+        queries, {sentence: gap for sentence in kept_sentences.sentences if sentence in candidates}
     )
     standing = pool_ids | {sentence.sentence_id for sentence in new_sentences}
     contradictions = [

@@ -37,12 +37,17 @@ MOST_PARTS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A query of a round, as its episode has it; ``seen``: sentences that it selected, or that were read of it."""
+    """A query of a round, from its episode.
+
+    Attributes:
+        sentences: those that it selected, and those of its passages that the session read.
+        passages: passage that the session read -> its external id.
+    """
 
     id: UUID
     text: str
-    seen: frozenset[int]
-    shown: Mapping[int, str]
+    sentences: frozenset[int]
+    passages: Mapping[int, str]
 
 
 class Teacher:
@@ -187,6 +192,14 @@ def _query(
     sentences: Mapping[int, Sequence[int]],
     named: Mapping[int, str],
 ) -> _Query:
+    """Make the query of an episode.
+
+    Args:
+        read: passages that the session read.
+        before: sentences that were in the pool already.
+        sentences: passage -> its sentences.
+        named: passage -> its external id.
+    """
     of_read = [sentence for passage in read for sentence in sentences.get(passage, ())]
     activated = [sentence for sentence in answered.activated if sentence not in before]
     return _Query(
@@ -201,12 +214,12 @@ def _build_session_verdict(
     query: _Query, verdict: Verdict, logged: LoggedVerdict, units: Sequence[Expansion]
 ) -> Verdict:
     """The verdict as the session's own question is to hear it."""
-    missed = [sentence for sentence in logged.supports if sentence not in query.seen]
+    missed = [sentence for sentence in logged.supports if sentence not in query.sentences]
     success = verdict.retrieval_success
     return replace(
         verdict,
         query_id=query.id,
-        supporting=[NamedSentence(sentence) for sentence in logged.supports if sentence in query.seen],
+        supporting=[NamedSentence(sentence) for sentence in logged.supports if sentence in query.sentences],
         rejected=[
             NamedSentence(sentence, examined=logged.examinations.get(sentence, 1.0)) for sentence in logged.rejects
         ],
@@ -218,9 +231,9 @@ def _build_session_verdict(
 
 def _part(query: _Query, verdict: Verdict, logged: LoggedVerdict) -> Verdict | None:
     """The verdict as a sub-question is to hear it; None where that says nothing."""
-    supports = [sentence for sentence in logged.supports if sentence in query.seen]
-    rejects = [sentence for sentence in logged.rejects if sentence in query.seen]
-    helped = [name for passage, name in query.shown.items() if passage in logged.passages]
+    supports = [sentence for sentence in logged.supports if sentence in query.sentences]
+    rejects = [sentence for sentence in logged.rejects if sentence in query.sentences]
+    helped = [name for passage, name in query.passages.items() if passage in logged.passages]
     none_helped = not (verdict.partial or logged.supports or logged.passages)
     if not (supports or rejects or helped or none_helped):
         return None

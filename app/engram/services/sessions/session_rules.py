@@ -67,10 +67,10 @@ def stops(
         planner_stop: what the planner itself would stop by.
         doubtful: whether the planner sees no answer in what was read; then it does not stop by ``sufficiency``.
     """
-    rule = state.asked.stop
+    rule = state.request.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
-    sufficiency = ordered.sufficiency if state.asked.top_k >= EVIDENCE_PASSAGES else None
-    is_enough = sufficiency is not None and sufficiency >= state.asked.at_least
+    sufficiency = ordered.sufficiency if state.request.top_k >= EVIDENCE_PASSAGES else None
+    is_enough = sufficiency is not None and sufficiency >= state.request.at_least
     if rule in ("rounds", "llm", "published"):
         return None
     if rule == "sufficiency":

@@ -106,7 +106,7 @@ class SessionRunner:
             step = replace(step, stop="asked")
         if step.action is not None:
             step = self._round_judge.judge_step(scope, state, step)
-        if step.stop is None and state.asked.stop == "llm":
+        if step.stop is None and state.request.stop == "llm":
             step = _judge_step(state, step, tools)
         if step.stop is not None:
             step = _conclude_step(state, step, tools)
@@ -124,7 +124,7 @@ class SessionRunner:
             planner=state.planner,
             round=state.number if step.action else None,
             action=step.action,
-            found=len(step.found),
+            found=len(step.sentences),
             stop_reason=step.stop,
         )
 
@@ -141,10 +141,10 @@ class SessionRunner:
 
     def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
         """Have the session's own conclusion count and its graph be kept, if that was asked for; close the job."""
-        graph = parse_planner_options(state.asked.options).graph
+        graph = parse_planner_options(state.request.options).graph
         if state.status == "stopped" and graph is not None and state.planner == AgentPlanner.name:
             self._publisher.publish(scope, state, graph)
-        reason = self._learn(scope, state) if state.status == "stopped" and state.asked.learn else None
+        reason = self._learn(scope, state) if state.status == "stopped" and state.request.learn else None
         self._close(work, state, reason)
 
     def _learn(self, scope: Scope, state: SessionState) -> str | None:
@@ -196,7 +196,7 @@ def _judge_step(state: SessionState, step: SessionStep, tools: StepTools) -> Ses
     if tools.llm is None:
         return step
     try:
-        sufficient = tools.llm.is_sufficient(state.question, [one.text for one in (*state.pool, *step.found)])
+        sufficient = tools.llm.is_sufficient(state.question, [one.text for one in (*state.pool, *step.sentences)])
     except LlmError as error:
         return replace(step, warnings=(*step.warnings, Fallback("sufficiency-not-judged", error.detail)))
     return replace(step, stop="answered") if sufficient else step
@@ -204,9 +204,9 @@ def _judge_step(state: SessionState, step: SessionStep, tools: StepTools) -> Ses
 
 def _conclude_step(state: SessionState, step: SessionStep, tools: StepTools) -> SessionStep:
     """The step with an answer in words, if one was asked for and the planner gave none."""
-    if not state.asked.answer or step.conclusion is not None or tools.llm is None:
+    if not state.request.answer or step.conclusion is not None or tools.llm is None:
         return step
-    pool: Sequence[PoolSentence] = [*state.pool, *step.found]
+    pool: Sequence[PoolSentence] = [*state.pool, *step.sentences]
     try:
         draft = tools.llm.answer(state.question, [(one.sentence_id, one.text) for one in pool])
     except LlmError as error:
@@ -219,9 +219,9 @@ def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, read
     details = {
         "sub_question": step.sub_question,
         "gap": None if step.gap is None else asdict(step.gap),
-        "queries": [query.text for query in step.asked],
-        "shown": [[(passage.id, passage.score) for passage in query.passages] for query in step.asked],
-        "telling": [passage.id for query in step.asked for passage in query.passages if passage.binds > 0],
+        "queries": [query.text for query in step.queries],
+        "shown": [[(passage.id, passage.score) for passage in query.passages] for query in step.queries],
+        "telling": [passage.id for query in step.queries for passage in query.passages if passage.binds > 0],
         **step.said,
     }
     new_round = None
@@ -234,9 +234,9 @@ def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, read
             number=state.number,
             action=step.action,
             said=details,
-            episodes=[query.episode for query in step.asked],
+            episodes=[query.episode for query in step.queries],
             curated=asdict(
-                step.curated if step.curated != CurationCounts() else CurationCounts(kept=len(step.found))
+                step.curated if step.curated != CurationCounts() else CurationCounts(kept=len(step.sentences))
             ),
             sufficiency=enough,
             covered=covered,
@@ -250,7 +250,7 @@ def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, read
         round=new_round,
         evidence=[
             EvidenceRow(one.sentence_id, one.passage_id, one.round, one.query, one.gap, one.score)
-            for one in step.found
+            for one in step.sentences
         ],
         reads=reads,
         cost=format_cost(state.cost + cost),
@@ -269,5 +269,5 @@ def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, read
 
 def _walk(step: SessionStep) -> Mapping[str, Any] | None:
     """Return the frontier for the next round to resume: the strongest entries of all the round's queries."""
-    rests = [query.rest for query in step.asked if query.rest is not None]
+    rests = [query.rest for query in step.queries if query.rest is not None]
     return merge_walks(rests).to_json() if rests else None

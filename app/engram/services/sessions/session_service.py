@@ -46,7 +46,7 @@ class NewSession:
 
     question: str
     planner: str = "auto"
-    asked: SessionRequest = field(default_factory=SessionRequest)
+    request: SessionRequest = field(default_factory=SessionRequest)
     budget: Budget = field(default_factory=Budget)
 
 
@@ -83,17 +83,17 @@ class SessionService:
         target, session = scope.collection, create_query_id()
         self._encoder.check(target)
         self._encoder.check_question(new.question)
-        new = replace(new, asked=adapt_request(new.planner, new.asked))
+        new = replace(new, request=adapt_request(new.planner, new.request))
         self._check(new)
-        if new.asked.learn:
+        if new.request.learn:
             scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
-        if parse_planner_options(new.asked.options).graph is not None:
+        if parse_planner_options(new.request.options).graph is not None:
             scope.need(INGEST, "A session whose graph is kept as one of the collection's")
             scope.need(JUDGE, "A session whose graph is kept, corrections included")
         if not scope.is_allowed(LLM):
             self._check_rules_do(scope, new)
             new = replace(new, budget=replace(new.budget, llm_calls=0))
-        asked, budget = asdict(new.asked), asdict(new.budget)
+        asked, budget = asdict(new.request), asdict(new.budget)
         runs = new.planner != CALLER
 
         def begin(writer: Writer) -> None:
@@ -144,7 +144,7 @@ class SessionService:
         round_payload = {"question": question, "evidence": self._resolve_evidence(scope, evidence)}
         job = uuid4()
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             self._queue(writer, target.id, session, job, {"session": str(session), "round": round_payload}, 1)
             if not sessions.go_on(writer, target.id, session, job):
@@ -233,7 +233,7 @@ class SessionService:
         """
         target = scope.collection
         with self._database.write() as writer:
-            if not collections.keep(writer, target.id):
+            if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             stored = sessions.find(writer, target.id, session)
             if stored is None or not scope.sees(stored.principal):
@@ -255,19 +255,19 @@ class SessionService:
         if planner is None and new.planner != CALLER:
             names = ", ".join([*self._planners, CALLER])
             raise InvalidRequestError(f"There is no planner {new.planner!r}; there are {names}.")
-        read_options(new.asked.options)
+        read_options(new.request.options)
         if self._llm is not None:
             return
         if planner is not None and planner.needs_llm:
             raise LlmNotConfiguredError(f"Planner {new.planner!r} needs ENGRAM_LLM_BASE_URL to be set.")
-        if new.asked.answer:
+        if new.request.answer:
             raise LlmNotConfiguredError("A session with an answer needs ENGRAM_LLM_BASE_URL to be set.")
-        if new.asked.stop == "llm":
+        if new.request.stop == "llm":
             raise LlmNotConfiguredError("stop 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
 
     def _check_rules_do(self, scope: Scope, new: NewSession) -> None:
         planner = self._planners.get(new.planner)
-        if (planner is not None and planner.needs_llm) or new.asked.answer or new.asked.stop == "llm":
+        if (planner is not None and planner.needs_llm) or new.request.answer or new.request.stop == "llm":
             scope.need(LLM, "A session that needs a language model")
 
     def _queue(

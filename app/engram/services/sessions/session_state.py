@@ -74,6 +74,7 @@ class SessionState:
     """A session before a step.
 
     Attributes:
+        request: what the caller asked for.
         principal: whose request it was; ``trusted``: whether its judge counts in full; ``llm_tokens``: what
             a day's calls of a language model may cost it, None: any number.
         rounds: those made, in order.
@@ -92,7 +93,7 @@ class SessionState:
     llm_tokens: int | None
     question: str
     planner: str
-    asked: SessionRequest
+    request: SessionRequest
     budget: Budget
     status: Status
     stop_reason: StopReason | None
@@ -116,7 +117,7 @@ class SessionState:
     @property
     def without(self) -> Sequence[str]:
         """Parts that it is to do without, see ``tree_options.Part``."""
-        left_out: Sequence[str] = (self.asked.options or {}).get("without", ())
+        left_out: Sequence[str] = (self.request.options or {}).get("without", ())
         return left_out
 
     @property
@@ -152,7 +153,7 @@ def build_state(
         llm_tokens=stored.llm_tokens,
         question=stored.question,
         planner=stored.planner,
-        asked=SessionRequest(**stored.asked),
+        request=SessionRequest(**stored.asked),
         budget=Budget(**stored.budget),
         status=stored.status,  # type: ignore[arg-type] # as the table's constraint has it
         stop_reason=stored.stop_reason,  # type: ignore[arg-type]

@@ -214,7 +214,7 @@ class StepTools:
             BudgetSpentError: no passage may be read any more.
         """
         self.meter.room()
-        most = top_k or self._state.asked.top_k
+        most = top_k or self._state.request.top_k
         answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
         passages_shown = self._list_found_passages(answer)
         if binds is not None:
@@ -320,12 +320,12 @@ class StepTools:
         sentences = list(candidates.values())
         decided = curate([one.text for one in sentences], [one.text for one in pool])
         dropped = list(decided.dropped.values())
-        return [sentences[at] for at in decided.kept], CurationCounts(
-            len(decided.kept), dropped.count("exact"), dropped.count("near"), dropped.count("contained")
+        return [sentences[at] for at in decided.kept_positions], CurationCounts(
+            len(decided.kept_positions), dropped.count("exact"), dropped.count("near"), dropped.count("contained")
         )
 
     def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: GapQuery | None) -> Query:
-        request = self._state.asked
+        request = self._state.request
         query = Query(
             text=text,
             scope=self.scope,

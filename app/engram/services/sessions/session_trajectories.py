@@ -44,8 +44,8 @@ class TrajectoryStep:
         queries: what it searched for.
         notes: what was concluded before it, one line each.
         memory: sentences that were there before it.
-        seen: sentences of the passages that its queries showed, best passage first.
-        kept: those of them that entered memory.
+        shown_sentences: sentences of the passages that its queries showed, best passage first.
+        added_sentences: those of them that entered memory.
         answer: what came of it.
         observation, reply: of a turn of an agent what it was shown and what it said; None where rules took it.
     """
@@ -55,8 +55,8 @@ class TrajectoryStep:
     queries: Sequence[str]
     notes: Sequence[str]
     memory: Sequence[SentenceLine]
-    seen: Sequence[SentenceLine]
-    kept: Sequence[SentenceLine]
+    shown_sentences: Sequence[SentenceLine]
+    added_sentences: Sequence[SentenceLine]
     answer: str
     observation: str | None = None
     reply: str | None = None
@@ -110,7 +110,7 @@ def _trajectories(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
     if "tree" in inner:
         yield from _paths(state, planner, inner["tree"], searched)
     elif state.conclusion is not None and state.conclusion.text:
-        steps, options = _chain(state, searched), parse_planner_options(state.asked.options)
+        steps, options = _chain(state, searched), parse_planner_options(state.request.options)
         yield Trajectory(
             state.id, planner, state.question, 0, steps, state.conclusion.text, insert_only=options.insert_only
         )
@@ -207,7 +207,7 @@ def _paths(
         for at in tree_search.path(tree, node.id)[1:-1]:
             thought = tree.nodes[at].state
             kept_lines = [searched.line(pool[one]) for one in thought.kept if one in pool]
-            memory = [*steps[-1].memory, *steps[-1].kept]
+            memory = [*steps[-1].memory, *steps[-1].added_sentences]
             notes = [*steps[-1].notes, *([steps[-1].answer] if steps[-1].answer else [])]
             seen_lines = searched.lines(thought.searched)
             steps.append(

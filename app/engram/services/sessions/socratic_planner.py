@@ -51,7 +51,7 @@ class SocraticPlanner:
         return self._round(state, tools, tools.llm, next_step.sub_question or state.question)
 
     def _round(self, state: SessionState, tools: StepTools, llm: Llm, sub_question: str) -> SessionStep:
-        without = frozenset((state.asked.options or {}).get("without", ()))
+        without = frozenset((state.request.options or {}).get("without", ()))
         texts, warnings = self._queries(state, tools, llm, sub_question)
         pool = [sentence.sentence_id for sentence in state.pool]
         queries = [tools.ask(text, pool=pool) for text in texts]
@@ -60,7 +60,7 @@ class SocraticPlanner:
         else:
             sifted = sift(state, tools, queries, sub_question, None)
         warnings += sifted.warnings
-        evidence = [replace(one, gap=sub_question) for one in sifted.found]
+        evidence = [replace(one, gap=sub_question) for one in sifted.sentences]
         answer, failed = self._answer(llm, sub_question, [*state.pool, *evidence])
         warnings += failed
         if "update" in without:
@@ -74,8 +74,8 @@ class SocraticPlanner:
         return SessionStep(
             action="decompose",
             sub_question=sub_question,
-            asked=queries,
-            found=evidence,
+            queries=queries,
+            sentences=evidence,
             curated=sifted.curated,
             notes=[*notes, *sifted.contradictions],
             ranked=ranked,

@@ -84,7 +84,7 @@ class Branch:
     Attributes:
         pool, notes: the shared memory, and what this rollout made of it.
         tried: sub-questions that other branches began with from the same node.
-        asked: its queries, in order.
+        queries: its queries, in order.
         warnings: what was done by rules because the endpoint failed it.
     """
 
@@ -95,7 +95,7 @@ class Branch:
     pool: list[PoolSentence]
     notes: list[Note]
     tried: Sequence[str] = ()
-    asked: list[AskedQuery] = field(default_factory=list)
+    queries: list[AskedQuery] = field(default_factory=list)
     curated: CurationCounts = field(default_factory=CurationCounts)
     warnings: list[Fallback] = field(default_factory=list)
 
@@ -121,20 +121,20 @@ class Branch:
 
         Queries that name what nothing that was read names are not asked, nor those that were.
         """
-        before = {query.text for query in self.asked}
+        before = {query.text for query in self.queries}
         known_sources = sources(self._session_state)
         texts = [
             one for one in queries if one not in before and not list_invented_names(self.tools, one, known_sources)
         ]
         if not texts and question not in before and not list_invented_names(self.tools, question, known_sources):
             texts = [question]
-        first_query = len(self.asked)
+        first_query = len(self.queries)
         for text in dict.fromkeys(texts):
             try:
-                self.asked.append(self.tools.ask(text, pool=[one.sentence_id for one in self.pool]))
+                self.queries.append(self.tools.ask(text, pool=[one.sentence_id for one in self.pool]))
             except BudgetSpentError:
                 break
-        asked, gap = self.asked[first_query:], Gap(question)
+        asked, gap = self.queries[first_query:], Gap(question)
         if self.means.consolidation:
             sifted = sift(self._session_state, self.tools, asked, question, gap)
         else:
@@ -143,7 +143,7 @@ class Branch:
         pool_ids = {one.sentence_id for one in self.pool}
         evidence = [
             replace(one, query=None if one.query is None else one.query + first_query)
-            for one in sifted.found
+            for one in sifted.sentences
             if one.sentence_id not in pool_ids
         ]
         self.pool += evidence
@@ -179,7 +179,7 @@ class Branch:
             if following.answerable:
                 return self._conclude()
             question = following.sub_question
-        first_query = len(self.asked)
+        first_query = len(self.queries)
         queries = self.seek(question, session_model.queries(self.llm, question, self._list_known_lines()))
         evidence = self._evidence(queries)
         draft = self.llm.answer(question, evidence)
@@ -188,7 +188,7 @@ class Branch:
             question,
             draft.text,
             draft.cited,
-            searched=tuple(query.text for query in self.asked[first_query:]),
+            searched=tuple(query.text for query in self.queries[first_query:]),
             kept=tuple(one.sentence_id for one in queries),
             settled=draft.sufficient,
         )

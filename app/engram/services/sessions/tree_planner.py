@@ -60,7 +60,7 @@ class TreePlanner:
             BudgetSpentError: a budget does not suffice for any of it.
             InvalidRequestError: the session's options are none of this planner's.
         """
-        options = read_options(state.asked.options)
+        options = read_options(state.request.options)
         if tools.llm is None:
             return self.rules.step(state, tools)
         tree = _tree(state)
@@ -97,11 +97,11 @@ class TreePlanner:
     ) -> SessionStep:
         branch = Branch(state, tools, options.means, [BranchState()], list(state.pool), list(state.notes))
         evidence = branch.seek(state.question, [state.question])
-        ordered = rank_by_rules(state, branch.asked, evidence)
+        ordered = rank_by_rules(state, branch.queries, evidence)
         return SessionStep(
             action="ask",
-            asked=branch.asked,
-            found=evidence,
+            queries=branch.queries,
+            sentences=evidence,
             curated=branch.curated,
             notes=branch.notes,
             ranked=_rank_passages(ordered, branch.pool, branch.warnings),
@@ -165,8 +165,8 @@ class _Wave:
         ordered = rank_by_rules(self._state, asked, evidence)
         return SessionStep(
             action="rollouts",
-            asked=asked,
-            found=evidence,
+            queries=asked,
+            sentences=evidence,
             curated=curated,
             notes=notes,
             ranked=_rank_passages(ordered, pool, outcomes),
@@ -227,7 +227,7 @@ class _Wave:
                     action = CONCLUDE
         except LlmError as error:
             self._failures[claimed.rollout] = error.detail
-            if steps or branch.asked:
+            if steps or branch.queries:
                 self._stepped = True
             return Rollout(tuple(steps), None)
 
@@ -250,13 +250,16 @@ class _Wave:
             pool_ids = {one.sentence_id for one in pool}
             fresh = [one for one in branch.pool[len(before.pool) :] if one.sentence_id not in pool_ids]
             decided = curate([one.text for one in fresh], [one.text for one in pool])
-            kept_places = {*decided.kept, *(at for at, one in enumerate(fresh) if one.sentence_id in cited)}
+            kept_places = {
+                *decided.kept_positions,
+                *(at for at, one in enumerate(fresh) if one.sentence_id in cited),
+            }
             pool += [
                 replace(one, query=None if one.query is None else one.query + len(asked))
                 for at, one in enumerate(fresh)
                 if at in kept_places
             ]
-            asked += branch.asked
+            asked += branch.queries
             curated += replace(branch.curated, kept=len(kept_places))
         notes = merge_notes(before.notes, [self._branches[rollout].notes for rollout in sorted(self._branches)])
         return pool, notes, asked, curated

@@ -202,8 +202,8 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
             return OpenedCollection(build_from_row(row), created)
 
 
-def keep(writer: Writer, collection_id: int) -> bool:
-    """Keep the collection from deletion until the transaction ends; False if it is gone already.
+def lock_against_deletion(writer: Writer, collection_id: int) -> bool:
+    """Lock the collection against deletion until the transaction ends; False if it is gone already.
 
     Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
     came to the collection only after its rows would deadlock with it.
@@ -211,8 +211,8 @@ def keep(writer: Writer, collection_id: int) -> bool:
     return lock_row(writer, collection_id, SHARED_LOCK) is not None
 
 
-def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
-    """Like ``keep``, but return the kind of the collection's corpus; None if it is gone already."""
+def lock_and_load_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
+    """Like ``lock_against_deletion``, but return the kind of the corpus; None if the collection is gone already."""
     row = lock_row(writer, collection_id, SHARED_LOCK)
     return None if row is None else row.fixed_kind or KindMeasure(row.title_share, row.question_share).kind
 
@@ -220,8 +220,9 @@ def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
 def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
     """Apply events to the collection until the transaction ends: beside others, or, to revoke some, ``alone``.
 
-    Taken right after ``keep``. Whoever revokes removes rows that a worker would wait for and then miss; with this,
-    neither sees the other half done. Postgres serves the waiting in turn, so neither starves the other.
+    Taken right after ``lock_against_deletion``. Whoever revokes removes rows that a worker would wait for and then
+    miss; with this, neither sees the other half done. Postgres serves the waiting in turn, so neither starves the
+    other.
     """
     lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
     writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.core.text.spelling import normalise_spelling
 from engram.storage.column_parameters import vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 Vector = NDArray[np.float32]
 
@@ -43,7 +43,7 @@ class TimeRow:
 def find_known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
     """Return those normalised entity names that exist."""
     rows = reader.rows(
-        f"SELECT e.name FROM {id_rows('names', 'text')} {lookup('entity e', 'e.name = wanted.id')}",
+        f"SELECT e.name FROM {id_rows('names', 'text')} {join_by_index('entity e', 'e.name = wanted.id')}",
         {"collection": collection_id, "names": list(names)},
     )
     return {row.name for row in rows}
@@ -52,7 +52,7 @@ def find_known_names(reader: Reader, collection_id: int, names: Iterable[str]) -
 def find_known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
     """Return those time expressions that exist."""
     rows = reader.rows(
-        f"SELECT t.text FROM {id_rows('texts', 'text')} {lookup('time_expression t', 't.text = wanted.id')}",
+        f"SELECT t.text FROM {id_rows('texts', 'text')} {join_by_index('time_expression t', 't.text = wanted.id')}",
         {"collection": collection_id, "texts": list(texts)},
     )
     return {row.text for row in rows}
@@ -77,7 +77,7 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
         ), inserted AS (
             INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
             SELECT %(collection)s, n.id, n.passage_id, n.position, n.text, t.id, n.embedding
-            FROM numbered n {lookup("time_expression t", "t.text = n.time", outer=True)}
+            FROM numbered n {join_by_index("time_expression t", "t.text = n.time", outer=True)}
         )
         SELECT id FROM numbered ORDER BY n
         """,
@@ -108,10 +108,10 @@ def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tup
         WITH placed AS MATERIALIZED (
             SELECT %(collection)s::bigint AS collection_id, p.id, p.position, t.id AS time_expression_id
             FROM unnest(%(ids)s::bigint[], %(positions)s::int[], %(times)s::text[]) AS p(id, position, time)
-            {lookup("time_expression t", "t.text = p.time", outer=True)}
+            {join_by_index("time_expression t", "t.text = p.time", outer=True)}
         )
         UPDATE sentence SET position = placed.position, time_expression_id = placed.time_expression_id
-        FROM placed {lookup("sentence old", "old.id = placed.id")}
+        FROM placed {join_by_index("sentence old", "old.id = placed.id")}
         WHERE sentence.collection_id = placed.collection_id AND sentence.id = placed.id
           AND (old.position, old.time_expression_id)
               IS DISTINCT FROM (placed.position, placed.time_expression_id)
@@ -198,7 +198,7 @@ def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[
     named = f"""
         SELECT DISTINCT given.sentence_id, e.id AS entity_id
         FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS given(sentence_id, name)
-        {lookup("entity e", "e.name = given.name")}
+        {join_by_index("entity e", "e.name = given.name")}
     """
     lost = writer.rows(
         f"""
@@ -213,7 +213,7 @@ def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[
         f"""
         INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
         SELECT %(collection)s::bigint, named.entity_id, named.sentence_id, s.passage_id FROM ({named}) AS named
-        {lookup("sentence s", "s.id = named.sentence_id")}
+        {join_by_index("sentence s", "s.id = named.sentence_id")}
         ON CONFLICT DO NOTHING
         """,
         parameters,
@@ -238,7 +238,7 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
     entities = writer.rows(
         f"""
         SELECT DISTINCT link.entity_id FROM {WANTED_IDS}
-        {lookup("entity_sentence link", "link.sentence_id = wanted.id")}
+        {join_by_index("entity_sentence link", "link.sentence_id = wanted.id")}
         """,
         parameters,
     )

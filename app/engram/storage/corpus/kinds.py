@@ -93,7 +93,9 @@ def keep(writer: Writer, collection_id: int, measured: KindMeasures, priors: Seq
     Returns:
         Whether anything changed.
     """
-    if not collections.keep(writer, collection_id) or not collections.try_lock_learning(writer, collection_id):
+    if not collections.lock_against_deletion(writer, collection_id) or not collections.try_lock_learning(
+        writer, collection_id
+    ):
         return False
     changed = writer.execute(
         """

@@ -20,7 +20,7 @@ from engram.core.ranking.bm25 import K1, B
 from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 POSTINGS = 10_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
@@ -63,11 +63,11 @@ _CONTRIBUTION = """
     asked.weight * posting.frequency / (posting.frequency + asked.base + asked.slope * posting.length)
 """
 
-_POSTINGS = f"FROM asked {lookup('lexical_posting posting', 'posting.term_id = asked.id {chosen}')}"
+_POSTINGS = f"FROM asked {join_by_index('lexical_posting posting', 'posting.term_id = asked.id {chosen}')}"
 
 # What a term adds for having become more frequent comes on top of what it counts at its base frequency.
 _CORRECTIONS = f"""
-    FROM asked {lookup("evolved_posting posting", "posting.term = asked.term {chosen}")}
+    FROM asked {join_by_index("evolved_posting posting", "posting.term = asked.term {chosen}")}
     CROSS JOIN LATERAL (SELECT asked.base + asked.slope * posting.length AS value) AS norm
 """
 _BEST_FIRST = "ORDER BY score DESC, passage_id"
@@ -111,7 +111,7 @@ def question(*, evolved: bool) -> str:
     """
     return _QUESTION.format(
         columns="asked.term," if evolved else "",
-        terms=lookup("lexical_term term", "term.term = asked.term", outer=evolved),
+        terms=join_by_index("lexical_term term", "term.term = asked.term", outer=evolved),
         held="coalesce(term.passage_count, 0)" if evolved else "term.passage_count",
     )
 
@@ -131,7 +131,7 @@ def build_word_search(*, condition: str | None = None, evolved: bool) -> str:
             SELECT passage_id, score FROM (
                 SELECT passage_id, {score} FROM ({contributions("", evolved=evolved)}) AS said
                 GROUP BY passage_id OFFSET 0
-            ) AS found {lookup("passage p", f"p.id = found.passage_id AND {condition}")}
+            ) AS found {join_by_index("passage p", f"p.id = found.passage_id AND {condition}")}
             {_BEST_FIRST} LIMIT %(limit)s
         """
     scanned, others = (
@@ -180,7 +180,7 @@ def term_rows(
     row = reader.row(
         f"""
         SELECT array_send(array_agg(held.passage_id)) AS passages, array_send(array_agg(term.id)) AS terms
-        FROM {WANTED_IDS} {lookup("lexical_passage held", "held.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("lexical_passage held", "held.passage_id = wanted.id")}
         CROSS JOIN unnest(held.term_ids) AS term(id)
         """,
         {"collection": collection_id, "ids": integers(passages)},
@@ -195,7 +195,7 @@ def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str])
         SELECT collection.passage_count AS passages, held.term, held.passage_count AS holding
         FROM collection LEFT JOIN LATERAL (
             SELECT term.term, term.passage_count
-            FROM {id_rows("terms", "text")} {lookup("lexical_term term", "term.term = wanted.id")}
+            FROM {id_rows("terms", "text")} {join_by_index("lexical_term term", "term.term = wanted.id")}
         ) AS held ON true
         WHERE collection.id = %(collection)s
         """,

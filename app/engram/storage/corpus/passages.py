@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from engram.storage.column_parameters import decode_column, integers, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 Vector = NDArray[np.float32]
 TEXT_HASH = "hashtextextended(p.text, 0)"
@@ -58,7 +58,7 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
     rows = reader.rows(
         f"""
         SELECT p.external_id, p.id, p.content_hash
-        FROM {id_rows("ids", "text")} {lookup("passage p", "p.external_id = wanted.id")}
+        FROM {id_rows("ids", "text")} {join_by_index("passage p", "p.external_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(external_ids)},
     )
@@ -70,7 +70,7 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
     rows = reader.rows(
         f"""
         SELECT p.id, p.external_id, p.title, p.text, p.metadata
-        FROM {WANTED_IDS} {lookup("passage p", "p.id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
@@ -84,7 +84,8 @@ def find_by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> 
     rows = reader.rows(
         f"""
         SELECT wanted.id AS text, p.id, p.external_id
-        FROM {id_rows("texts", "text")} {lookup("passage p", f"{TEXT_HASH} = hashtextextended(wanted.id, 0)")}
+        FROM {id_rows("texts", "text")}
+        {join_by_index("passage p", f"{TEXT_HASH} = hashtextextended(wanted.id, 0)")}
         WHERE p.text = wanted.id
         """,
         {"collection": collection_id, "texts": list(texts)},
@@ -129,7 +130,7 @@ def list_sentences(reader: Reader, collection_id: int, passages: Collection[int]
     rows = reader.rows(
         f"""
         SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED_IDS}
-        {lookup("sentence s", "s.passage_id = wanted.id")}
+        {join_by_index("sentence s", "s.passage_id = wanted.id")}
         ORDER BY s.passage_id, s.position, s.id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -141,7 +142,8 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
     """The given sentences that exist."""
     rows = reader.rows(
         f"""
-        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")}
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED_IDS}
+        {join_by_index("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -153,7 +155,7 @@ def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dic
     row = reader.row(
         f"""
         SELECT array_send(array_agg(s.id)) AS ids, array_send(array_agg(s.passage_id)) AS passages
-        FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(sentences)},
     )

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from engram.storage.database import Reader
-from engram.storage.row_lookups import lookup
+from engram.storage.row_lookups import join_by_index
 
 PAGE = 2_000
 BEGINNING = datetime(1, 1, 2, tzinfo=UTC), UUID(int=0)
@@ -84,14 +84,14 @@ def page(
             FROM (
                 SELECT passage_id, bool_or(supported) AS supported FROM (
                     SELECT s.passage_id, named.role = 'supported' AS supported
-                    FROM verdict_sentence named {lookup("sentence s", "s.id = named.sentence_id")}
+                    FROM verdict_sentence named {join_by_index("sentence s", "s.id = named.sentence_id")}
                     WHERE named.collection_id = %(collection)s AND named.event_id = said.id
                       AND named.role IN ('supported', 'missed')
                     UNION ALL
                     SELECT helped.passage_id, true FROM verdict_passage helped
                     WHERE helped.collection_id = %(collection)s AND helped.event_id = said.id
                 ) AS spoken GROUP BY passage_id
-            ) AS word {lookup("passage p", "p.id = word.passage_id")}
+            ) AS word {join_by_index("passage p", "p.id = word.passage_id")}
             LEFT JOIN unnest(e.shown) WITH ORDINALITY AS hit(passage_id, position)
                 ON hit.passage_id = word.passage_id
         ) found ON said.id IS NOT NULL

@@ -10,10 +10,10 @@ from engram.storage.feedback_log.audit_rows import read_evidence
 from engram.storage.judge_days import DAY
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
-_APPLIED = lookup("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
-_OF_SENTENCE = lookup("memory_audit audit", "audit.sentence_id = wanted.id")
+_APPLIED = join_by_index("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
+_OF_SENTENCE = join_by_index("memory_audit audit", "audit.sentence_id = wanted.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def list_near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -
                      AND event.status = 'applied'
                ) AS events, (
                    SELECT count(*) FROM feedback_event event
-                   {lookup("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'")}
+                   {join_by_index("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'")}
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
                      AND event.status = 'applied'
                ) AS steps
@@ -189,7 +189,8 @@ def find_places(
         f"""
         SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
                named.shared > 0 AS shares_entity, p.metadata @> %(metadata)s AS passing
-        FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
+        FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
+        {join_by_index("passage p", "p.id = s.passage_id")}
         CROSS JOIN LATERAL (
             SELECT count(*) AS shared FROM entity_sentence link
             WHERE link.collection_id = %(collection)s AND link.sentence_id = s.id
@@ -233,7 +234,7 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
     rows = reader.rows(
         f"""
         SELECT event.id, event.question_id
-        FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("feedback_event event", "event.id = wanted.id")}
         WHERE event.status = 'applied' AND event.question_id IS NOT NULL
         """,
         {"collection": collection_id, "ids": list(events)},
@@ -246,8 +247,8 @@ def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[in
     rows = reader.rows(
         f"""
         SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED_IDS}
-        {lookup("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
-        {lookup("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -258,8 +259,9 @@ def find_judged_questions(reader: Reader, collection_id: int, events: Sequence[i
     """Event -> the question that was judged, of whatever became of the event."""
     rows = reader.rows(
         f"""
-        SELECT event.id, judged.question FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id")}
-        {lookup("judged_query judged", "judged.id = event.query_id")}
+        SELECT event.id, judged.question FROM {WANTED_IDS}
+        {join_by_index("feedback_event event", "event.id = wanted.id")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -269,7 +271,7 @@ def find_judged_questions(reader: Reader, collection_id: int, events: Sequence[i
 def question_texts(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, str]:
     """Question -> its text, of those that verdicts still teach."""
     rows = reader.rows(
-        f"SELECT q.id, q.text FROM {WANTED_IDS} {lookup('question q', 'q.id = wanted.id')}",
+        f"SELECT q.id, q.text FROM {WANTED_IDS} {join_by_index('question q', 'q.id = wanted.id')}",
         {"collection": collection_id, "ids": list(questions)},
     )
     return {row.id: row.text for row in rows}
@@ -281,8 +283,8 @@ def list_served_keys(reader: Reader, focus: Focus, passages: Sequence[int]) -> l
         f"""
         SELECT p.id AS passage_id, -(key.vector <#> %(key)s) AS similarity,
                -(p.embedding <#> %(key)s) AS base_similarity, key.units, key.scores
-        FROM {WANTED_IDS} {lookup("passage_key key", "key.passage_id = wanted.id")}
-        {lookup("passage p", "p.id = wanted.id")} ORDER BY p.id
+        FROM {WANTED_IDS} {join_by_index("passage_key key", "key.passage_id = wanted.id")}
+        {join_by_index("passage p", "p.id = wanted.id")} ORDER BY p.id
         """,
         focus.parameters(ids=list(passages)),
     )
@@ -291,7 +293,7 @@ def list_served_keys(reader: Reader, focus: Focus, passages: Sequence[int]) -> l
 
 def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Unit -> method and text."""
-    unit = lookup("expansion_unit unit", "unit.id = wanted.id")
+    unit = join_by_index("expansion_unit unit", "unit.id = wanted.id")
     rows = reader.rows(
         f"SELECT unit.id, unit.method, unit.text FROM {WANTED_IDS} {unit}",
         {"collection": collection_id, "ids": list(units)},
@@ -312,9 +314,9 @@ def bringers(
                        PARTITION BY credit.passage_id, credit.unit_id
                        ORDER BY credit.gain * credit.weight DESC, credit.event_id DESC
                    ) AS place
-            FROM {id_rows("passages")} {lookup("key_credit credit", "credit.passage_id = wanted.id")}
-            {lookup("key_evidence evidence", "evidence.event_id = credit.event_id")}
-            {lookup("key_generation generation", "generation.number = evidence.generation AND generation.active")}
+            FROM {id_rows("passages")} {join_by_index("key_credit credit", "credit.passage_id = wanted.id")}
+            {join_by_index("key_evidence evidence", "evidence.event_id = credit.event_id")}
+            {join_by_index("key_generation made", "made.number = evidence.generation AND made.active")}
             WHERE credit.unit_id = ANY(%(units)s) AND credit.weight > 0
         ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, unit_id, place
         """,

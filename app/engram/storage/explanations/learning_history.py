@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ def list_moved_states(reader: Reader, collection_id: int, until: datetime | None
         )
         SELECT s.id AS sentence_id, s.text, p.external_id AS passage_id, p.title, left_by.channel,
                left_by.perplexity, left_by.update_count, left_by.moved_at, left_by.event_id
-        FROM left_by {lookup("sentence s", "s.id = left_by.id")} {lookup("passage p", "p.id = s.passage_id")}
+        FROM left_by {join_by_index("sentence s", "s.id = left_by.id")}
+        {join_by_index("passage p", "p.id = s.passage_id")}
         ORDER BY left_by.sequence DESC, s.id, left_by.channel LIMIT %(limit)s
         """,
         {"collection": collection_id, "until": until, "limit": limit},
@@ -103,7 +104,8 @@ def find_names(reader: Reader, collection_id: int, sentences: Sequence[int]) -> 
     rows = reader.rows(
         f"""
         SELECT s.id, s.text, p.external_id AS passage_id, p.title
-        FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
+        FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
+        {join_by_index("passage p", "p.id = s.passage_id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )

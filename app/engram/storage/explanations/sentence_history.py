@@ -5,8 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from engram.storage.database import Reader
-from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
-from engram.storage.row_lookups import lookup
+from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_JOIN
+from engram.storage.row_lookups import join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class MemoryMoveRow:
 
 
 def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSentence | None:
-    """The sentence, or None."""
+    """Load a sentence and where it stands; None if it does not exist."""
     row = reader.row(
         f"""
         SELECT s.id, s.text, s.position, p.external_id AS passage_id, p.title
-        FROM sentence s {lookup("passage p", "p.id = s.passage_id")}
+        FROM sentence s {join_by_index("passage p", "p.id = s.passage_id")}
         WHERE s.collection_id = %(collection)s AND s.id = %(id)s
         """,
         {"collection": collection_id, "id": sentence_id},
@@ -71,14 +71,14 @@ def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSente
 
 
 def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -> tuple[list[QuestionSupport], int]:
-    """The ``limit`` past questions that the sentence supports most surely; and how many verdicts judged it for."""
+    """Return the ``limit`` past questions that the sentence supports most surely, and the number of all."""
     rows = reader.rows(
         f"""
-        SELECT question.id, question.text, known.support, known.perplexity, known.update_count, known.complete,
+        SELECT question.id, question.text, qs.support, qs.perplexity, qs.update_count, qs.complete,
                count(*) OVER () AS total
-        FROM question_support known {lookup("question", "question.id = known.question_id")}
-        WHERE known.collection_id = %(collection)s AND known.sentence_id = %(id)s
-        ORDER BY known.support DESC, question.id LIMIT %(limit)s
+        FROM question_support qs {join_by_index("question", "question.id = qs.question_id")}
+        WHERE qs.collection_id = %(collection)s AND qs.sentence_id = %(id)s
+        ORDER BY qs.support DESC, question.id LIMIT %(limit)s
         """,
         {"collection": collection_id, "id": sentence_id, "limit": limit},
     )
@@ -104,7 +104,7 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
         WITH page AS (
             SELECT DISTINCT event.applied_sequence AS sequence, event.id
             FROM memory_audit audit
-            {lookup("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
+            {join_by_index("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
             WHERE audit.collection_id = %(collection)s AND audit.sentence_id = %(id)s
               AND event.applied_sequence > %(after)s
             ORDER BY event.applied_sequence LIMIT %(limit)s
@@ -114,9 +114,9 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
                audit.perplexity_after,
                -(memory.vector <#> CASE audit.channel WHEN 'task' THEN judged.embedding
                                                       ELSE judged.time_embedding END) AS similarity_now
-        FROM page {lookup("feedback_event event", "event.id = page.id")} {JUDGED_QUERY_LOOKUP}
-        {lookup("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
-        {lookup("sentence_memory memory", memory, outer=True)}
+        FROM page {join_by_index("feedback_event event", "event.id = page.id")} {JUDGED_QUERY_JOIN}
+        {join_by_index("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
+        {join_by_index("sentence_memory memory", memory, outer=True)}
         ORDER BY page.sequence, audit.channel
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},

@@ -12,7 +12,7 @@ from engram.core.knowledge.claims import Claim, Days
 from engram.core.knowledge.functional_predicates import FROM_THE_START
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ def find_keys(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> se
         SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, {is_functional} AS functional,
                CASE WHEN {is_functional} THEN 0 ELSE f.object_id END AS object_id,
                CASE WHEN {is_functional} THEN '' ELSE f.object_key END AS object_key
-        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
-        {lookup("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
+        FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")}
+        {join_by_index("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
         """,
         {"collection": collection_id, "ids": sorted(set(fact_ids)), "functional": sorted(FROM_THE_START)},
     )
@@ -78,10 +78,10 @@ def _members(reader: Reader, collection_id: int, keys: Sequence[GroupKey]) -> Se
                 WITH ORDINALITY AS key(subject_id, predicate, object_id, object_key, functional, n)
         )
         SELECT key.n, {member} FROM key
-        {lookup("fact f", "f.subject_id = key.subject_id AND f.predicate = key.predicate")}
+        {join_by_index("fact f", "f.subject_id = key.subject_id AND f.predicate = key.predicate")}
         WHERE key.functional OR (key.object_id = 0 AND f.object_key = key.object_key AND f.object_id = 0)
         UNION ALL
-        SELECT key.n, {member} FROM key {lookup("fact f", by_object)}
+        SELECT key.n, {member} FROM key {join_by_index("fact f", by_object)}
         WHERE NOT key.functional AND key.object_id <> 0
         """,
         {
@@ -117,9 +117,9 @@ def _load_source_statements(reader: Reader, collection_id: int, fact_ids: Iterab
         SELECT s.fact_id, s.sequence, s.passage_id, said.source, s.learned_at, s.observation_noise_positive,
                s.observation_noise_negative, s.process_noise, left_by.sequence AS withdrawn,
                left_by.received_at AS withdrawn_at
-        FROM {WANTED_IDS} {lookup("fact_source s", "s.fact_id = wanted.id")}
-        {lookup("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
-        {lookup("fact_statement said", "said.id = s.statement_id", outer=True)}
+        FROM {WANTED_IDS} {join_by_index("fact_source s", "s.fact_id = wanted.id")}
+        {join_by_index("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
+        {join_by_index("fact_statement said", "said.id = s.statement_id", outer=True)}
         """,
         {"collection": collection_id, "ids": list(fact_ids)},
     )
@@ -145,7 +145,8 @@ def _load_event_statements(reader: Reader, collection_id: int, fact_ids: Iterabl
     """Load the applied events on these facts as statements; in no order."""
     rows = reader.rows(
         f"""
-        SELECT e.* FROM {WANTED_IDS} {lookup("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
+        SELECT e.* FROM {WANTED_IDS}
+        {join_by_index("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
         """,
         {"collection": collection_id, "ids": list(fact_ids)},
     )
@@ -253,7 +254,7 @@ def load_beliefs(reader: Reader, collection_id: int, fact_ids: Iterable[int]) ->
         f"""
         SELECT f.id AS fact_id, f.belief, f.perplexity, f.observations, f.held_until, f.closed_at, f.closed_reason,
                f.superseded_by
-        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(fact_ids)},
     )
@@ -266,7 +267,7 @@ def load_moves(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> d
         f"""
         SELECT a.fact_id, a.sequence, a.target, a.observation_noise, a.gain, a.residual, a.perplexity_before,
                a.perplexity_after, a.belief
-        FROM {WANTED_IDS} {lookup("fact_audit a", "a.fact_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("fact_audit a", "a.fact_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(fact_ids)},
     )
@@ -289,7 +290,7 @@ def list_by_predicate(reader: Reader, collection_id: int, graph_id: int, predica
     rows = reader.rows(
         f"""
         SELECT f.id FROM {id_rows("predicates", "text")}
-        {lookup("fact f", "f.graph_id = %(graph)s AND f.predicate = wanted.id")} ORDER BY f.id
+        {join_by_index("fact f", "f.graph_id = %(graph)s AND f.predicate = wanted.id")} ORDER BY f.id
         """,
         {"collection": collection_id, "graph": graph_id, "predicates": list(predicates)},
     )
@@ -300,7 +301,7 @@ def find_without_source(reader: Reader, collection_id: int, fact_ids: Iterable[i
     """Return the facts without a source."""
     rows = reader.rows(
         f"""
-        SELECT f.id FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
+        SELECT f.id FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")}
         WHERE (SELECT held.id FROM fact_source held
                WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1) IS NULL
         """,

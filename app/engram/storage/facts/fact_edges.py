@@ -8,7 +8,7 @@ from typing import NamedTuple
 from engram.core.knowledge.beliefs import UNSAID
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 READ_PER_KEPT = 2
 """Edges of an entity that are read for each that is kept: what is read is bounded, whatever is left out of it."""
@@ -91,7 +91,7 @@ def starts(reader: Reader, collection_id: int, graph_id: int, names: Iterable[st
 
 
 _NAMESAKES = f"""
-    SELECT min(other.id) AS id, e.id AS here FROM {WANTED_IDS} {lookup("fact_entity e", "e.id = wanted.id")}
+    SELECT min(other.id) AS id, e.id AS here FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
     CROSS JOIN LATERAL (
         SELECT coalesce(n.stands_for, n.id) AS id, n.name = n.bare AS plain FROM fact_entity n
         WHERE n.collection_id = %(collection)s AND n.graph_id = e.graph_id AND n.bare = e.bare

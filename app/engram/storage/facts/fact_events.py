@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,9 @@ def find_many(reader: Reader, collection_id: int, event_ids: Iterable[int]) -> l
     """These events, in their order."""
     columns = ", ".join(f"e.{column.strip()}" for column in _COLUMNS.split(","))
     rows = reader.rows(
-        f"""SELECT {columns} FROM {WANTED_IDS} {lookup("fact_event e", "e.id = wanted.id")} ORDER BY e.sequence""",
+        f"""
+        SELECT {columns} FROM {WANTED_IDS} {join_by_index("fact_event e", "e.id = wanted.id")} ORDER BY e.sequence
+        """,
         {"collection": collection_id, "ids": sorted(set(event_ids))},
     )
     return [_event(row) for row in rows]
@@ -174,10 +176,10 @@ def list_statements(reader: Reader, collection_id: int, event_ids: Iterable[int]
     rows = reader.rows(
         f"""
         WITH own AS MATERIALIZED (
-            SELECT s.id FROM {WANTED_IDS} {lookup("fact_statement s", "s.event_id = wanted.id")}
+            SELECT s.id FROM {WANTED_IDS} {join_by_index("fact_statement s", "s.event_id = wanted.id")}
         )
         SELECT id FROM own UNION SELECT s.id FROM own
-        {lookup("fact_statement s", "s.origin_id = own.id")} ORDER BY id
+        {join_by_index("fact_statement s", "s.origin_id = own.id")} ORDER BY id
         """,
         {"collection": collection_id, "ids": sorted(set(event_ids))},
     )

@@ -8,7 +8,7 @@ from engram.core.knowledge.alignment import ends
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 OWN_GRAPH = 0
 """The collection's own graph."""
@@ -82,7 +82,7 @@ def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[Sourc
         "starts": integers(row.valid_from for row in facts),
         "ends": integers(row.valid_to for row in facts),
     }
-    entity = lookup("fact_entity {0}", "{0}.graph_id = %(graph)s AND {0}.name = said.{1}")
+    entity = join_by_index("fact_entity {0}", "{0}.graph_id = %(graph)s AND {0}.name = said.{1}")
     named = f"""
         SELECT said.n, s.id AS subject_said, coalesce(s.stands_for, s.id) AS subject_id, said.predicate,
                coalesce(o.id, 0) AS object_said, coalesce(o.stands_for, o.id, 0) AS object_id,
@@ -110,7 +110,7 @@ def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[Sourc
         AND f.object_key = named.object_key AND f.valid_from = named.valid_from AND f.valid_to = named.valid_to
     """
     rows = writer.rows(
-        f"SELECT f.id FROM ({named}) AS named {lookup('fact f', conflict)} ORDER BY named.n", parameters
+        f"SELECT f.id FROM ({named}) AS named {join_by_index('fact f', conflict)} ORDER BY named.n", parameters
     )
     return [row.id for row in rows]
 
@@ -207,7 +207,7 @@ def find_sentence_sources(
     rows = reader.rows(
         f"""
         SELECT held.id, held.sentence_id, held.fact_id
-        FROM {WANTED_IDS} {lookup("fact_source held", "held.sentence_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("fact_source held", "held.sentence_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -233,7 +233,8 @@ def list_stated_facts(reader: Reader, collection_id: int, statements: Iterable[i
     rows = reader.rows(
         f"""
         SELECT DISTINCT held.fact_id
-        FROM {WANTED_IDS} {lookup("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
+        FROM {WANTED_IDS}
+        {join_by_index("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
         """,
         {"collection": collection_id, "ids": list(statements)},
     )

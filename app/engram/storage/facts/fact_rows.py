@@ -6,7 +6,7 @@ from datetime import datetime
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +101,15 @@ _FACT = """
     f.object_kind, f.valid_from, f.valid_to, f.belief, f.perplexity,
     f.observations, f.held_until, f.closed_at, f.closed_reason, f.superseded_by, f.learned_at
 """
-_NAMES = lookup("fact_entity s", "s.id = f.subject_id") + lookup("fact_entity o", "o.id = f.object_id", outer=True)
+_NAMES = join_by_index("fact_entity s", "s.id = f.subject_id") + join_by_index(
+    "fact_entity o", "o.id = f.object_id", outer=True
+)
 
 
 def rows(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, FactRow]:
     """These facts."""
     fact_rows = reader.rows(
-        f"SELECT {_FACT} FROM {WANTED_IDS} {lookup('fact f', 'f.id = wanted.id')} {_NAMES}",
+        f"SELECT {_FACT} FROM {WANTED_IDS} {join_by_index('fact f', 'f.id = wanted.id')} {_NAMES}",
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
     return {row.id: FactRow(**row._asdict()) for row in fact_rows}
@@ -120,11 +122,11 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
         SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
                said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
                left_by.received_at AS withdrawn_at
-        FROM {WANTED_IDS} {lookup("fact_source held", "held.fact_id = wanted.id")}
-        {lookup("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
-        {lookup("sentence t", "t.id = held.sentence_id", outer=True)}
-        {lookup("passage p", "p.id = held.passage_id", outer=True)}
-        {lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
+        FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
+        {join_by_index("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
+        {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
+        {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": sorted(set(facts))},
@@ -155,16 +157,16 @@ def load_believed_facts(
         SELECT {_FACT}, held.sequence, p.external_id, held.sentence_id, held.statement_id, said.source,
                coalesce(t.text, said.text), held.confidence, held.learned_at AS said_at, left_by.received_at,
                at.believed
-        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")} {_NAMES}
+        FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")} {_NAMES}
         CROSS JOIN LATERAL (
             SELECT held.* FROM fact_source held
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id {by_then}
             ORDER BY held.withdrawn_by IS NOT NULL, held.sequence LIMIT 1
         ) AS held
-        {lookup("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
-        {lookup("sentence t", "t.id = held.sentence_id", outer=True)}
-        {lookup("passage p", "p.id = held.passage_id", outer=True)}
-        {lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
+        {join_by_index("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
+        {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
+        {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
         CROSS JOIN LATERAL ({believed}) AS at
         """,
         {"collection": collection_id, "ids": integers(facts), "as_of": as_of},
@@ -187,24 +189,24 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
         WITH said AS MATERIALIZED (
             SELECT held.sequence, held.fact_id, NULL::bigint AS event_id, 'source' AS kind, said.source AS judge,
                    p.external_id AS passage, coalesce(t.text, said.text) AS text
-            FROM {WANTED_IDS} {lookup("fact_source held", "held.fact_id = wanted.id")}
-            {lookup("sentence t", "t.id = held.sentence_id", outer=True)}
-            {lookup("passage p", "p.id = held.passage_id", outer=True)}
-            {lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
+            FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
+            {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
+            {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
+            {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
             UNION ALL
             SELECT e.sequence, e.fact_id, e.id, e.kind, e.judge, NULL, e.reason
-            FROM {WANTED_IDS} {lookup("fact_event e", "e.fact_id = wanted.id")}
+            FROM {WANTED_IDS} {join_by_index("fact_event e", "e.fact_id = wanted.id")}
             UNION ALL
             SELECT DISTINCT ON (e.sequence)
                    e.sequence, held.fact_id, e.id, e.kind, e.judge, p.external_id, said.text
-            FROM {WANTED_IDS} {lookup("fact_source held", "held.fact_id = wanted.id")}
-            {lookup("fact_event e", "e.id = held.withdrawn_by")}
-            {lookup("passage p", "p.id = held.passage_id", outer=True)}
-            {lookup("fact_statement said", "said.id = held.statement_id")}
+            FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
+            {join_by_index("fact_event e", "e.id = held.withdrawn_by")}
+            {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
+            {join_by_index("fact_statement said", "said.id = held.statement_id")}
         )
         SELECT a.sequence, a.target, a.observation_noise, a.gain, a.belief, a.perplexity_before, a.perplexity_after,
                a.at, said.event_id, said.kind, said.judge, said.fact_id AS said_of, said.passage, said.text
-        FROM (SELECT %(fact)s::bigint AS id) AS wanted {lookup("fact_audit a", "a.fact_id = wanted.id")}
+        FROM (SELECT %(fact)s::bigint AS id) AS wanted {join_by_index("fact_audit a", "a.fact_id = wanted.id")}
         JOIN said USING (sequence) ORDER BY a.sequence
         """,
         {"collection": collection_id, "ids": sorted({fact_id, *rivals}), "fact": fact_id},
@@ -217,7 +219,7 @@ def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int
     entity_rows = reader.rows(
         f"""
         SELECT e.id, e.graph_id, e.name, e.surface, e.stands_for
-        FROM {WANTED_IDS} {lookup("fact_entity e", "e.id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
@@ -239,7 +241,7 @@ def list_next_names(reader: Reader, collection_id: int, graph_id: int, after: in
 def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
     """The entities that stand for one of these."""
     member_rows = reader.rows(
-        f"SELECT e.id FROM {WANTED_IDS} {lookup('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
+        f"SELECT e.id FROM {WANTED_IDS} {join_by_index('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
     return [row.id for row in member_rows]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ def side(reader: Reader, collection_id: int, entities: Iterable[int]) -> dict[in
         f"""
         WITH root AS MATERIALIZED (
             SELECT DISTINCT coalesce(e.stands_for, e.id) AS id
-            FROM {WANTED_IDS} {lookup("fact_entity e", "e.id = wanted.id")}
+            FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
         )
-        SELECT e.id, e.stands_for FROM root {lookup("fact_entity e", "e.id = root.id")}
-        UNION ALL SELECT e.id, e.stands_for FROM root {lookup("fact_entity e", "e.stands_for = root.id")}
+        SELECT e.id, e.stands_for FROM root {join_by_index("fact_entity e", "e.id = root.id")}
+        UNION ALL SELECT e.id, e.stands_for FROM root {join_by_index("fact_entity e", "e.stands_for = root.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
@@ -75,8 +75,8 @@ def list_joins(reader: Reader, collection_id: int, entities: Iterable[int]) -> l
             f"""
             SELECT e.id, e.other_id, e.entity_id, e.status = 'applied' AS counts, e.sequence,
                    e.status = 'revoked' AND coalesce(whole.status, '') <> 'revoked' AS undone
-            FROM {WANTED_IDS} {lookup("fact_event e", "e.entity_id = wanted.id")}
-            {lookup("fact_event whole", "whole.id = e.part_of", outer=True)} WHERE e.kind = 'merge'
+            FROM {WANTED_IDS} {join_by_index("fact_event e", "e.entity_id = wanted.id")}
+            {join_by_index("fact_event whole", "whole.id = e.part_of", outer=True)} WHERE e.kind = 'merge'
             """,
             {"collection": collection_id, "ids": sorted(pending)},
         )
@@ -111,8 +111,8 @@ def list_facts_by_entity(reader: Reader, collection_id: int, entities: Iterable[
     """All facts by the names of these entities."""
     rows = reader.rows(
         f"""
-        SELECT f.id FROM {WANTED_IDS} {lookup("fact f", "f.subject_said = wanted.id")}
-        UNION SELECT f.id FROM {WANTED_IDS} {lookup("fact f", "f.object_said = wanted.id")}
+        SELECT f.id FROM {WANTED_IDS} {join_by_index("fact f", "f.subject_said = wanted.id")}
+        UNION SELECT f.id FROM {WANTED_IDS} {join_by_index("fact f", "f.object_said = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
@@ -181,7 +181,7 @@ def find_by_name(reader: Reader, collection_id: int, graph_id: int, names: Colle
     rows = reader.rows(
         f"""
         SELECT wanted.id AS name, e.id FROM {id_rows("names", "text")}
-        {lookup("fact_entity e", "e.graph_id = %(graph)s AND e.name = wanted.id")}
+        {join_by_index("fact_entity e", "e.graph_id = %(graph)s AND e.name = wanted.id")}
         """,
         {"collection": collection_id, "graph": graph_id, "names": list(names)},
     )
@@ -193,7 +193,7 @@ def find_existing(reader: Reader, collection_id: int, entities: Sequence[int]) -
     if not entities:
         return set()
     rows = reader.rows(
-        f"SELECT e.id FROM {WANTED_IDS} {lookup('fact_entity e', 'e.id = wanted.id')}",
+        f"SELECT e.id FROM {WANTED_IDS} {join_by_index('fact_entity e', 'e.id = wanted.id')}",
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
     return {row.id for row in rows}

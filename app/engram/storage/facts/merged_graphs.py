@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
 from engram.storage.facts.fact_graph import SourcedFact
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class StatedSentence:
         fact_id: in the graph that is adopted.
         sequence: its place among all that was said.
         statement_id: the sentence that was stated first, wherever that was.
-        said: the fact, without the sentence.
+        fact: the fact, without the sentence.
     """
 
     fact_id: int
@@ -25,7 +25,7 @@ class StatedSentence:
     statement_id: int
     source: str
     text: str
-    said: SourcedFact
+    fact: SourcedFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
                o.surface AS object_surface, f.object_key, f.object_text, f.object_kind, f.valid_from, f.valid_to,
                held.confidence, held.observation_noise_positive AS positive,
                held.observation_noise_negative AS negative, held.process_noise, held.passage_id
-        FROM {WANTED_IDS} {lookup("fact f", "f.id = wanted.id")}
-        {lookup("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
-        {lookup("fact_statement said", "said.id = held.statement_id")}
-        {lookup("fact_entity s", "s.id = f.subject_said")}
-        {lookup("fact_entity o", "o.id = f.object_said", outer=True)}
+        FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")}
+        {join_by_index("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
+        {join_by_index("fact_statement said", "said.id = held.statement_id")}
+        {join_by_index("fact_entity s", "s.id = f.subject_said")}
+        {join_by_index("fact_entity o", "o.id = f.object_said", outer=True)}
         WHERE held.withdrawn_by IS NULL AND NOT EXISTS (
-            SELECT FROM fact_statement again {lookup("fact_event event", "event.id = again.event_id")}
+            SELECT FROM fact_statement again {join_by_index("fact_event event", "event.id = again.event_id")}
             WHERE again.collection_id = %(collection)s AND event.graph_id = %(into)s
               AND again.origin_id = coalesce(said.origin_id, said.id) OFFSET 0
         )
@@ -114,7 +114,7 @@ def list_stated_events(reader: Reader, collection_id: int, facts: Sequence[int])
     rows = reader.rows(
         f"""
         SELECT e.id, e.sequence, e.fact_id, e.other_id FROM {WANTED_IDS}
-        {lookup("fact_event e", "e.fact_id = wanted.id")}
+        {join_by_index("fact_event e", "e.fact_id = wanted.id")}
         WHERE e.status = 'applied'
         """,
         {"collection": collection_id, "ids": list(facts)},
@@ -130,12 +130,12 @@ def twins(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -
     """
     rows = reader.rows(
         f"""
-        SELECT g.id, f.id AS twin FROM {WANTED_IDS} {lookup("fact g", "g.id = wanted.id")}
-        {lookup("fact_entity s", "s.id = g.subject_said")}
-        {lookup("fact_entity o", "o.id = g.object_said", outer=True)}
-        {lookup("fact_entity s2", "s2.graph_id = %(into)s AND s2.name = s.name")}
-        {lookup("fact_entity o2", "o2.graph_id = %(into)s AND o2.name = o.name", outer=True)}
-        {lookup("fact f", equal_facts)}
+        SELECT g.id, f.id AS twin FROM {WANTED_IDS} {join_by_index("fact g", "g.id = wanted.id")}
+        {join_by_index("fact_entity s", "s.id = g.subject_said")}
+        {join_by_index("fact_entity o", "o.id = g.object_said", outer=True)}
+        {join_by_index("fact_entity s2", "s2.graph_id = %(into)s AND s2.name = s.name")}
+        {join_by_index("fact_entity o2", "o2.graph_id = %(into)s AND o2.name = o.name", outer=True)}
+        {join_by_index("fact f", equal_facts)}
         """,
         {"collection": collection_id, "ids": list(facts), "into": into},
     )
@@ -151,8 +151,8 @@ def list_joins(reader: Reader, collection_id: int, graph_id: int) -> list[NamedJ
             SELECT id, judge, sequence, other_id, entity_id FROM fact_event
             WHERE collection_id = %(collection)s AND graph_id = %(graph)s AND kind = 'merge' AND status = 'applied'
         ) AS e
-        {lookup("fact_entity joining", "joining.id = e.other_id")}
-        {lookup("fact_entity staying", "staying.id = e.entity_id")}
+        {join_by_index("fact_entity joining", "joining.id = e.other_id")}
+        {join_by_index("fact_entity staying", "staying.id = e.entity_id")}
         ORDER BY e.sequence
         """,
         {"collection": collection_id, "graph": graph_id},
@@ -190,7 +190,7 @@ def repeat(
                row.place, e.observation_noise_positive, e.observation_noise_negative, e.process_noise,
                e.daily_share, e.contested_share, e.standing
         FROM unnest(%(events)s::bigint[], %(places)s::bigint[]) AS row(id, place)
-        {lookup("fact_event e", "e.id = row.id")}
+        {join_by_index("fact_event e", "e.id = row.id")}
         JOIN meant AS named ON named.there = e.fact_id LEFT JOIN meant AS other ON other.there = e.other_id
         WHERE NOT EXISTS (
             SELECT FROM fact_event again WHERE again.collection_id = %(collection)s AND again.fact_id = named.here
@@ -215,8 +215,8 @@ def parts(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int
     """Return the events that came with these: parts of merges, and repetitions in other graphs."""
     rows = reader.rows(
         f"""
-        SELECT e.id FROM {WANTED_IDS} {lookup("fact_event e", "e.part_of = wanted.id")}
-        UNION SELECT e.id FROM {WANTED_IDS} {lookup("fact_event e", "e.origin_id = wanted.id")}
+        SELECT e.id FROM {WANTED_IDS} {join_by_index("fact_event e", "e.part_of = wanted.id")}
+        UNION SELECT e.id FROM {WANTED_IDS} {join_by_index("fact_event e", "e.origin_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from engram.core.knowledge.alignment import ALIAS_PREDICATE, ends
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 MOST_NAMESAKES = 64
 """Entities called alike that one new name is held against."""
@@ -31,7 +31,7 @@ class KnownEntity:
     """Facts of an entity that tell it from namesakes.
 
     Attributes:
-        said: predicate -> objects.
+        objects_by_predicate: predicate -> objects.
         around: entities that it has facts with.
         told_in: passages and assertions that tell of it.
         sentences: those, of passages or stated, whose facts name it.
@@ -40,7 +40,7 @@ class KnownEntity:
     surface: str
     root: int
     facts: int = 0
-    said: dict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
+    objects_by_predicate: dict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
     around: set[int] = field(default_factory=set)
     told_in: set[tuple[str, int]] = field(default_factory=set)
     sentences: set[tuple[str, int]] = field(default_factory=set)
@@ -49,12 +49,13 @@ class KnownEntity:
 def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[NamePair]:
     """Return the namesakes of new names, by id: same last word, or an alias by a fact."""
     parts = {entity: ends(name) for entity, name in names.items()}
+    other_names = "f.subject_said = wanted.id AND f.predicate = %(also)s AND f.object_said <> 0"
     rows = reader.rows(
         f"""
         WITH mention AS MATERIALIZED (
             SELECT row.id, e.graph_id, e.name, row.word
             FROM unnest(%(mentions)s::bigint[], %(words)s::text[]) AS row(id, word)
-            {lookup("fact_entity e", "e.id = row.id")}
+            {join_by_index("fact_entity e", "e.id = row.id")}
         )
         SELECT mention.id AS mention, v.id AS node, v.name, false AS also FROM mention CROSS JOIN LATERAL (
             SELECT v.id, v.name FROM fact_entity v
@@ -63,10 +64,10 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
         ) AS v
         UNION SELECT other_name.id, v.id, v.name, true FROM (
             SELECT id FROM {WANTED_IDS} UNION SELECT f.object_said FROM {WANTED_IDS}
-            {lookup("fact f", "f.subject_said = wanted.id AND f.predicate = %(also)s AND f.object_said <> 0")}
+            {join_by_index("fact f", other_names)}
         ) AS other_name
-        {lookup("fact f", "f.object_said = other_name.id")}
-        {lookup("fact_entity v", "v.id = f.subject_said")} WHERE f.predicate = %(also)s
+        {join_by_index("fact f", "f.object_said = other_name.id")}
+        {join_by_index("fact_entity v", "v.id = f.subject_said")} WHERE f.predicate = %(also)s
         ORDER BY 1, 2
         """,
         {
@@ -96,13 +97,13 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
                f.subject_id, f.subject_said = e.id AS outwards, told.passage_id, told.event_id,
                told.sentence_id, told.statement_id,
                {crowd.format("CASE WHEN f.subject_said = e.id THEN f.object_id ELSE f.subject_id END")} AS crowd
-        FROM {WANTED_IDS} {lookup("fact_entity e", "e.id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
         LEFT JOIN LATERAL (
             ({along.format("subject_said")}) UNION ALL ({along.format("object_said")})
         ) AS f ON true
         LEFT JOIN LATERAL (
             SELECT held.passage_id, said.event_id, held.sentence_id, held.statement_id FROM fact_source held
-            {lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
+            {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1
         ) AS told ON true
         """,
@@ -115,7 +116,7 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
             continue
         one.facts += 1
         if row.outwards:
-            one.said[row.predicate].add(row.object_id or row.object_key)
+            one.objects_by_predicate[row.predicate].add(row.object_id or row.object_key)
         other = row.object_id if row.outwards else row.subject_id
         if other and row.predicate != ALIAS_PREDICATE and row.crowd < CROWD:
             one.around.add(other)

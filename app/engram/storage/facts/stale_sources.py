@@ -1,7 +1,7 @@
-"""Sources that say something no more, since the passage that they are was changed.
+"""Sources that are withdrawn, because their passage was changed and does not state the fact any more.
 
-Their sentences are kept with the event that tells of the change, for as long as the passage is there: what they
-said is known of the past, and goes with the passage when that is deleted.
+Their sentences are kept with the event of the change, as long as the passage exists: what the passage said in the
+past stays known, and is deleted with the passage.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
 from engram.storage.facts.fact_events import NewFactEvent
 from engram.storage.facts.fact_graph import OWN_GRAPH
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, join_by_index
 
 CHANGE = "change"
 INGEST = "ingest"
@@ -37,37 +37,43 @@ class StatedSource:
     text: str
 
 
-_SENTENCE = lookup("sentence told", "told.id = held.sentence_id")
-_STATEMENT = lookup("fact_statement told", "told.id = held.statement_id")
+_SENTENCE_JOIN = join_by_index("sentence told", "told.id = held.sentence_id")
+_STATEMENT_JOIN = join_by_index("fact_statement told", "told.id = held.statement_id")
 
 
 def list_by_sentence(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StatedSource]:
     """Return the sources that are these sentences."""
-    return _list_held(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE, sentences)
+    return _list_sources(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE_JOIN, sentences)
 
 
 def list_by_source(reader: Reader, collection_id: int, sources: Iterable[int]) -> list[StatedSource]:
-    """These sources, which are sentences of passages."""
-    return _list_held(reader, collection_id, "held.id = wanted.id", _SENTENCE, sorted(sources))
+    """Return these sources with their sentences; a source that is no sentence of a passage is left out."""
+    return _list_sources(reader, collection_id, "held.id = wanted.id", _SENTENCE_JOIN, sorted(sources))
 
 
 def list_stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[StatedSource]:
     """Return the counting statements whose source is one of these passages, in any graph."""
     condition = "held.passage_id = wanted.id AND num_nonnulls(held.statement_id) = 1 AND held.withdrawn_by IS NULL"
-    return _list_held(reader, collection_id, condition, _STATEMENT, passages)
+    return _list_sources(reader, collection_id, condition, _STATEMENT_JOIN, passages)
 
 
-def _list_held(
-    reader: Reader, collection_id: int, condition: str, text: str, ids: Sequence[int]
+def _list_sources(
+    reader: Reader, collection_id: int, source_condition: str, text_join: str, ids: Sequence[int]
 ) -> list[StatedSource]:
+    """Return the sources that ``source_condition`` finds for the ids, with the text that ``text_join`` finds.
+
+    Args:
+        source_condition: on ``held``, a source, and ``wanted.id``, one of the ids.
+        text_join: SQL that joins ``told``, the sentence or statement, to ``held``.
+    """
     if not ids:
         return []
     rows = reader.rows(
         f"""
         SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id,
                held.statement_id, told.text
-        FROM {WANTED_IDS} {lookup("fact_source held", condition)}
-        {lookup("passage p", "p.id = held.passage_id")} {text}
+        FROM {WANTED_IDS} {join_by_index("fact_source held", source_condition)}
+        {join_by_index("passage p", "p.id = held.passage_id")} {text_join}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": list(ids)},
@@ -76,7 +82,11 @@ def _list_held(
 
 
 def withdraw(writer: Writer, collection_id: int, sources: Sequence[StatedSource]) -> set[int]:
-    """Have these say so no more, as one event, which keeps the sentences that passages lose; of which facts."""
+    """Withdraw these sources by one event, which keeps the sentences that their passages lose.
+
+    Returns:
+        The facts that the sources stated.
+    """
     event = fact_events.append(
         writer,
         collection_id,
@@ -118,7 +128,7 @@ def withdraw(writer: Writer, collection_id: int, sources: Sequence[StatedSource]
 
 
 def restore(writer: Writer, collection_id: int, event_ids: Iterable[int]) -> set[int]:
-    """Have what these events withdrew be said again; of which facts."""
+    """Restore the sources that these events withdrew; return the facts that they state."""
     rows = writer.rows(
         f"""
         UPDATE fact_source s SET withdrawn_by = NULL FROM {WANTED_IDS}

@@ -8,7 +8,7 @@ import numpy as np
 from engram.core.filter.states import Audit
 from engram.core.ranking.ranking_weights import WeightEvidence
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 AUDIT_COLUMNS = """
     audit.event_id, audit.sentence_id, audit.channel, audit.target, audit.observation_noise, audit.gain,
@@ -42,7 +42,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
     """Event -> what it did, sentence by sentence and channel by channel."""
     rows = reader.rows(
         f"""
-        SELECT {AUDIT_COLUMNS} FROM {WANTED_IDS} {lookup("memory_audit audit", "audit.event_id = wanted.id")}
+        SELECT {AUDIT_COLUMNS} FROM {WANTED_IDS} {join_by_index("memory_audit audit", "audit.event_id = wanted.id")}
         ORDER BY audit.event_id, audit.sentence_id, audit.channel
         """,
         {"collection": collection_id, "ids": list(events)},

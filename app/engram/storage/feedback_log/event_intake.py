@@ -66,7 +66,7 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(
         f"""
-        WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
+        WITH c AS MATERIALIZED ( -- before any row in it, as collections.lock_against_deletion says
             SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {NOT_DELETED} ORDER BY id
             {row_lock(writer, SHARED_LOCK, wait=len(events) == 1)}
         ), new AS MATERIALIZED ( -- of several with one key the first

@@ -15,7 +15,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
 from engram.storage.judge_days import DAY
-from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, lookup
+from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, join_by_index
 
 Vector = NDArray[np.float32]
 
@@ -178,7 +178,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             WHERE collection_id = %(collection)s AND id = wanted.id AND {_PENDING}
             FOR UPDATE SKIP LOCKED
         ) AS event
-        {lookup("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.id
         """,
         {"collection": collection_id, "ids": integers(sorted(events))},

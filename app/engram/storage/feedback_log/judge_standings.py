@@ -9,7 +9,7 @@ from engram.core.filter.states import question_hash
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent
-from engram.storage.row_lookups import lookup
+from engram.storage.row_lookups import join_by_index
 
 LATEST_VERDICTS = 1_000
 """Verdicts of a judge that it is known by."""
@@ -41,9 +41,9 @@ def standings(
                   AND received_at < asked.day::timestamp AT TIME ZONE 'UTC'
                 ORDER BY received_at DESC LIMIT %(latest)s
             ) AS event
-            {lookup("memory_audit audit", spoke)}
+            {join_by_index("memory_audit audit", spoke)}
             {
-            lookup(
+            join_by_index(
                 "question_support known",
                 "known.question_id = event.question_id AND known.sentence_id = audit.sentence_id",
             )

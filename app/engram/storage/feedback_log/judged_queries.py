@@ -12,9 +12,9 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import vectors as sent
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, join_by_index
 
-JUDGED_QUERY_LOOKUP = lookup("judged_query judged", "judged.id = event.query_id")
+JUDGED_QUERY_JOIN = join_by_index("judged_query judged", "judged.id = event.query_id")
 """Has ``judged`` be what the ``event`` judges."""
 
 
@@ -91,7 +91,7 @@ def list_of_other_spaces(
     rows = reader.rows(
         f"""
         SELECT DISTINCT judged.id, judged.question, judged.time_constraint FROM {WANTED_IDS}
-        {lookup("feedback_event event", "event.id = wanted.id")} {JUDGED_QUERY_LOOKUP}
+        {join_by_index("feedback_event event", "event.id = wanted.id")} {JUDGED_QUERY_JOIN}
         WHERE judged.space <> %(space)s
         """,
         {"collection": collection_id, "ids": list(events), "space": space},

@@ -19,7 +19,7 @@ from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import AUDIT_COLUMNS, audit_of, read_evidence
 from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
 from engram.storage.judge_days import CAPPED_AS, DAY
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
@@ -37,12 +37,13 @@ _AUDIT_OF_EVENT = "audit.event_id = event.id AND audit.channel = 'recall'"
 
 def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[tuple[int, str], Vector]:
     """(sentence, channel) -> what its memory begins as, (d,); a time memory as the expression that it began as."""
+    of_time = "memory.sentence_id = s.id AND memory.channel = 'time'"
     rows = reader.rows(
         f"""
         SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED_IDS}
-        {lookup("sentence s", "s.id = wanted.id")}
-        {lookup("sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True)}
-        {lookup("time_expression began", f"began.id = {_FIRST_TIME_EXPRESSION}", outer=True)}
+        {join_by_index("sentence s", "s.id = wanted.id")}
+        {join_by_index("sentence_memory memory", of_time, outer=True)}
+        {join_by_index("time_expression began", f"began.id = {_FIRST_TIME_EXPRESSION}", outer=True)}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -61,9 +62,9 @@ def memory_steps(
         SELECT {AUDIT_COLUMNS}, {_EVENT},
                CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
         FROM {WANTED_IDS}
-        {lookup("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
-        {lookup("feedback_event event", _EVENT_OF_AUDIT)}
-        {lookup("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
+        {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
         ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
         """,
@@ -93,10 +94,10 @@ def support_steps(
     rows = reader.rows(
         f"""
         SELECT {AUDIT_COLUMNS}, {_EVENT} FROM {WANTED_IDS}
-        {lookup("feedback_event event", _EVENT_OF_QUESTION)}
-        {lookup("judged_query judged", "judged.id = event.query_id")}
-        {lookup("memory_audit audit", _AUDIT_OF_EVENT)}
-        {lookup("sentence s", "s.id = audit.sentence_id")}
+        {join_by_index("feedback_event event", _EVENT_OF_QUESTION)}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("memory_audit audit", _AUDIT_OF_EVENT)}
+        {join_by_index("sentence s", "s.id = audit.sentence_id")}
         WHERE (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
           AND (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
@@ -124,8 +125,8 @@ def words(
         SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, {CAPPED_AS} AS judge,
                audit.target
         FROM {WANTED_IDS}
-        {lookup("feedback_event event", _EVENT_OF_QUESTION)}
-        {lookup("memory_audit audit", _AUDIT_OF_EVENT)}
+        {join_by_index("feedback_event event", _EVENT_OF_QUESTION)}
+        {join_by_index("memory_audit audit", _AUDIT_OF_EVENT)}
         WHERE (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
         ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
@@ -180,8 +181,8 @@ def find_first_questions(reader: Reader, collection_id: int, questions: Sequence
         f"""
         SELECT DISTINCT ON (event.question_id) event.question_id, judged.question, judged.embedding
         FROM {WANTED_IDS}
-        {lookup("feedback_event event", _EVENT_OF_QUESTION)}
-        {lookup("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("feedback_event event", _EVENT_OF_QUESTION)}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.question_id, event.applied_sequence
         """,
         {"collection": collection_id, "ids": list(questions)},
@@ -217,8 +218,8 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
                audit.information, audit.precision, {JUDGED_COLUMNS}, event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
-        {lookup("feedback_event event", _EVENT_OF_AUDIT)}
-        {lookup("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
@@ -251,7 +252,7 @@ def term_sums(
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
-        {lookup("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
+        {join_by_index("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND audit.counted AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s

@@ -14,7 +14,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
 from engram.storage.learning.sentence_memories import read_memory
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 Vector = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ def load_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) 
         f"""
         SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
                memory.pulled
-        FROM {WANTED_IDS} {lookup("sentence_memory memory", "memory.sentence_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("sentence_memory memory", "memory.sentence_id = wanted.id")}
         ORDER BY memory.sentence_id, memory.channel
         """,
         {"collection": collection_id, "ids": list(sentences)},
@@ -83,7 +83,7 @@ def load_questions(reader: Reader, collection_id: int, questions: Sequence[int])
     rows = reader.rows(
         f"""
         SELECT question.id, question.text_hash, question.text, question.embedding
-        FROM {WANTED_IDS} {lookup("question", "question.id = wanted.id")} ORDER BY question.id
+        FROM {WANTED_IDS} {join_by_index("question", "question.id = wanted.id")} ORDER BY question.id
         """,
         {"collection": collection_id, "ids": list(questions)},
     )
@@ -109,7 +109,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
         f"""
         SELECT event.id, event.question_id, judged.question, judged.activated
         FROM feedback_event event
-        {lookup("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE event.collection_id = %(collection)s AND event.id > %(after)s AND event.status = 'applied'
         ORDER BY event.id LIMIT %(limit)s
         """,
@@ -132,7 +132,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
 def find_existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
     """Return those sentences that still exist."""
     rows = reader.rows(
-        f"SELECT s.id FROM {WANTED_IDS} {lookup('sentence s', 's.id = wanted.id')}",
+        f"SELECT s.id FROM {WANTED_IDS} {join_by_index('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id for row in rows}

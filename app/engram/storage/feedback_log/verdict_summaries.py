@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
-from engram.storage.row_lookups import lookup
+from engram.storage.row_lookups import join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ def read(reader: Reader, collection_id: int, events: Sequence[int], limit: int) 
         SELECT event.id, event.rating, event.reason, judged.question, asked.principal AS asker,
                named.sentences, named.roles, helped.passages
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
-        {lookup("feedback_event event", "event.id = wanted.id")}
-        {lookup("judged_query judged", "judged.id = event.query_id")}
-        {lookup("episode asked", "asked.id = event.query_id", outer=True)}
+        {join_by_index("feedback_event event", "event.id = wanted.id")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("episode asked", "asked.id = event.query_id", outer=True)}
         CROSS JOIN LATERAL (
             SELECT coalesce(array_agg(sentence_id ORDER BY sentence_id), '{{}}') AS sentences,
                    coalesce(array_agg(role ORDER BY sentence_id), '{{}}') AS roles

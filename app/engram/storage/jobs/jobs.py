@@ -151,9 +151,12 @@ def discard_abandoned(writer: Writer, after_seconds: float) -> int:
 
 
 def request_cancel(writer: Writer, collection_id: int, job: UUID) -> Job | None:
-    """Cancel the job: at once if it waits; one that runs is asked to end. The job as it is then, or None.
+    """Cancel a queued job at once; ask a running one to end.
 
-    One that is cancelled or asked already, or is over, stays as it is.
+    Any other job (receiving, over, already asked) stays as it is.
+
+    Returns:
+        The job afterwards; None if there is no such job.
     """
     row = writer.row(
         f"""

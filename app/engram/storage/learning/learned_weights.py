@@ -13,7 +13,7 @@ from engram.storage.carried_statements import CarriedStatement
 from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.judge_days import format_day, on_day
-from engram.storage.row_lookups import alias_rows, id_rows, lookup
+from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
 
 Days = set[tuple[PriorIdentity, str, str]]
 """What is believed, judge and day (UTC), as 2026-05-01."""
@@ -159,7 +159,7 @@ def _count_terms(
         f"""
         SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
-                SELECT FROM feedback_event event {lookup("ranking_audit term", "term.event_id = event.id")}
+                SELECT FROM feedback_event event {join_by_index("ranking_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
@@ -212,7 +212,7 @@ def terms_of_day(
     rows = reader.rows(
         f"""
         SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
-        FROM feedback_event event {lookup("ranking_audit term", "term.event_id = event.id")}
+        FROM feedback_event event {join_by_index("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
@@ -256,7 +256,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
     rows = writer.rows(
         f"""
         DELETE FROM ranking_audit term
-        USING {id_rows("events")} {lookup("feedback_event event", "event.id = wanted.id")}
+        USING {id_rows("events")} {join_by_index("feedback_event event", "event.id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
         RETURNING term.model, term.prior, event.judge, event.received_at
         """,
@@ -270,7 +270,7 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
     rows = writer.rows(
         f"""
         UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)
-        FROM {id_rows("questions")} {lookup("feedback_event event", "event.question_id = wanted.id")}
+        FROM {id_rows("questions")} {join_by_index("feedback_event event", "event.question_id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
         RETURNING term.model, term.prior, event.judge, event.received_at

@@ -13,7 +13,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.learning.sentence_memories import gain_budgets_as_json, list_gain_budgets
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, que
 def build_recall_query(focus: Focus, active: str) -> str:
     """The statement of ``recall``; ``active``: an array of entities."""
     past = nearness(focus.collection, "question", "embedding", "%(q)s")
+    passage_join = join_by_index("passage p", f"p.id = s.passage_id AND {focus.passage_condition}")
     return f"""
         WITH near AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
@@ -62,17 +63,18 @@ def build_recall_query(focus: Focus, active: str) -> str:
         ), known AS MATERIALIZED (
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
                    supported.answered, supported.sufficiency
-            FROM near {lookup("question_support supported", "supported.question_id = near.id")}
+            FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
             WHERE near.similarity >= %(gate)s AND ({_SUPPORTED.format(row="supported")} OR supported.answered > 0)
         ), sharing AS MATERIALIZED (
-            SELECT known.id FROM known {lookup("entity_sentence link", "link.sentence_id = known.sentence_id")}
+            SELECT known.id FROM known
+            {join_by_index("entity_sentence link", "link.sentence_id = known.sentence_id")}
             WHERE link.entity_id = ANY({active}) AND {_SUPPORTED.format(row="known")}
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity,
                known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete, known.answered, known.sufficiency
-        FROM known {lookup("sentence s", "s.id = known.sentence_id")}
-        {lookup("passage p", f"p.id = s.passage_id AND {focus.passage_condition}") if focus.is_narrowed else ""}
+        FROM known {join_by_index("sentence s", "s.id = known.sentence_id")}
+        {passage_join if focus.is_narrowed else ""}
         ORDER BY known.similarity DESC, known.id, s.id
     """
 
@@ -122,7 +124,7 @@ def load_supports(
         f"""
         WITH known AS MATERIALIZED (
             SELECT known.*
-            FROM {id_rows("questions")} {lookup("question_support known", "known.question_id = wanted.id")}
+            FROM {id_rows("questions")} {join_by_index("question_support known", "known.question_id = wanted.id")}
             WHERE %(sentences)s::bigint[] IS NULL OR known.sentence_id = ANY(%(sentences)s)
             ORDER BY known.question_id, known.sentence_id
         )
@@ -149,8 +151,8 @@ def load_supports(
         update_counts=decode_column(row.counts, np.int64),
         complete=decode_column(row.complete, np.bool_),
         days=days,
-        kept=kept,
-        said=[tuple(map(tuple, statements)) for statements in row.said or ()],
+        remaining_shares=kept,
+        statements=[tuple(map(tuple, statements)) for statements in row.said or ()],
         answered=decode_column(row.answered, np.float64),
         sufficiency=decode_column(row.sufficiency, np.float64),
     )
@@ -180,8 +182,8 @@ def _build_parameters(supports: SupportRows) -> dict[str, Any]:
         "perplexities": Numbers(supports.perplexities),
         "counts": Numbers(supports.update_counts),
         "complete": Numbers(supports.complete),
-        "pulled": gain_budgets_as_json(supports.days, supports.kept),
-        "said": Documents(supports.said),
+        "pulled": gain_budgets_as_json(supports.days, supports.remaining_shares),
+        "said": Documents(supports.statements),
         "answered": Numbers(supports.answered),
         "sufficiency": Numbers(supports.sufficiency),
     }
@@ -239,8 +241,9 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
     rows = reader.rows(
         f"""
         SELECT event.question_id, audit.sentence_id
-        FROM {WANTED_IDS} {lookup("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
-        {lookup("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
+        FROM {WANTED_IDS}
+        {join_by_index("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
+        {join_by_index("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
         """,
         {"collection": collection_id, "ids": list(events)},
     )

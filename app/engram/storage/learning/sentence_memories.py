@@ -19,7 +19,7 @@ from engram.storage.column_parameters import (
     integers,
 )
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class StoredMemory:
 _BASE = f"""(
     SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector,
            NULL::bigint AS time_expression_id
-    FROM {WANTED_IDS} {lookup("sentence s", "s.id = wanted.id")}
+    FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
     UNION ALL
     SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id
-    FROM {id_rows("timed")} {lookup("sentence s", "s.id = wanted.id")}
-    {lookup("time_expression t", "t.id = s.time_expression_id")}
+    FROM {id_rows("timed")} {join_by_index("sentence s", "s.id = wanted.id")}
+    {join_by_index("time_expression t", "t.id = s.time_expression_id")}
 ) AS base"""
 
 
@@ -59,7 +59,7 @@ def load_standing(reader: Reader, collection_id: int, sentences: Sequence[int]) 
                coalesce(memory.vector, base.vector) AS vector,
                coalesce(memory.perplexity, 1) AS perplexity, coalesce(memory.update_count, 0) AS update_count
         FROM {_BASE}
-        {lookup("sentence_memory memory", memory, outer=True)}
+        {join_by_index("sentence_memory memory", memory, outer=True)}
         ORDER BY base.id, base.channel
         """,
         {"collection": collection_id, "ids": list(sentences), "timed": list(sentences)},
@@ -129,7 +129,7 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         perplexities=decode_column(row.perplexities, np.float64),
         update_counts=decode_column(row.counts, np.int64),
         days=days,
-        kept=kept,
+        remaining_shares=kept,
     )
 
 
@@ -192,7 +192,7 @@ def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
             "vectors": Vectors(memories.vectors),
             "perplexities": Numbers(memories.perplexities),
             "counts": Numbers(memories.update_counts),
-            "pulled": gain_budgets_as_json(memories.days, memories.kept),
+            "pulled": gain_budgets_as_json(memories.days, memories.remaining_shares),
         },
     )
 

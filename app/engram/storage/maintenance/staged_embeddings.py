@@ -19,7 +19,7 @@ from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
 from engram.storage.passage_keys.staged_keys import SOURCE, KeySource
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 Vector = NDArray[np.float32]
 Row = Literal["sentence", "entity", "time_expression"]
@@ -330,12 +330,12 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
 
 def _put(table: Table, condition: str) -> str:
     """Each row's vector is looked up by itself: see ``row_lookups``."""
-    staged_row = lookup("staged_embedding v", f"{condition} AND v.encoder = %(encoder)s")
+    staged_row = join_by_index("staged_embedding v", f"{condition} AND v.encoder = %(encoder)s")
     return f"""
         UPDATE {table} r SET embedding = new.embedding
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding
-            FROM {WANTED_IDS} {lookup(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
+            FROM {WANTED_IDS} {join_by_index(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
         ) AS new
         WHERE r.collection_id = new.collection_id AND r.id = new.id
     """
@@ -345,7 +345,8 @@ def _match_sent_text(text: str) -> str:
     return f"v.digest = {_digest(text)} AND v.passage_id IS NULL"
 
 
-_TIMED = f"{_match_sent_text('held.time_constraint')} AND v.encoder = %(encoder)s"
+_QUESTION_VECTOR = f"{_match_sent_text('held.question')} AND v.encoder = %(encoder)s"
+_TIME_VECTOR = f"{_match_sent_text('held.time_constraint')} AND v.encoder = %(encoder)s".replace("v.", "t.")
 _PUT: Mapping[Table, str] = {
     "passage": _put("passage", f"v.passage_id = held.id AND v.digest = {_CONTENT.replace('p.', 'held.')}"),
     **{table: _put(table, f"v.{table}_id = held.id") for table in TEXT_COLUMNS},
@@ -356,9 +357,9 @@ _PUT: Mapping[Table, str] = {
             space = (SELECT space + 1 FROM collection WHERE id = %(collection)s)
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding, t.embedding AS timed
-            FROM {id_rows("ids", "uuid")} {lookup("judged_query held", "held.id = wanted.id")}
-            {lookup("staged_embedding v", _match_sent_text("held.question") + " AND v.encoder = %(encoder)s")}
-            {lookup("staged_embedding t", _TIMED.replace("v.", "t."), outer=True)}
+            FROM {id_rows("ids", "uuid")} {join_by_index("judged_query held", "held.id = wanted.id")}
+            {join_by_index("staged_embedding v", _QUESTION_VECTOR)}
+            {join_by_index("staged_embedding t", _TIME_VECTOR, outer=True)}
             WHERE held.time_constraint IS NULL OR t.embedding IS NOT NULL OFFSET 0
         ) AS new
         WHERE r.collection_id = new.collection_id AND r.id = new.id

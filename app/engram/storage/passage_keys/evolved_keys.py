@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import floats, integers, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 Vector = NDArray[np.float32]
 
@@ -176,13 +176,15 @@ def base_keys(reader: Reader, collection_id: int, passages: Sequence[int]) -> di
 
 
 def _add_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector]) -> dict[int, Base]:
+    """Look up the terms of the passages, and return their base keys with the vectors."""
+    in_passage = "posting.term_id = term.id AND posting.passage_id = held.passage_id"
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.length, term.term, posting.frequency
-        FROM {WANTED_IDS} {lookup("lexical_passage held", "held.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("lexical_passage held", "held.passage_id = wanted.id")}
         CROSS JOIN LATERAL unnest(held.term_ids) AS holding(term_id)
-        {lookup("lexical_term term", "term.id = holding.term_id")}
-        {lookup("lexical_posting posting", "posting.term_id = term.id AND posting.passage_id = held.passage_id")}
+        {join_by_index("lexical_term term", "term.id = holding.term_id")}
+        {join_by_index("lexical_posting posting", in_passage)}
         """,
         {"collection": collection_id, "ids": list(vectors)},
     )

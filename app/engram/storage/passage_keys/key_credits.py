@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
-from engram.storage.row_lookups import WANTED_IDS, id_rows, lookup
+from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_JOIN
+from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 Vector = NDArray[np.float32]
 
@@ -70,10 +70,12 @@ class ScoredUnit:
     generation: int
 
 
-_UNITS_BY_ID = f"{WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
-_PASSAGE_CREDITS = lookup("key_credit credit", "credit.passage_id = wanted.id")
-_EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id")
-_UNITS_BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
+_UNITS_BY_ID = f"{WANTED_IDS} {join_by_index('expansion_unit unit', 'unit.id = wanted.id')}"
+_PASSAGE_CREDITS = join_by_index("key_credit credit", "credit.passage_id = wanted.id")
+_EVIDENCE = join_by_index("key_evidence evidence", "evidence.event_id = credit.event_id")
+_UNITS_BY_HASH = (
+    f"{id_rows('hashes', 'bytea')} {join_by_index('expansion_unit unit', 'unit.text_hash = wanted.id')}"
+)
 
 
 def load_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
@@ -233,7 +235,7 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
         FROM {WANTED_IDS} {_PASSAGE_CREDITS} {_EVIDENCE}
-        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_LOOKUP}
+        {join_by_index("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_JOIN}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -247,10 +249,10 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
 # Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.
 _COUNTED = f"""
     FROM {id_rows("passages")} {_PASSAGE_CREDITS} {_EVIDENCE}
-    {lookup("key_generation generation", "generation.number = evidence.generation", outer=True)}
+    {join_by_index("key_generation generation", "generation.number = evidence.generation", outer=True)}
     WHERE credit.weight > 0
 """
-_UNIT = lookup("expansion_unit unit", "unit.id = scored.unit_id")
+_UNIT = join_by_index("expansion_unit unit", "unit.id = scored.unit_id")
 _SCORE = "sum(credit.weight * credit.gain ORDER BY credit.event_id)"
 
 
@@ -272,7 +274,7 @@ def refresh_memory(
             GROUP BY credit.passage_id, credit.unit_id
             UNION ALL
             SELECT held.passage_id, held.unit_id, held.score
-            FROM {id_rows("passages")} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
+            FROM {id_rows("passages")} {join_by_index("expansion_memory held", "held.passage_id = wanted.id")}
             WHERE NOT held.unit_id = ANY(%(units)s)
         ), best AS MATERIALIZED (
             SELECT passage_id, unit_id, score FROM (
@@ -305,7 +307,7 @@ def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.unit_id, held.score
-        FROM {WANTED_IDS} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("expansion_memory held", "held.passage_id = wanted.id")}
         ORDER BY held.passage_id, held.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -368,7 +370,7 @@ def list_waiting_passages(reader: Reader, collection_id: int) -> list[int]:
     rows = reader.rows(
         f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
-        {lookup("key_credit credit", "credit.event_id = evidence.event_id")}
+        {join_by_index("key_credit credit", "credit.event_id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND credit.weight > 0
         ORDER BY credit.passage_id
         """,

@@ -9,7 +9,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.passage_keys.evolved_keys import EvolvedKey, Posting
 from engram.storage.passage_keys.key_credits import Credit
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,16 @@ class WithdrawnEvidence:
 
 
 _OF_EVENTS = id_rows("events")
-_CREDIT = lookup("key_credit credit", "credit.event_id = wanted.id")
+_CREDIT = join_by_index("key_credit credit", "credit.event_id = wanted.id")
 
 
 def has_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> bool:
     """Whether one of the events carried expansions and is applied."""
     exists: bool = reader.scalar(
-        f"SELECT count(*) > 0 FROM {_OF_EVENTS} {lookup('key_evidence evidence', 'evidence.event_id = wanted.id')}",
+        f"""
+        SELECT count(*) > 0 FROM {_OF_EVENTS}
+        {join_by_index("key_evidence evidence", "evidence.event_id = wanted.id")}
+        """,
         {"collection": collection_id, "events": list(events)},
     )
     return exists
@@ -95,9 +98,9 @@ def bringers(
     rows = reader.rows(
         f"""
         SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.id AS event_id FROM {WANTED_IDS}
-        {lookup("expansion_unit unit", "unit.id = wanted.id")}
-        {lookup("key_credit credit", "credit.unit_id = unit.id")}
-        {lookup("feedback_event event", "event.id = credit.event_id")}
+        {join_by_index("expansion_unit unit", "unit.id = wanted.id")}
+        {join_by_index("key_credit credit", "credit.unit_id = unit.id")}
+        {join_by_index("feedback_event event", "event.id = credit.event_id")}
         ORDER BY unit.id, event.applied_sequence
         """,
         {"collection": collection_id, "ids": list(units)},
@@ -130,7 +133,7 @@ def list_waiting_gains(reader: Reader, collection_id: int) -> list[float]:
     rows = reader.rows(
         f"""
         SELECT evidence.gain FROM key_evidence evidence
-        {lookup("feedback_event event", "event.id = evidence.event_id")}
+        {join_by_index("feedback_event event", "event.id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND evidence.gate <> 'none'
         ORDER BY event.applied_sequence
         """,
@@ -160,7 +163,7 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
     rows = reader.rows(
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, credit.gain, credit.weight
-        FROM {WANTED_IDS} {lookup("key_credit credit", "credit.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("key_credit credit", "credit.passage_id = wanted.id")}
         ORDER BY credit.passage_id, credit.event_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -171,7 +174,10 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:
     """Unit -> hash of its text."""
     rows = reader.rows(
-        f"SELECT unit.id, unit.text_hash FROM {WANTED_IDS} {lookup('expansion_unit unit', 'unit.id = wanted.id')}",
+        f"""
+        SELECT unit.id, unit.text_hash FROM {WANTED_IDS}
+        {join_by_index("expansion_unit unit", "unit.id = wanted.id")}
+        """,
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: bytes(row.text_hash) for row in rows}
@@ -182,7 +188,7 @@ def load_evolved_keys(reader: Reader, collection_id: int, passages: Sequence[int
     rows = reader.rows(
         f"""
         SELECT key.passage_id, key.generation, key.vector, key.units, key.scores
-        FROM {WANTED_IDS} {lookup("passage_key key", "key.passage_id = wanted.id")} ORDER BY key.passage_id
+        FROM {WANTED_IDS} {join_by_index("passage_key key", "key.passage_id = wanted.id")} ORDER BY key.passage_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -204,7 +210,7 @@ def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> lis
     rows = reader.rows(
         f"""
         SELECT posting.term, posting.passage_id, posting.base, posting.frequency, posting.length
-        FROM {WANTED_IDS} {lookup("evolved_posting posting", "posting.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("evolved_posting posting", "posting.passage_id = wanted.id")}
         ORDER BY posting.passage_id, posting.term COLLATE "C"
         """,
         {"collection": collection_id, "ids": list(passages)},

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import lookup
+from engram.storage.row_lookups import join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def list_touched_passages(reader: Reader, collection_id: int, numbers: Sequence[
     rows = reader.rows(
         f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
-        {lookup("key_credit credit", "credit.event_id = evidence.event_id")}
+        {join_by_index("key_credit credit", "credit.event_id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation = ANY(%(numbers)s)
           AND credit.weight > 0
         ORDER BY credit.passage_id

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.storage.database import Reader
-from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_LOOKUP
-from engram.storage.row_lookups import id_rows, lookup
+from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_JOIN
+from engram.storage.row_lookups import id_rows, join_by_index
 
 Vector = NDArray[np.float32]
 
@@ -92,7 +92,7 @@ class KeyEffect:
 
 _STATUS = """CASE WHEN evidence.gate = 'none' THEN NULL WHEN evidence.generation IS NULL THEN 'waiting'
                   WHEN generation.active THEN 'taken in' ELSE 'rolled back' END AS status"""
-_GENERATION = lookup("key_generation generation", "generation.number = evidence.generation", outer=True)
+_GENERATION = join_by_index("key_generation generation", "generation.number = evidence.generation", outer=True)
 
 
 def find(reader: Reader, collection_id: int, external_id: str) -> ServedKey | None:
@@ -101,8 +101,8 @@ def find(reader: Reader, collection_id: int, external_id: str) -> ServedKey | No
         f"""
         SELECT passage.id, passage.embedding, coalesce(lexical.length, 0) AS length, evolved.generation,
                evolved.vector, coalesce(evolved.units, '{{}}') AS units, coalesce(evolved.scores, '{{}}') AS scores
-        FROM passage {lookup("passage_key evolved", "evolved.passage_id = passage.id", outer=True)}
-        {lookup("lexical_passage lexical", "lexical.passage_id = passage.id", outer=True)}
+        FROM passage {join_by_index("passage_key evolved", "evolved.passage_id = passage.id", outer=True)}
+        {join_by_index("lexical_passage lexical", "lexical.passage_id = passage.id", outer=True)}
         WHERE passage.collection_id = %(collection)s AND passage.external_id = %(external)s
         """,
         {"collection": collection_id, "external": external_id},
@@ -134,7 +134,7 @@ def units(
                 UNION ALL
                 SELECT unit_id, NULL FROM unnest(%(composing)s::bigint[]) AS unit_id
             ) AS named GROUP BY unit_id
-        ) AS shown {lookup("expansion_unit unit", "unit.id = shown.unit_id")}
+        ) AS shown {join_by_index("expansion_unit unit", "unit.id = shown.unit_id")}
         ORDER BY shown.score DESC NULLS LAST, unit.text_hash LIMIT %(limit)s
         """,
         {"collection": collection_id, "passage": passage_id, "composing": list(composing), "limit": limit},
@@ -178,11 +178,11 @@ def sources(
             SELECT given.*, count(*) OVER (PARTITION BY unit_id) AS total,
                    row_number() OVER (PARTITION BY unit_id ORDER BY event_id DESC) AS place
             FROM {id_rows("units")}
-            {lookup("key_credit given", "given.passage_id = %(passage)s AND given.unit_id = wanted.id")}
+            {join_by_index("key_credit given", "given.passage_id = %(passage)s AND given.unit_id = wanted.id")}
             WHERE given.weight > 0
         ) AS credit
-        {lookup("key_evidence evidence", "evidence.event_id = credit.event_id")} {_GENERATION}
-        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_LOOKUP}
+        {join_by_index("key_evidence evidence", "evidence.event_id = credit.event_id")} {_GENERATION}
+        {join_by_index("feedback_event event", "event.id = credit.event_id")} {JUDGED_QUERY_JOIN}
         WHERE credit.place <= %(limit)s ORDER BY credit.unit_id, credit.place
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},
@@ -209,7 +209,7 @@ def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> Key
     rows = reader.rows(
         f"""
         SELECT passage.external_id, credit.unit_id, credit.gain, credit.weight, count(*) OVER () AS total
-        FROM key_credit credit {lookup("passage", "passage.id = credit.passage_id")}
+        FROM key_credit credit {join_by_index("passage", "passage.id = credit.passage_id")}
         WHERE credit.collection_id = %(collection)s AND credit.event_id = %(event)s
         ORDER BY credit.weight * credit.gain DESC, credit.gain DESC, credit.passage_id, credit.unit_id
         LIMIT %(limit)s

@@ -14,7 +14,7 @@ from engram.storage.carried_statements import CarriedStatement, as_rows
 from engram.storage.column_parameters import Numbers, decode_column, integers
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import id_rows, join_once, lookup
+from engram.storage.row_lookups import id_rows, join_by_index, join_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ _ENTITIES = f"""
             ORDER BY l.sentence_id LIMIT %(most)s
         ) AS counted
     ) AS passages
-    FROM known AS wanted {lookup("entity e", "e.id = wanted.id")}
+    FROM known AS wanted {join_by_index("entity e", "e.id = wanted.id")}
 """
 
 # IS TRUE: as a sub-select that is hashed once, where a join would be left to the planner.
@@ -73,7 +73,7 @@ _STATEMENT = f"""
             ORDER BY similarity DESC, s.id LIMIT 1
         ) AS own
     ), known AS MATERIALIZED (
-        SELECT l.entity_id AS id FROM {_MEMBERS} {lookup("entity_sentence l", "l.passage_id = wanted.id")}
+        SELECT l.entity_id AS id FROM {_MEMBERS} {join_by_index("entity_sentence l", "l.passage_id = wanted.id")}
         UNION SELECT unnest(%(asked)s::bigint[])
     ), named AS MATERIALIZED (
         SELECT l.passage_id, l.entity_id FROM {join_once("entity_sentence l", "passage_id", _CANDIDATES)}
@@ -114,7 +114,7 @@ def look(
         raise ValueError("candidates are wanted in id order, each of them once")
     key, vector = "", "p.embedding"
     if focus.evolved:
-        key = lookup("passage_key key", "key.passage_id = p.id", outer=True)
+        key = join_by_index("passage_key key", "key.passage_id = p.id", outer=True)
         vector = "coalesce(key.vector, p.embedding)"
     places = range(1, len(pool) + 1)
     cosines = [f"coalesce(-({vector} <#> (SELECT embedding FROM best WHERE place = {at})), 0)" for at in places]

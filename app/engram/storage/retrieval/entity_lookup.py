@@ -10,7 +10,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
@@ -50,7 +50,7 @@ def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[in
     if not ids:
         return {}
     rows = reader.rows(
-        f"SELECT e.id, e.surface FROM {WANTED_IDS} {lookup('entity e', 'e.id = wanted.id')}",
+        f"SELECT e.id, e.surface FROM {WANTED_IDS} {join_by_index('entity e', 'e.id = wanted.id')}",
         {"collection": collection.id, "ids": list(ids)},
     )
     surfaces = {row.id: row.surface for row in rows}

@@ -18,7 +18,7 @@ from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, id_rows, lookup
+from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def load_answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> di
     rows = reader.rows(
         f"""
         SELECT e.id, e.question, e.activated, e.shown
-        FROM {id_rows("ids", "uuid")} {lookup("episode e", "e.id = wanted.id")}
+        FROM {id_rows("ids", "uuid")} {join_by_index("episode e", "e.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(ids)},
     )
@@ -260,7 +260,7 @@ def find_nearest_sentences(
             WHERE collection_id = %(collection)s AND id = %(episode)s
               AND space = (SELECT space FROM collection WHERE id = %(collection)s) OFFSET 0
         ) AS asked
-        CROSS JOIN {WANTED_IDS} {lookup("sentence s", "s.passage_id = wanted.id")}
+        CROSS JOIN {WANTED_IDS} {join_by_index("sentence s", "s.passage_id = wanted.id")}
         GROUP BY s.passage_id
         """,
         {"collection": collection_id, "episode": episode, "ids": integers(sorted(passages))},

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Vector
-from engram.storage.row_lookups import WANTED_IDS, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 RECENT = 200
 """Answers that are looked through for passages that they explored or activated."""
@@ -20,13 +20,14 @@ def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict
         f"""
         WITH candidate AS MATERIALIZED (
             SELECT s.id AS sentence_id, s.passage_id FROM {WANTED_IDS}
-            {lookup("sentence s", "s.passage_id = wanted.id")}
+            {join_by_index("sentence s", "s.passage_id = wanted.id")}
         ), recent AS (
             SELECT id, activated, explored FROM episode WHERE collection_id = %(collection)s
             ORDER BY created_at DESC LIMIT %(recent)s
         ), touch AS (
             SELECT passage_id, sum(support.update_count) AS times FROM candidate
-            {lookup("question_support support", "support.sentence_id = candidate.sentence_id")} GROUP BY passage_id
+            {join_by_index("question_support support", "support.sentence_id = candidate.sentence_id")}
+            GROUP BY passage_id
             UNION ALL
             SELECT passage_id, count(DISTINCT recent.id) AS times
             FROM recent, unnest(recent.activated) AS activated(sentence_id) JOIN candidate USING (sentence_id)
@@ -49,7 +50,7 @@ def find_nearest_sentences(
     rows = reader.rows(
         f"""
         SELECT DISTINCT ON (s.passage_id) s.id, s.passage_id, s.position, s.text
-        FROM {WANTED_IDS} {lookup("sentence s", "s.passage_id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("sentence s", "s.passage_id = wanted.id")}
         ORDER BY s.passage_id, s.embedding <#> %(q)s, s.position
         """,
         {"collection": collection_id, "ids": list(passages), "q": question},

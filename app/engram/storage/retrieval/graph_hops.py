@@ -14,7 +14,7 @@ from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED_IDS, id_rows, join_once, lookup
+from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index, join_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01
 """The days of a ``time_expression t``, numbered as Python's ordinals are."""
 
 # Before the hub limit, or a filter would look only at a hub's first sentences.
-_LINKED_SENTENCE = lookup("sentence s", "s.id = l.sentence_id")
+_LINKED_SENTENCE = join_by_index("sentence s", "s.id = l.sentence_id")
 
 _GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
@@ -42,7 +42,7 @@ _VECTORS = {"task": "q", "time": "q_time"}
 """Channel -> the parameter that its memories are compared with."""
 
 _REACHED = "ARRAY(SELECT sentence_id FROM reached)"
-_TIME = lookup("time_expression t", "t.id = s.time_expression_id", outer=True)
+_TIME = join_by_index("time_expression t", "t.id = s.time_expression_id", outer=True)
 
 _SCOPE = """(
     SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND {condition} OFFSET 0
@@ -91,7 +91,7 @@ _ACTIVE_NEAR = f"""
         FROM {{given}}
     ), nearby AS MATERIALIZED (
         SELECT l.entity_id, l.sentence_id
-        FROM {{near}} {lookup("entity_sentence l", "l.passage_id = wanted.id")}
+        FROM {{near}} {join_by_index("entity_sentence l", "l.passage_id = wanted.id")}
         WHERE (l.entity_id IN (SELECT entity_id FROM active WHERE hub)) IS TRUE
     )
 """
@@ -196,11 +196,11 @@ def find_all_sentences(
         read: how many of the best are read, besides the recalled.
     """
     if passages is not None:
-        source = f"{id_rows('passages')} {lookup('sentence s', 's.passage_id = wanted.id')}"
+        source = f"{id_rows('passages')} {join_by_index('sentence s', 's.passage_id = wanted.id')}"
         source += f" {_build_scope_join(focus)} {_factors(focus)}"
     elif focus.is_narrowed:  # how many sentences it leaves is not known, so the rest is looked up
         scope = _SCOPE.format(condition=focus.passage_condition)
-        source = f"{scope} {lookup('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
+        source = f"{scope} {join_by_index('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
     else:
         source = f"sentence s {_build_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     candidates = f"""
@@ -229,18 +229,20 @@ def find_all_sentences(
 # Of the sentences that are ``chosen``: whom they name, and how they read.
 _LINKS = f"""
     link AS MATERIALIZED (
-        SELECT l.sentence_id, l.entity_id FROM chosen {lookup("entity_sentence l", "l.sentence_id = chosen.id")}
+        SELECT l.sentence_id, l.entity_id FROM chosen
+        {join_by_index("entity_sentence l", "l.sentence_id = chosen.id")}
     ), named AS MATERIALIZED (
         SELECT e.id, e.surface, (SELECT count(*) FROM (
             SELECT FROM entity_sentence l
             WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(hub_limit)s
         ) AS counted) AS sentences
-        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {lookup("entity e", "e.id = wanted.id")}
+        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {join_by_index("entity e", "e.id = wanted.id")}
     )
 """
 _TEXTS = f"""
     SELECT s.id AS sentence_id, s.passage_id, p.external_id, s.position, s.text
-    FROM chosen {lookup("sentence s", "s.id = chosen.id")} {lookup("passage p", "p.id = s.passage_id")}
+    FROM chosen {join_by_index("sentence s", "s.id = chosen.id")}
+    {join_by_index("passage p", "p.id = s.passage_id")}
     ORDER BY s.id
 """
 _NAMED = """
@@ -298,7 +300,7 @@ def _build_scope_join(focus: Focus) -> str:
     """The join of sentences to their passages, if only some of these may be found."""
     if not focus.is_narrowed:
         return ""
-    return lookup("passage p", f"p.id = s.passage_id AND {focus.passage_condition}")
+    return join_by_index("passage p", f"p.id = s.passage_id AND {focus.passage_condition}")
 
 
 def _channels(focus: Focus) -> tuple[str, ...]:
@@ -317,7 +319,7 @@ def _factor_columns(focus: Focus) -> str:
             perplexity = (_GATED if focus.policy.gated else _UNGATED).format(channel=channel)
             similarity = f"coalesce(-({channel}.vector <#> %({vector})s), 0)"
         columns.append(f"{perplexity} AS {channel}_perplexity, {similarity} AS {channel}_similarity")
-    return ", ".join([*columns, *([DAYS] if focus.asked else [])])
+    return ", ".join([*columns, *([DAYS] if focus.intervals else [])])
 
 
 def _build_weight(focus: Focus, *, floor: bool = False) -> str:
@@ -334,7 +336,7 @@ def _build_weight(focus: Focus, *, floor: bool = False) -> str:
 
 def _columns(focus: Focus) -> dict[str, str]:
     """Return the columns of a candidate, by name, and their SQL; without those equal for all."""
-    days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.asked else {}
+    days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.intervals else {}
     factors = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
     return {name: name for name in ("id", "passage_id", "activation", "semantic", *factors)} | days
 
@@ -342,10 +344,10 @@ def _columns(focus: Focus) -> dict[str, str]:
 def _factors(focus: Focus) -> str:
     """Return SQL that reads the factors of a few sentences."""
     memories = (
-        lookup(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
+        join_by_index(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
         for one in _channels(focus)
     )
-    return "".join([*memories, *([_TIME] if focus.asked else [])])
+    return "".join([*memories, *([_TIME] if focus.intervals else [])])
 
 
 def _build_reached_factors(focus: Focus) -> str:
@@ -356,13 +358,13 @@ def _build_reached_factors(focus: Focus) -> str:
         + f" ON {one}.sentence_id = reached.sentence_id"
         for one in _channels(focus)
     )
-    return " ".join([*memories, *([_TIME] if focus.asked else [])])
+    return " ".join([*memories, *([_TIME] if focus.intervals else [])])
 
 
 def _build_all_factors(focus: Focus) -> str:
     """Return SQL that reads the factors of all sentences of a collection, in one join, which costs a third less."""
     memories = (_ALL_MEMORY.format(channel=channel) for channel in _channels(focus))
-    return "".join([*memories, *([_ALL_TIMES] if focus.asked else [])])
+    return "".join([*memories, *([_ALL_TIMES] if focus.intervals else [])])
 
 
 def _candidates(focus: Focus, row: Any) -> Candidates:
@@ -375,8 +377,8 @@ def _candidates(focus: Focus, row: Any) -> Candidates:
         return decode_column(getattr(row, name), np.float64)[order] if known else np.full(len(ids), otherwise)
 
     agreed = np.zeros(len(ids))
-    if focus.asked and len(ids):
-        agreed = agreement(focus.asked, column("starts", np.nan), column("ends", np.nan))
+    if focus.intervals and len(ids):
+        agreed = agreement(focus.intervals, column("starts", np.nan), column("ends", np.nan))
     return Candidates(
         sentence_ids=ids[order],
         passage_ids=decode_column(row.passage_id, np.int64)[order],

@@ -41,7 +41,7 @@ class CandidatePassages:
             similarity=self.similarity[mask],
             titles=[self.titles[at] for at in np.flatnonzero(mask).tolist()],
             word_scores=self.word_scores[mask],
-            words=QuestionWords(self.words.weight, self.words.said[mask]),
+            words=QuestionWords(self.words.weight, self.words.in_passages[mask]),
         )
 
 

@@ -15,7 +15,7 @@ from engram.storage.database import Reader
 from engram.storage.retrieval.graph_hops import DAYS
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
-from engram.storage.row_lookups import WANTED_IDS, join_once, lookup
+from engram.storage.row_lookups import WANTED_IDS, join_by_index, join_once
 
 SEARCHES_AT_ONCE = 100
 """Searches that one statement makes: an exact one of 10,000 passages takes some milliseconds."""
@@ -30,8 +30,8 @@ class KeyMatch:
 
 
 _IDS = "%(ids)s::bigint[]"
-_KEY = lookup("passage_key key", "key.passage_id = p.id", outer=True)
-_PASSAGE_OF_KEY = lookup("passage p", "p.id = key.passage_id {scope}")
+_KEY = join_by_index("passage_key key", "key.passage_id = p.id", outer=True)
+_PASSAGE_OF_KEY = join_by_index("passage p", "p.id = key.passage_id {scope}")
 
 # The evolved keys that are nearest: of all of them, unless the passages' metadata are asked for as well.
 _NEAREST_EVOLVED = f"""
@@ -210,18 +210,18 @@ def find_timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) 
 
     A passage is as timely as its best sentence. Nothing is read for a question that names no time.
     """
-    if not focus.asked or not passages:
+    if not focus.intervals or not passages:
         return {}
     rows = reader.rows(
         f"""
         SELECT DISTINCT s.passage_id, {DAYS}
-        FROM {WANTED_IDS} {lookup("sentence s", "s.passage_id = wanted.id")}
-        {lookup("time_expression t", "t.id = s.time_expression_id")}
+        FROM {WANTED_IDS} {join_by_index("sentence s", "s.passage_id = wanted.id")}
+        {join_by_index("time_expression t", "t.id = s.time_expression_id")}
         """,
         {"collection": focus.collection.id, "ids": list(passages)},
     )
     days = np.array([(row.starts, row.ends) for row in rows], dtype=np.float64).reshape(-1, 2)
     timely: dict[int, float] = {}
-    for row, share in zip(rows, agreement(focus.asked, days[:, 0], days[:, 1]).tolist(), strict=True):
+    for row, share in zip(rows, agreement(focus.intervals, days[:, 0], days[:, 1]).tolist(), strict=True):
         timely[row.passage_id] = max(timely.get(row.passage_id, 0.0), share)
     return timely

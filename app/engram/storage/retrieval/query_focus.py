@@ -39,7 +39,7 @@ class Focus:
         metadata: only passages whose metadata contain this; None for all.
         conditions: only passages whose metadata meet this predicate of SQL/JSON path; None for all.
         among: only these passages; None for all.
-        asked: the intervals its time constraint names; none for a question that names none.
+        intervals: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
         gaps: vectors, (d,), whose nearest passages are ranked as well.
@@ -54,7 +54,7 @@ class Focus:
     metadata: Mapping[str, Any] | None = None
     conditions: str | None = None
     among: Sequence[int] | None = None
-    asked: tuple[TimeExpression, ...] = ()
+    intervals: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
     gaps: Sequence[Vector] = ()
 

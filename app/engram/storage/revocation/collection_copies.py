@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import id_rows, lookup
+from engram.storage.row_lookups import id_rows, join_by_index
 from engram.storage.tables import metadata
 
 
@@ -55,13 +55,13 @@ class Corpus:
     events: int
 
 
-def build_source_lookup(table: str, condition: str, *, outer: bool = False) -> str:
-    """Return a lookup as ``each`` does, in the source's rows."""
-    return lookup(table, condition, outer=outer, collection="%(source)s")
+def build_source_join(table: str, condition: str, *, outer: bool = False) -> str:
+    """Return JOIN text as ``join_by_index`` does, for rows of the source collection."""
+    return join_by_index(table, condition, outer=outer, collection="%(source)s")
 
 
 IDS = id_rows("ids", collection="%(source)s")
-PASSAGE = build_source_lookup("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
+PASSAGE = build_source_join("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
 """Those whose passage is copied."""
 
 
@@ -201,7 +201,7 @@ def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     parameters = copy.parameters(ids=list(ids))
     current_vectors.renew_base_version(writer, copy.target)
     writer.execute(
-        build_copy_statement("passage", f"FROM {IDS} {build_source_lookup('passage held', 'held.id = wanted.id')}"),
+        build_copy_statement("passage", f"FROM {IDS} {build_source_join('passage held', 'held.id = wanted.id')}"),
         parameters,
     )
     writer.execute(
@@ -210,27 +210,27 @@ def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
             f"""
             FROM (
                 SELECT DISTINCT s.time_expression_id AS id
-                FROM {IDS} {build_source_lookup("sentence s", "s.passage_id = wanted.id")}
-            ) AS named {build_source_lookup("time_expression held", "held.id = named.id")}
+                FROM {IDS} {build_source_join("sentence s", "s.passage_id = wanted.id")}
+            ) AS named {build_source_join("time_expression held", "held.id = named.id")}
             ORDER BY held.id ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
     )
     for table in ("sentence", "lexical_passage"):
-        of_passage = build_source_lookup(f"{table} held", "held.passage_id = wanted.id")
+        of_passage = build_source_join(f"{table} held", "held.passage_id = wanted.id")
         writer.execute(build_copy_statement(table, f"FROM {IDS} {of_passage}"), parameters)
 
 
 def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy those of these entities that a copied sentence names, and their links to such sentences."""
     parameters = copy.parameters(ids=list(ids))
-    naming = build_source_lookup("sentence", "sentence.id = {link}.sentence_id") + PASSAGE.format(row="sentence")
+    naming = build_source_join("sentence", "sentence.id = {link}.sentence_id") + PASSAGE.format(row="sentence")
     writer.execute(
         build_copy_statement(
             "entity",
             f"""
-            FROM {IDS} {build_source_lookup("entity held", "held.id = wanted.id")} CROSS JOIN LATERAL (
+            FROM {IDS} {build_source_join("entity held", "held.id = wanted.id")} CROSS JOIN LATERAL (
                 SELECT FROM entity_sentence link {naming.format(link="link")}
                 WHERE link.collection_id = %(source)s AND link.entity_id = held.id LIMIT 1
             ) AS named
@@ -242,7 +242,7 @@ def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
         build_copy_statement(
             "entity_sentence",
             f"""
-            FROM {IDS} {build_source_lookup("entity_sentence held", "held.entity_id = wanted.id")}
+            FROM {IDS} {build_source_join("entity_sentence held", "held.entity_id = wanted.id")}
             {naming.format(link="held")}
             """,
         ),
@@ -253,11 +253,11 @@ def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy the postings of these terms in copied passages, and the terms that have any, each with their number."""
     postings = f"""
-        FROM {IDS} {build_source_lookup("lexical_posting held", "held.term_id = wanted.id")}
+        FROM {IDS} {build_source_join("lexical_posting held", "held.term_id = wanted.id")}
         {PASSAGE.format(row="held")}
         ORDER BY held.term_id, held.passage_id
     """
-    terms = f"FROM counted {build_source_lookup('lexical_term held', 'held.id = counted.term_id')}"
+    terms = f"FROM counted {build_source_join('lexical_term held', 'held.id = counted.term_id')}"
     writer.execute(
         f"""
         WITH posting AS ({build_copy_statement("lexical_posting", postings)} RETURNING term_id),

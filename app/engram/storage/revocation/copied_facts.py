@@ -1,18 +1,18 @@
 """Copies of the statements of facts up to a past moment; beliefs are replayed from them."""
 
 from engram.storage.database import Writer
-from engram.storage.revocation.collection_copies import Copy, build_copy_statement, build_source_lookup
+from engram.storage.revocation.collection_copies import Copy, build_copy_statement, build_source_join
 
-# A fact is copied with a source that is; entities, with a fact that is. Each entity is its own until merges say.
-_SOURCE = f"""
+# A fact is copied if one of its sources is, an entity if one of its facts is. No entity is joined to another one.
+_SOURCES_BY_THEN = f"""
     FROM fact_source held
-    {build_source_lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
-    {build_source_lookup("fact_event event", "event.id = said.event_id", outer=True)}
-    {build_source_lookup("passage p", "p.id = held.passage_id", outer=True)}
+    {build_source_join("fact_statement statement", "statement.id = held.statement_id", outer=True)}
+    {build_source_join("fact_event event", "event.id = statement.event_id", outer=True)}
+    {build_source_join("passage p", "p.id = held.passage_id", outer=True)}
     WHERE held.collection_id = %(source)s AND held.learned_at <= %(until)s
       AND (p.created_at <= %(until)s OR event.received_at <= %(until)s)
 """
-# A revocation that was taken back since revoked what it covers until then.
+# A revocation that was taken back later still revoked its events at ``until``.
 _COVERED = """
     {0}.id IN (
         SELECT unnest(r.covers) FROM fact_event r
@@ -26,11 +26,14 @@ _COUNTED = f"""
 """
 
 
-def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
-    """Copy graphs, facts, their sources and the log.
+def copy_facts(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
+    """Copy what was known of facts at ``copy.until``.
+
+    These are graphs, predicates, facts, their entities and sources, and the log with its statements. Joins of
+    entities are not applied: the caller applies those returned.
 
     Returns:
-        The joins of entities that counted, in their order, as (who joins, who stays).
+        The joins that counted at that moment, in log order, as (joining entity, staying entity).
     """
     parameters = copy.parameters()
     for table in ("fact_graph", "fact_predicate"):
@@ -41,8 +44,8 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         build_copy_statement(
             "fact",
             f"""
-            FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said
-            {build_source_lookup("fact held", "held.id = said.fact_id")}
+            FROM (SELECT DISTINCT held.fact_id {_SOURCES_BY_THEN}) AS known
+            {build_source_join("fact held", "held.id = known.fact_id")}
             """,
             subject_id="held.subject_said",
             object_id="held.object_said",
@@ -55,16 +58,17 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             f"""
             FROM (
                 SELECT unnest(ARRAY[fact.subject_said, fact.object_said]) AS id
-                FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said
-                {build_source_lookup("fact", "fact.id = said.fact_id")}
+                FROM (SELECT DISTINCT held.fact_id {_SOURCES_BY_THEN}) AS known
+                {build_source_join("fact", "fact.id = known.fact_id")}
                 UNION SELECT unnest(ARRAY[event.entity_id, event.other_id]) FROM fact_event event
                 WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED}
-            ) AS named {build_source_lookup("fact_entity held", "held.id = named.id")}
+            ) AS named {build_source_join("fact_entity held", "held.id = named.id")}
             """,
             stands_for="NULL",
         ),
         parameters,
     )
+    # Later changes of passages too: their events keep the sentences that the passages still said at ``until``.
     writer.execute(
         build_copy_statement(
             "fact_event",
@@ -83,25 +87,27 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         build_copy_statement(
             "fact_statement",
             f"""
-            FROM fact_statement held {build_source_lookup("fact_event event", "event.id = held.event_id")}
+            FROM fact_statement held {build_source_join("fact_event event", "event.id = held.event_id")}
             WHERE held.collection_id = %(source)s AND (event.received_at <= %(until)s OR held.id IN (
-                SELECT held.statement_id {_SOURCE}
+                SELECT held.statement_id {_SOURCES_BY_THEN}
             ))
             """,
         ),
         parameters,
     )
-    # A passage that was changed since still said then what it says no more.
-    since = """
+    # If a passage was changed only later, its sources were not withdrawn yet.
+    withdrawn_by_then = """
         (SELECT change.id FROM fact_event change WHERE change.collection_id = %(source)s
          AND change.id = held.withdrawn_by AND change.received_at <= %(until)s)
     """
-    writer.execute(build_copy_statement("fact_source", _SOURCE, withdrawn_by=since), parameters)
-    events = writer.rows(
+    writer.execute(
+        build_copy_statement("fact_source", _SOURCES_BY_THEN, withdrawn_by=withdrawn_by_then), parameters
+    )
+    joins = writer.rows(
         f"""
-        SELECT event.other_id AS other, event.entity_id AS entity FROM fact_event event
+        SELECT event.other_id AS joining, event.entity_id AS staying FROM fact_event event
         WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED} ORDER BY event.sequence
         """,
         parameters,
     )
-    return [(row.other, row.entity) for row in events]
+    return [(row.joining, row.staying) for row in joins]

@@ -18,9 +18,9 @@ from engram.storage.revocation.collection_copies import (
     Copy,
     build_copy_statement,
     build_counting_condition,
-    build_source_lookup,
+    build_source_join,
 )
-from engram.storage.row_lookups import alias_rows, id_rows, lookup
+from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class RevokedSince:
 
 
 def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
-    """The verdicts that counted at ``until`` and were revoked since, in the order in which they were applied."""
+    """Return the verdicts that counted at ``until`` and were revoked since, in the order of application."""
     rows = reader.rows(
         f"""
         SELECT event.id, judged.question, event.question_id, event.observation_noise_positive,
                event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
                event.daily_comparisons, event.standing
         FROM feedback_event event
-        {lookup("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
         WHERE {build_counting_condition("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
         """,
         {"source": source, "until": until},
@@ -76,11 +76,11 @@ def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[Rev
 
 
 def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> dict[bytes, int]:
-    """Text hash -> question, of those that the source has."""
+    """Return text hash -> question, for the questions that the source has."""
     rows = reader.rows(
         f"""
         SELECT question.text_hash, question.id FROM {id_rows("hashes", "bytea", collection="%(source)s")}
-        {build_source_lookup("question", "question.text_hash = wanted.id")}
+        {build_source_join("question", "question.text_hash = wanted.id")}
         """,
         {"source": source, "hashes": list(hashes)},
     )
@@ -88,7 +88,7 @@ def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> d
 
 
 def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
-    """The next verdicts to copy, in order of acceptance."""
+    """Return the next verdicts to copy after id ``after``, in order of acceptance."""
     rows = reader.rows(
         f"""
         SELECT event.id FROM feedback_event event WHERE {build_counting_condition("event")} AND event.id > %(after)s
@@ -99,13 +99,13 @@ def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
     return [row.id for row in rows]
 
 
-_TIME_MEMORY = build_source_lookup(
+_TIME_MEMORY = build_source_join(
     "sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True
 )
 
 
 def copy_generations(writer: Writer, copy: Copy) -> None:
-    """Copy the evolutions that had happened by then."""
+    """Copy the evolutions of keys that had happened by ``copy.until``."""
     writer.execute(
         build_copy_statement(
             "key_generation",
@@ -119,14 +119,14 @@ def copy_generations(writer: Writer, copy: Copy) -> None:
 
 
 def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
-    """Copy these verdicts with what they judge and all that the source still has of what they did."""
+    """Copy these verdicts with the queries they judge, and all that the source still has of their effects."""
     parameters = copy.parameters(ids=list(ids))
     writer.execute(
         build_copy_statement(
             "judged_query",
             f"""
-            FROM {IDS} {build_source_lookup("feedback_event event", "event.id = wanted.id")}
-            {build_source_lookup("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
+            FROM {IDS} {build_source_join("feedback_event event", "event.id = wanted.id")}
+            {build_source_join("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -134,7 +134,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     writer.execute(
         build_copy_statement(
             "feedback_event",
-            f"FROM {IDS} {build_source_lookup('feedback_event held', 'held.id = wanted.id')}",
+            f"FROM {IDS} {build_source_join('feedback_event held', 'held.id = wanted.id')}",
             status="CASE WHEN held.status = 'revoked' THEN 'pending' ELSE held.status END",
             revoked_at="NULL",
         ),
@@ -142,13 +142,15 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     )
     for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "ranking_audit"):
         writer.execute(build_copy_statement(table, _build_event_source(table)), parameters)
-    # Evidence that later evolutions took in was waiting.
-    filtered = """
+    # Evidence that a later evolution took in was still waiting at ``until``.
+    generation_by_then = """
         SELECT number FROM key_generation made WHERE made.collection_id = %(source)s
             AND made.number = held.generation AND made.created_at <= %(until)s
     """
     writer.execute(
-        build_copy_statement("key_evidence", _build_event_source("key_evidence"), generation=f"({filtered})"),
+        build_copy_statement(
+            "key_evidence", _build_event_source("key_evidence"), generation=f"({generation_by_then})"
+        ),
         parameters,
     )
     credit = _build_event_source("key_credit") + PASSAGE.format(row="held")
@@ -157,7 +159,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
             "expansion_unit",
             f"""
             FROM (SELECT DISTINCT held.unit_id AS id {credit}) AS credited
-            {build_source_lookup("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
+            {build_source_join("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -166,14 +168,15 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 
 
 def _build_event_source(table: str) -> str:
-    return f"FROM {IDS} {build_source_lookup(f'{table} held', 'held.event_id = wanted.id')}"
+    """Return the FROM clause of a table's rows about the events ``ids``."""
+    return f"FROM {IDS} {build_source_join(f'{table} held', 'held.event_id = wanted.id')}"
 
 
 def find_dated_sentences(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
     """Return those sentences that have a time channel, by an expression now or at first."""
     rows = reader.rows(
         f"""
-        SELECT s.id FROM {IDS} {build_source_lookup("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
+        SELECT s.id FROM {IDS} {build_source_join("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
         WHERE coalesce(memory.time_expression_id, s.time_expression_id) IS NOT NULL
         """,
         copy.parameters(ids=list(sentences)),
@@ -182,7 +185,7 @@ def find_dated_sentences(reader: Reader, copy: Copy, sentences: Sequence[int]) -
 
 
 def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) -> None:
-    """Have restored verdicts count, their evidence with the first evolution that came after them.
+    """Make restored verdicts count, and their evidence with the first evolution that came after them.
 
     Args:
         questions: event -> the question that it taught.
@@ -205,7 +208,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
             WHERE made.collection_id = %(collection)s AND made.created_at >= event.applied_at
         )
         FROM {id_rows("ids")}
-        {lookup("feedback_event event", "event.id = wanted.id")}
+        {join_by_index("feedback_event event", "event.id = wanted.id")}
         WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
           AND evidence.gate <> 'none'
         """,
@@ -214,7 +217,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
 
 
 def count_generations(writer: Writer, copy: Copy) -> None:
-    """Have each evolution say how many of the verdicts that count it took in."""
+    """Set for each evolution the number of counting verdicts that it took in."""
     writer.execute(
         """
         WITH counted AS MATERIALIZED (
@@ -234,7 +237,7 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
     touched = writer.rows(
         f"""
         SELECT DISTINCT audit.sentence_id, audit.channel FROM {id_rows("ids", collection="%(target)s")}
-        {lookup("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
+        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
         WHERE audit.channel IN ('task', 'time')
         """,
         copy.parameters(ids=list(sentences)),
@@ -246,15 +249,15 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
     expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND new.channel = 'time'"
     began = f"""
         FROM {alias_rows(rows, collection="%(source)s")}
-        {build_source_lookup("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
-        {build_source_lookup("time_expression began", expression, outer=True)}
+        {build_source_join("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
+        {build_source_join("time_expression began", expression, outer=True)}
     """
     writer.execute(
         build_copy_statement(
             "time_expression",
             f"""
             FROM (SELECT DISTINCT began.id {began}) AS begun
-            {build_source_lookup("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
+            {build_source_join("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -278,9 +281,7 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     """
     parameters = copy.parameters(ids=list(questions))
     writer.execute(
-        build_copy_statement(
-            "question", f"FROM {IDS} {build_source_lookup('question held', 'held.id = wanted.id')}"
-        ),
+        build_copy_statement("question", f"FROM {IDS} {build_source_join('question held', 'held.id = wanted.id')}"),
         parameters,
     )
     writer.execute(
@@ -289,8 +290,8 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
         SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, judged.question, judged.embedding,
                event.applied_at
         FROM unnest(%(gone)s::bigint[], %(hashes)s::bytea[]) AS gone(id, text_hash)
-        {lookup("feedback_event event", "event.question_id = gone.id", collection="%(target)s")}
-        {lookup("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
+        {join_by_index("feedback_event event", "event.question_id = gone.id", collection="%(target)s")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
         ORDER BY gone.id, event.applied_sequence
         """,
         parameters | {"gone": list(removed), "hashes": list(removed.values())},
@@ -301,24 +302,24 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
             (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
         SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
         FROM {id_rows("ids", collection="%(target)s")}
-        {lookup("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
-        {lookup("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
-        {lookup("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
+        {join_by_index("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
+        {join_by_index("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
+        {join_by_index("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
         WHERE audit.channel = 'recall'
         """,
         parameters,
     )
 
 
-def list_credited_units(reader: Reader, copy: Copy, events: Sequence[int]) -> list[int]:
-    """The copy's expansion units that these verdicts credit to passages, in id order."""
+def list_credited_units(reader: Reader, copy: Copy, event_ids: Sequence[int]) -> list[int]:
+    """Return the copy's expansion units that these verdicts credit to passages, in id order."""
     rows = reader.rows(
         f"""
-        SELECT DISTINCT credit.unit_id FROM {id_rows("ids", collection="%(target)s")}
-        {lookup("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")}
+        SELECT DISTINCT credit.unit_id FROM {id_rows("event_ids", collection="%(target)s")}
+        {join_by_index("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")}
         ORDER BY credit.unit_id
-        """,
-        copy.parameters(ids=list(events)),
+        """,  # ``id_rows`` names its rows ``wanted``
+        copy.parameters(event_ids=list(event_ids)),
     )
     return [row.unit_id for row in rows]
 

@@ -36,7 +36,7 @@ class StartedRevocation:
 
     last: int
     at_once: int
-    left: int
+    remaining: int
 
 
 def begin(writer: Writer, collection_id: int, criteria: VerdictFilter) -> StartedRevocation:

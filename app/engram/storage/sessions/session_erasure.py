@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from engram.core.filter.states import question_hash
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
-from engram.storage.row_lookups import CLOCK, WANTED_IDS, alias_rows, id_rows, lookup
+from engram.storage.row_lookups import CLOCK, WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
 def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int]) -> int:
@@ -29,7 +29,7 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
     rows = writer.rows(
         f"""
         SELECT DISTINCT read.session_id FROM {WANTED_IDS}
-        {lookup("session_passage read", "read.passage_id = wanted.id")}
+        {join_by_index("session_passage read", "read.passage_id = wanted.id")}
         ORDER BY 1
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -58,8 +58,9 @@ def _episodes(writer: Writer, collection_id: int, sessions: Sequence[UUID]) -> d
     """The episodes of these sessions' rounds, each with its session's own question."""
     rows = writer.rows(
         f"""
-        SELECT round.episodes, s.question FROM {id_rows("ids", "uuid")} {lookup("session s", "s.id = wanted.id")}
-        {lookup("session_round round", "round.session_id = wanted.id")}
+        SELECT round.episodes, s.question FROM {id_rows("ids", "uuid")}
+        {join_by_index("session s", "s.id = wanted.id")}
+        {join_by_index("session_round round", "round.session_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sessions)},
     )
@@ -116,9 +117,9 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
     """Replace the words of sub-questions in their episodes, in the log and among the questions that were taught."""
     rows = writer.rows(
         f"""
-        SELECT e.id, e.question FROM {id_rows("ids", "uuid")} {lookup("episode e", "e.id = wanted.id")}
+        SELECT e.id, e.question FROM {id_rows("ids", "uuid")} {join_by_index("episode e", "e.id = wanted.id")}
         UNION ALL
-        SELECT j.id, j.question FROM {id_rows("ids", "uuid")} {lookup("judged_query j", "j.id = wanted.id")}
+        SELECT j.id, j.question FROM {id_rows("ids", "uuid")} {join_by_index("judged_query j", "j.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(owned)},
     )
@@ -128,14 +129,15 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
         return
     taught = writer.rows(
         f"""
-        SELECT q.id, q.text_hash FROM {id_rows("ids", "bytea")} {lookup("question q", "q.text_hash = wanted.id")}
+        SELECT q.id, q.text_hash FROM {id_rows("ids", "bytea")}
+        {join_by_index("question q", "q.text_hash = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(words)},
     )
     equal_rows = writer.rows(
         f"""
         SELECT DISTINCT event.query_id, event.question_id FROM {WANTED_IDS}
-        {lookup("feedback_event event", "event.question_id = wanted.id")}
+        {join_by_index("feedback_event event", "event.question_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": [row.id for row in taught]},
     )

@@ -17,7 +17,7 @@ from engram.core.planning.session import Round
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import CLOCK, WANTED_IDS, lookup
+from engram.storage.row_lookups import CLOCK, WANTED_IDS, join_by_index
 from engram.storage.sessions import session_erasure
 
 SESSION_ROW = "collection_id = %(collection)s AND id = %(session)s"
@@ -177,7 +177,7 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
         f"""
         SELECT e.sentence_id, e.passage_id, s.text, e.round, e.query, e.gap, e.score
         FROM (SELECT * FROM session_evidence WHERE {SESSION_CHILDREN} OFFSET 0) AS e
-        {lookup("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
+        {join_by_index("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
         """,
         {"collection": collection_id, "session": session},
     )
@@ -308,7 +308,7 @@ def lock_if_unchanged(
         {"collection": collection_id, "ids": list(passages)},
     )
     row = writer.scalar(
-        f"SELECT count(*) FROM {WANTED_IDS} {lookup('sentence s', 's.id = wanted.id')}",
+        f"SELECT count(*) FROM {WANTED_IDS} {join_by_index('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
     return len(locked_passages) == len(set(passages)) and row == len(set(sentences))
@@ -343,7 +343,7 @@ def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
     )
     for collection, session_rows in groupby(rows, lambda row: row.collection_id):
         ended = [row.id for row in session_rows]
-        if collections.keep(writer, collection):
+        if collections.lock_against_deletion(writer, collection):
             session_erasure.forget_sessions(writer, collection, ended)
             writer.execute(
                 "DELETE FROM session WHERE collection_id = %(collection)s AND id = ANY(%(ids)s::uuid[])",

@@ -2498,7 +2498,7 @@ class JudgeOut(Struct):
     revoked: int
     set: list[str]
     """
-    Which of the constants are its own.
+    Names of the settings that were set for this judge.
     """
     standing: StandingOut
 

@@ -46,7 +46,7 @@ class Clause:
     denied: bool = False
     relative: bool = False
     copula: bool = False
-    listed: bool = False
+    has_list: bool = False
     spoken: bool = False
     direct: bool = False
 

@@ -133,30 +133,31 @@ class NounPhrases(SentenceState):
             place += 1
         if self.get_word(place) in SEATS and self.get_kind(place + 1) != "N":
             return Phrase(place + 1, owner=owner, noun="seat")
-        kin, after = self._kin_noun(start)
-        if kin is not None:
-            return self._kin_phrase(owner, kin, after, subject=subject)
+        relation, after = self._kin_noun(start)
+        if relation is not None:
+            return self._kin_phrase(owner, relation, after, subject=subject)
         role = read_role(self.items, start)
         if role is None or role.end == start:
             return self._read_name_beside(start, subject=subject)
         role = replace(role, definite=True)
         if owner is not None and determiner in _PERSONAL:
             owner = None  # "her deputy": nobody can tell of which organisation
-        known = owner is not None or determiner in _POSSESSIVES or role.organisation is not None
+        has_organisation = owner is not None or determiner in _POSSESSIVES or role.organisation is not None
         days, end = self._role_days(role.end)
         comma = self.get_kind(end) == ","
         name = end + comma
         if self.get_kind(name) == "N" and (not comma or self.get_kind(name + 1) in ",.;)"):
             resolved = self.get_name(name)
-            if known and determiner != "my" and not (role.kind == "office" and owner == resolved):
+            if has_organisation and determiner != "my" and not (role.kind == "office" and owner == resolved):
                 self.call(resolved, role, owner, beside=False, days=days)
             if subject:
                 self.context.note(resolved)
             return Phrase(self._past_comma(name, resolved, comma, subject=subject), resolved, self.items[name].text)
-        if not known or comma:
+        if not has_organisation or comma:
             return Phrase(end) if not comma else None
-        held = role if role.organisation is not None or owner is None else replace(role, organisation=owner)
-        return Phrase(end, role=held, days=days, owner=owner)
+        if role.organisation is None and owner is not None:
+            role = replace(role, organisation=owner)
+        return Phrase(end, role=role, days=days, owner=owner)
 
     def _read_name_beside(self, start: int, *, subject: bool) -> Phrase | None:
         """Read a name beside nouns that say nothing that is read: "her rival, NAME," and "my colleague NAME"."""
@@ -175,21 +176,34 @@ class NounPhrases(SentenceState):
         return Phrase(self._past_comma(name, resolved, comma, subject=subject), resolved, self.items[name].text)
 
     def _kin_noun(self, at: int) -> tuple[str | None, int]:
-        """Read "elder sister"; return the relation and the place after the noun."""
+        """Read a noun for a relative, such as "elder sister".
+
+        Returns:
+            The relation, such as "sibling", or None without such a noun; and the place after the noun.
+        """
         place = at
         while place < at + 3 and self.get_kind(place) in "wa#" and self.get_word(place) not in clause_words.KIN:
             place += 1
-        kin = clause_words.KIN.get(self.get_word(place))
-        return kin, place + 1
+        return clause_words.KIN.get(self.get_word(place)), place + 1
 
-    def _kin_phrase(self, owner: str | None, kin: str, at: int, *, subject: bool) -> Phrase | None:
-        """Read the name of somebody's relative."""
+    def _kin_phrase(self, owner: str | None, relation: str, at: int, *, subject: bool) -> Phrase | None:
+        """Read what follows a noun for a relative, and state the relation if a name follows.
+
+        Args:
+            owner: whose relative it is.
+            relation: such as "sibling".
+            at: the place after the noun.
+
+        Returns:
+            Without a name, a phrase with only owner and relation; None if a comma stands there and no closed name
+            follows it.
+        """
         comma = self.get_kind(at) == ","
         name = at + comma
         if self.get_kind(name) != "N" or (comma and self.get_kind(name + 1) not in ",.;)"):
-            return Phrase(at, owner=owner, noun=kin) if not comma else None
+            return Phrase(at, owner=owner, noun=relation) if not comma else None
         resolved = self._relative_name(name, owner)
-        self.state(owner, kin, resolved, "entity")
+        self.state(owner, relation, resolved, "entity")
         if subject:
             self.context.note(resolved)
         return Phrase(self._past_comma(name, resolved, comma, subject=subject), resolved, self.items[name].text)
@@ -273,9 +287,9 @@ class NounPhrases(SentenceState):
 
     def apposition(self, name: str, at: int, *, subject: bool) -> int:
         """Read what stands behind a name between commas or in brackets; return the place after it."""
-        known = self._ends.get(at)
-        if known is not None:
-            return known
+        known_end = self._ends.get(at)
+        if known_end is not None:
+            return known_end
         if self._depth >= _MOST_DEPTH:
             return at
         self._depth += 1
@@ -296,9 +310,9 @@ class NounPhrases(SentenceState):
         if self.get_kind(at) == "," and self.get_kind(at + 1) == "n":
             return self._parenthesis(at + 1) if subject else at
         if self.get_kind(at) == "c" and self.get_kind(at + 1) == "o":
-            kin, after = self._kin_noun(at + 2)
-            if kin is not None and self.get_kind(after) == "N":
-                self.state(name, kin, self._relative_name(after, name), "entity")
+            relation, after = self._kin_noun(at + 2)
+            if relation is not None and self.get_kind(after) == "N":
+                self.state(name, relation, self._relative_name(after, name), "entity")
             return at
         return self._read_between_commas(name, at, subject=subject) if self.get_kind(at) == "," else at
 
@@ -314,7 +328,7 @@ class NounPhrases(SentenceState):
             phrase = self._read_owned_phrase(start + 1, name, "whose", subject=True)
             end = start if phrase is None else self.predicates(phrase, phrase.end)
             return self._find_closing_comma(end, at)
-        kin_end = self.kin(start, name)
+        kin_end = self.read_kin(start, name)
         if kin_end:
             return kin_end + (self.get_kind(kin_end) == ",")
         role_end = self._role_apposition(name, start)
@@ -395,13 +409,17 @@ class NounPhrases(SentenceState):
         bounded = preposition or date.word.startswith(("since", "from", "between", "until", "till"))
         return (compute_days(date, preposition), end) if bounded else (TIMELESS, at)
 
-    def kin(self, at: int, name: str) -> int:
-        """Read "the daughter of NAME and NAME" said of a name; return the place after it, 0 if there is none."""
+    def read_kin(self, at: int, name: str) -> int:
+        """Read "the daughter of NAME and NAME" behind a name, and state the relations.
+
+        Returns:
+            The place after it; 0 if there is none.
+        """
         place = at
         while place < at + 3 and self.get_kind(place) in "dwa" and self.get_word(place) not in clause_words.KIN:
             place += 1
-        kin = clause_words.KIN.get(self.get_word(place))
-        if kin is None or self.get_word(place + 1) != "of":
+        relation_of_name = clause_words.KIN.get(self.get_word(place))
+        if relation_of_name is None or self.get_word(place + 1) != "of":
             return 0
         other = place + 2
         if self.get_kind(other) == "d":
@@ -412,7 +430,7 @@ class NounPhrases(SentenceState):
             other = title.end
         if self.get_kind(other) != "N" or self.get_kind(other + 1) in "'w-":
             return 0
-        relation = clause_words.INVERSE[kin]
+        relation = clause_words.INVERSE[relation_of_name]
         self.state(name, "father" if relation == "parent" else relation, self.get_name(other), "entity")
         if relation == "parent" and self.get_kind(other + 1) == "c" and self.get_kind(other + 2) == "N":
             self.state(name, "mother", self.get_name(other + 2), "entity")

@@ -187,7 +187,7 @@ def _number(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
 def _predicates(saying: SentenceFacts, item: Item, clause: Clause) -> tuple[str, ...]:
     """Verb and what stands between it and the object; empty if that is too much or says nothing."""
     if clause.predicates and item.kind == "N" and continues(clause.gap, clause.predicates[0]):
-        clause.listed = True
+        clause.has_list = True
         return clause.predicates
     between = _list_words_between(item, clause)
     if between is None:

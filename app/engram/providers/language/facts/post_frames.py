@@ -22,7 +22,7 @@ class PostFrames(NounPhrases):
     def hold_passive(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "was elected mayor of NAME", "was promoted to ROLE" and "was appointed in 2015"."""
         role, days = self._find_given_role(arguments), arguments.compute_first_days()
-        if subject.name is None or days is None or arguments.listed:
+        if subject.name is None or days is None or arguments.has_list:
             return
         if role is not None:
             self.hold(subject.name, role.with_organisation(self.employers.get(subject.name)), days)
@@ -32,7 +32,7 @@ class PostFrames(NounPhrases):
     def hold_active(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "NAME appointed NAME as treasurer": the post is the second name's."""
         objects = arguments.objects
-        if not objects or objects[0].name is None or arguments.listed:
+        if not objects or objects[0].name is None or arguments.has_list:
             return
         role, days = self._find_given_role(arguments), arguments.compute_first_days()
         if role is None or days is None:
@@ -48,7 +48,7 @@ class PostFrames(NounPhrases):
         employer = objects[0].name if objects else None
         role = arguments.role(*_BEFORE_POST) or (objects[0].role if objects else None)
         days, old = arguments.compute_first_days(), arguments.name("from")
-        if subject.name is None or role is None or days is None or arguments.listed:
+        if subject.name is None or role is None or days is None or arguments.has_list:
             return
         if role.kind == "organisation" or (objects and employer is None and objects[0].role is None):
             return
@@ -66,7 +66,12 @@ class PostFrames(NounPhrases):
         if role is None and arguments.objects:
             role = arguments.objects[0].role  # "remains professor of physics"
         is_over = group.is_over or group.verb in {"served", "acted"}
-        if role is None or days is None or arguments.listed or (is_over and not group.perfect and days[1] is None):
+        if (
+            role is None
+            or days is None
+            or arguments.has_list
+            or (is_over and not group.perfect and days[1] is None)
+        ):
             return
         if role.is_post:
             self.hold(subject.name, role.with_organisation(None), days)
@@ -74,18 +79,20 @@ class PostFrames(NounPhrases):
     def resign(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "resigned as ROLE in 2017", "was dismissed as ROLE" and "left NAME in 2017"."""
         name, objects = subject.name, arguments.objects
-        if name is None or arguments.listed:
+        if name is None or arguments.has_list:
             return
         role, days = arguments.role("as", "from"), arguments.compute_last_days()
         employer = arguments.name("from") or next((one for one in objects if one.name is not None), None)
-        known = self.posts.pop(name, (None, TIMELESS))[0]
-        own = self.employers.get(name) or (employer.name if employer is not None else None)
-        text = role.with_organisation(own) if role is not None and role.kind != "organisation" else known
-        self.last_post = text
+        known_post = self.posts.pop(name, (None, TIMELESS))[0]
+        organisation = self.employers.get(name) or (employer.name if employer is not None else None)
+        post = (
+            role.with_organisation(organisation) if role is not None and role.kind != "organisation" else known_post
+        )
+        self.last_post = post
         if days is None or (role is not None and role.kind == "organisation"):
             return
-        if text is not None:
-            self.hold(name, text, days)
+        if post is not None:
+            self.hold(name, post, days)
         elif employer is not None and employer.name is not None:
             self.state(name, "affiliation", employer.name, "entity", days)
 
@@ -93,7 +100,7 @@ class PostFrames(NounPhrases):
         """Read "succeeded NAME as director"."""
         objects = arguments.objects
         role = arguments.role("as")
-        if role is None or not objects or objects[0].name is None or arguments.listed:
+        if role is None or not objects or objects[0].name is None or arguments.has_list:
             return
         employer = self.employers.get(subject.name or "") or self.employers.get(objects[0].name)
         self._hand_over(objects[0].name, subject.name, role.with_organisation(employer), arguments)
@@ -102,16 +109,16 @@ class PostFrames(NounPhrases):
         """Read "was succeeded as director by NAME"."""
         successor = arguments.name("by")
         role = arguments.role("as")
-        known = self.last_post or self.posts.get(subject.name or "", (None, TIMELESS))[0]
-        text = role.with_organisation(self.employers.get(subject.name or "")) if role is not None else known
-        if successor is not None and text is not None and not arguments.listed:
-            self._hand_over(subject.name, successor.name, text, arguments)
+        known_post = self.last_post or self.posts.get(subject.name or "", (None, TIMELESS))[0]
+        post = role.with_organisation(self.employers.get(subject.name or "")) if role is not None else known_post
+        if successor is not None and post is not None and not arguments.has_list:
+            self._hand_over(subject.name, successor.name, post, arguments)
 
     def hand_over(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "handed over the chair to NAME" and "handed over to NAME as ROLE"."""
         objects, successor = arguments.objects, arguments.name("to")
         role = arguments.role("as") or (objects[0].role if objects else None)
-        if role is None or role.kind != "office" or successor is None or arguments.listed:
+        if role is None or role.kind != "office" or successor is None or arguments.has_list:
             return
         self._hand_over(subject.name, successor.name, role.with_organisation(None), arguments)
 
@@ -123,7 +130,7 @@ class PostFrames(NounPhrases):
             or role.kind != "office"
             or len(objects) != 1
             or objects[0].name is None
-            or arguments.listed
+            or arguments.has_list
         ):
             return
         days = subject.days if subject.days != TIMELESS else arguments.state_days()

@@ -157,7 +157,7 @@ class _Reader:
             gap=[],
             predicates=(),
             kin=None,
-            listed=False,
+            has_list=False,
             spoken=False,
             direct=False,
         )

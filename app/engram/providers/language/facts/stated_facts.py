@@ -49,7 +49,7 @@ class SentenceFacts:
         self.main = self.topic_name
         self.number = 0
         self._ordinal = ordinal
-        self._found: list[tuple[Triple, int]] = []
+        self._triples: list[tuple[Triple, int]] = []
         self._times: dict[int, tuple[int | None, int | None]] = {}
 
     @property
@@ -100,7 +100,7 @@ class SentenceFacts:
         """A fact, unless its object is its subject."""
         if text != subject and text.strip():
             triple = Triple(subject, predicate, text, self._ordinal, kind, None, None, confidence)
-            self._found.append((triple, clause.number))
+            self._triples.append((triple, clause.number))
 
     def time(self, item: Item, clause: Clause) -> None:
         """The days of a clause; its first date counts."""
@@ -113,7 +113,7 @@ class SentenceFacts:
     def facts(self) -> list[Triple]:
         """All of them, with the days that their clauses speak of."""
         facts = []
-        for triple, number in self._found:
+        for triple, number in self._triples:
             start, end = self._times.get(number, (None, None))
             timeless = triple.kind == "date" or triple.predicate in _LASTING
             facts.append(triple if timeless else replace(triple, valid_from=start, valid_to=end))

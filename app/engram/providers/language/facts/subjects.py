@@ -160,5 +160,5 @@ def find_new_subject(saying: SentenceFacts, items: Sequence[Item], at: int, clau
         back -= 1
     if back < 1 or items[back].kind != "N" or items[back - 1].kind not in ",c;k":
         return None
-    in_list = clause.listed and items[back - 1].kind == "c"
+    in_list = clause.has_list and items[back - 1].kind == "c"
     return None if in_list else saying.resolve_name(items[back].text)

@@ -45,14 +45,14 @@ class Arguments:
         end: place of the first item that is no argument.
         complete: the clause ends there, so that no word of it is left unread.
         opening: a date in front of the clause's subject; it counts if no other date is there.
-        listed: an argument is a list joined by "and".
+        has_list: an argument is a list joined by "and".
     """
 
     members: list[Argument] = field(default_factory=list)
     end: int = 0
     complete: bool = False
     opening: Item | None = None
-    listed: bool = False
+    has_list: bool = False
 
     @property
     def objects(self) -> list[Argument]:
@@ -71,7 +71,10 @@ class Arguments:
 
     def name(self, *prepositions: str) -> Argument | None:
         """Return the first name after one of the prepositions."""
-        return next((one for one in self.members if one.name is not None and one.preposition in prepositions), None)
+        return next(
+            (member for member in self.members if member.name is not None and member.preposition in prepositions),
+            None,
+        )
 
     def role(self, *prepositions: str) -> Role | None:
         """Return the first role after one of the prepositions."""
@@ -113,6 +116,7 @@ class Arguments:
         return None if self.has_vague_date else (None, date.time.end.toordinal())
 
     def _preposition(self, date: Item) -> str:
+        """Return the preposition in front of a date; empty if there is none."""
         return next((member.preposition for member in self.members if member.date is date), "")
 
 

@@ -102,7 +102,7 @@ class VerbFrames(PostFrames):
             return
         if subject.noun:
             objects = arguments.objects
-            if group.verb == "be" and len(objects) == 1 and objects[0].name is not None and not arguments.listed:
+            if group.verb == "be" and len(objects) == 1 and objects[0].name is not None and not arguments.has_list:
                 self.state(subject.owner, subject.noun, objects[0].name, "entity")
             return
         frames = _PASSIVE if group.passive else _ACTIVE
@@ -149,11 +149,13 @@ class VerbFrames(PostFrames):
             return self._add(arguments, self._prepositional(at, word))
         return kind in "Ndowv#h" and self._add(arguments, self._object(at, ""))
 
-    def _add(self, arguments: Arguments, read: tuple[Argument, int] | None) -> bool:
-        if read is None:
+    def _add(self, arguments: Arguments, reading: tuple[Argument, int] | None) -> bool:
+        """Add an argument that was read, with the place after it; return whether there was one."""
+        if reading is None:
             return False
-        arguments.members.append(read[0])
-        arguments.end = read[1]
+        argument, end = reading
+        arguments.members.append(argument)
+        arguments.end = end
         return True
 
     def _extends_words(self, arguments: Arguments) -> bool:
@@ -194,19 +196,20 @@ class VerbFrames(PostFrames):
         return False
 
     def _read_list(self, arguments: Arguments) -> bool:
-        """Read another member of a list that "and" joins."""
+        """Read another member of a list that "and" joins; return whether there was one."""
         at = arguments.end
         verb = read_verb_group(self.items, at + 1, VERBS)
-        denied = self.get_kind(at + 1) == "n"
-        if verb is not None or denied or self.begins_clause(at + 1) or self._is_kin_list(at + 1):
+        is_denial = self.get_kind(at + 1) == "n"
+        if verb is not None or is_denial or self.begins_clause(at + 1) or self._is_kin_list(at + 1):
             return False
-        read = self._object(at + 1, "and") if self.get_kind(at + 1) in "Ndowv#" else None
-        arguments.listed = True
-        return self._add(arguments, read)
+        reading = self._object(at + 1, "and") if self.get_kind(at + 1) in "Ndowv#" else None
+        arguments.has_list = True
+        return self._add(arguments, reading)
 
     def _is_kin_list(self, at: int) -> bool:
-        kin, after = self._kin_noun(at + (self.get_kind(at) == "d"))
-        return kin is not None and self.get_word(after) == "of"
+        """Return whether "(the) brother of" stands at a place."""
+        relation, after = self._kin_noun(at + (self.get_kind(at) == "d"))
+        return relation is not None and self.get_word(after) == "of"
 
     def _prepositional(self, at: int, preposition: str) -> tuple[Argument, int] | None:
         """Read a prepositional phrase; None if it is an infinitive or is not understood."""
@@ -305,9 +308,9 @@ class VerbFrames(PostFrames):
         least = at if least is None else least
         if subject.name is None or not group.asserted:
             return least
-        end = self.kin(at, subject.name)
+        end = self.read_kin(at, subject.name)
         while end and self.get_kind(end) == "c":
-            other = self.kin(end + 1, subject.name)
+            other = self.read_kin(end + 1, subject.name)
             if not other:
                 break
             end = other
@@ -331,6 +334,7 @@ class VerbFrames(PostFrames):
                 self.state(name, "affiliation", organisation.name or "", "entity", days)
 
     def _read_role(self, subject: Phrase, group: VerbGroup, arguments: Arguments, first: Argument) -> None:
+        """Read "is ROLE": state a citizenship, a profession or a post."""
         role = first.role
         if role is None:
             return
@@ -339,27 +343,28 @@ class VerbFrames(PostFrames):
                 self.state(subject.name, "citizenship", role.organisation, "entity")
         elif not role.is_post:
             self.state_type(subject.name, role)
-        elif (days := self._compute_state_days(group, arguments)) is not None and not arguments.listed:
+        elif (days := self._compute_state_days(group, arguments)) is not None and not arguments.has_list:
             self.hold(subject.name, role.with_organisation(None), days)
 
     def _compute_state_days(self, group: VerbGroup, arguments: Arguments) -> tuple[int | None, int | None] | None:
-        """Return the days of a state; None if it was so at a time that nobody can tell."""
+        """Return the days of a state; None if they are vague, or if the state is over and its end is unknown."""
         days = arguments.state_days()
         return None if days is None or (group.is_over and days[1] is None) else days
 
     def read_birth(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "was born in NAME on DATE"."""
-        self._life(subject.name, "birth", arguments)
+        self._state_life_event(subject.name, "birth", arguments)
 
     def die(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "died in NAME on DATE of pneumonia"."""
-        self._life(subject.name, "death", arguments)
+        self._state_life_event(subject.name, "death", arguments)
         role = arguments.role("of", "from")  # "cancer" has the form of a profession
         cause = role.text if role is not None else arguments.text("of", "from")
-        if cause is not None and not arguments.listed:
+        if cause is not None and not arguments.has_list:
             self.state(subject.name, "cause of death", _drop_articles(cause), "text")
 
-    def _life(self, name: str | None, event: str, arguments: Arguments) -> None:
+    def _state_life_event(self, name: str | None, event: str, arguments: Arguments) -> None:
+        """State the place and the date of an event, "birth" or "death", in somebody's life."""
         place, outer, date = arguments.name("in", "at", "near"), arguments.name("within"), arguments.date
         if place is not None and place.name is not None:
             self.state(name, f"place of {event}", place.name, "entity")
@@ -373,7 +378,7 @@ class VerbFrames(PostFrames):
         place, outer, days = arguments.name("in", "at", "near", "from", "out of"), arguments.name("within"), None
         days = self._compute_state_days(group, arguments)
         objects = [one for one in arguments.objects if one.noun != "seat"]
-        if place is None or place.name is None or days is None or objects or arguments.listed:
+        if place is None or place.name is None or days is None or objects or arguments.has_list:
             return
         self.state(subject.name, "based in", place.name, "entity", days)
         if outer is not None and outer.name is not None:
@@ -401,7 +406,7 @@ class VerbFrames(PostFrames):
     def move(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "moved from NAME to NAME in 2019" and "moved its head office to NAME"."""
         new, old, days = arguments.name("to"), arguments.name("from"), arguments.compute_first_days()
-        if new is None or new.name is None or days is None or arguments.listed:
+        if new is None or new.name is None or days is None or arguments.has_list:
             return
         if any(one.noun != "seat" for one in arguments.objects) or arguments.text("as") or arguments.role("to"):
             return
@@ -423,7 +428,7 @@ class VerbFrames(PostFrames):
     def marry(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "married NAME in 2004"."""
         objects, days = arguments.objects, arguments.compute_first_days()
-        if len(objects) == 1 and objects[0].name is not None and days is not None and not arguments.listed:
+        if len(objects) == 1 and objects[0].name is not None and days is not None and not arguments.has_list:
             self.state(subject.name, "spouse", objects[0].name, "entity", days)
 
     def read_naming(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
@@ -437,7 +442,7 @@ class VerbFrames(PostFrames):
     def read_alias(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "is also known as NAME"."""
         alias = arguments.name("as")
-        if alias is not None and alias.name is not None and not arguments.listed:
+        if alias is not None and alias.name is not None and not arguments.has_list:
             self.state(subject.name, "also known as", alias.name, "entity")
 
     def study(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
@@ -455,12 +460,15 @@ class VerbFrames(PostFrames):
             self.state(subject.name, "educated at", objects[0].name, "entity")
 
     def work(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
-        """Read "works for NAME", "works as ROLE at NAME" and "worked for NAME until 2019"."""
-        employer, role = arguments.name("for", "at", "to", "with", "by"), arguments.role("as")
+        """Read "works for NAME", "employed by NAME", "belongs to NAME" and "works as ROLE", with a name or without.
+
+        A name alone states an affiliation, a role with a name a post, and a role alone a post or a profession.
+        """
+        employer_argument, role = arguments.name("for", "at", "to", "with", "by"), arguments.role("as")
         days = self._compute_state_days(group, arguments)
-        if days is None or arguments.listed:
+        if days is None or arguments.has_list:
             return
-        organisation = employer.name if employer is not None else None
+        organisation = employer_argument.name if employer_argument is not None else None
         if role is not None and (role.is_post or organisation is not None):
             self.hold(subject.name, role.with_organisation(organisation), days)
         elif role is not None:
@@ -475,7 +483,7 @@ class VerbFrames(PostFrames):
     def join(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "joined NAME in 1999" and "joined NAME as ROLE"."""
         objects, days = arguments.objects, arguments.compute_first_days()
-        if not objects or objects[0].name is None or days is None or arguments.listed:
+        if not objects or objects[0].name is None or days is None or arguments.has_list:
             return
         if arguments.role("as") is not None:
             self.begin(subject, group, arguments)
@@ -488,7 +496,7 @@ class VerbFrames(PostFrames):
         if arguments.role("as") is not None and not any(one.name for one in objects):
             self.resign(subject, group, arguments)
             return
-        if not objects or objects[0].name is None or arguments.name("for") is not None or arguments.listed:
+        if not objects or objects[0].name is None or arguments.name("for") is not None or arguments.has_list:
             return
         days = arguments.compute_last_days()
         if days is not None and (is_organisation(objects[0].name) or " " in objects[0].name):
@@ -496,10 +504,10 @@ class VerbFrames(PostFrames):
 
     def leave_behind(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "leaves a daughter, NAME"."""
-        kin, after = self._kin_noun(group.end + (self.get_kind(group.end) == "d"))
+        relation, after = self._kin_noun(group.end + (self.get_kind(group.end) == "d"))
         name = after + (self.get_kind(after) == ",")
-        if kin is not None and self.get_kind(name) == "N":
-            self.state(subject.name, kin, self.items[name].text, "entity")
+        if relation is not None and self.get_kind(name) == "N":
+            self.state(subject.name, relation, self.items[name].text, "entity")
 
     def read_founding(self, subject: Phrase, _: VerbGroup, arguments: Arguments) -> None:
         """Read "was founded in NAME in 1987 by NAME and NAME"."""
@@ -516,7 +524,7 @@ class VerbFrames(PostFrames):
     def take_object(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
         """Read "founded NAME" and "won the NAME"."""
         objects = arguments.objects
-        if objects and objects[0].name is not None and not arguments.listed:
+        if objects and objects[0].name is not None and not arguments.has_list:
             self.state(subject.name, _NAME_OBJECTS[group.verb], objects[0].name, "entity")
 
     def employ(self, subject: Phrase, group: VerbGroup, arguments: Arguments) -> None:
@@ -531,6 +539,7 @@ def _is_school(name: str) -> bool:
 
 
 def _drop_articles(words: str) -> str:
+    """Return the words without determiners."""
     return " ".join(word for word in words.split() if word not in clause_words.DETERMINERS)
 
 
