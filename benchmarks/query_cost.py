@@ -39,7 +39,7 @@ STAGES: tuple[tuple[Any, str, str], ...] = (
     (hop_loop, "advance", "walk"),
     (retrieval_service, "_align_mentions", "align"),
     (passage_ranking, "_candidates", "candidates"),
-    (passage_ranking, "_compute_first_look", "base ranking"),
+    (passage_ranking, "_compute_base_features", "base ranking"),
     (passage_ranking, "look_again", "complementarity"),
     (passage_ranking, "estimate_sufficiency", "sufficiency"),
     (passage_ranking, "_compute_beliefs", "weights"),

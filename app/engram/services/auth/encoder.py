@@ -15,8 +15,7 @@ from engram.context.errors import (
     EmbeddingUnavailableError,
     InvalidRequestError,
 )
-from engram.providers.embedder import Embedder
-from engram.providers.embedder.encoder_protocol import choose_question_embed
+from engram.providers.embedder import Embedder, choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.storage.corpus.collections import Collection, EncoderId
 

@@ -25,9 +25,9 @@ def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[i
         return {}
     size = max(COMPARED_PASSAGES, 2 * plan.query.top_k)
     while True:
-        representatives = _find_duplicates(reader, plan.collection.id, ordered[:size])
-        if size >= len(ordered) or size - len(representatives) >= plan.query.top_k + SPARE_PASSAGES:
-            return representatives
+        stand_in_by_passage = _find_duplicates(reader, plan.collection.id, ordered[:size])
+        if size >= len(ordered) or size - len(stand_in_by_passage) >= plan.query.top_k + SPARE_PASSAGES:
+            return stand_in_by_passage
         size *= 2
 
 
