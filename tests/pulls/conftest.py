@@ -23,6 +23,10 @@ class RatingRecorder:
 
     def __init__(self, app: Any) -> None:
         self._app = app
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all requests."""
         self._by_key: dict[str, dict[str, Any]] = {}
         self.ratings: list[dict[str, Any]] = []
         self.posts = 0
@@ -70,11 +74,17 @@ class RatingRecorder:
         return counted
 
 
-@pytest.fixture
-def recorder(application: Application) -> Iterator[tuple[RatingRecorder, str]]:
+@pytest.fixture(scope="module")
+def recording_server(application: Application) -> Iterator[tuple[RatingRecorder, str]]:
     made = RatingRecorder(create_app(application))
     with LiveServer(made) as server:
         yield made, server.url
+
+
+@pytest.fixture
+def recorder(recording_server: tuple[RatingRecorder, str]) -> tuple[RatingRecorder, str]:
+    recording_server[0].clear()
+    return recording_server
 
 
 @pytest.fixture
