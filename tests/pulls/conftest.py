@@ -94,8 +94,8 @@ def ratings(recorder: tuple[RatingRecorder, str]) -> RatingRecorder:
 
 @pytest.fixture
 def pulling(tmp_path: Path, recorder: tuple[RatingRecorder, str], settings: Settings) -> Cli:
-    """The command line, talking to the recorded API."""
-    return Cli(tmp_path, recorder[1], settings.data_dir)
+    """The command line, talking to the recorded API; it waits little between its tries."""
+    return Cli(tmp_path, recorder[1], settings.data_dir, {"engram.pulls.product_http:FIRST_WAIT_SECONDS": 0.01})
 
 
 @pytest.fixture
