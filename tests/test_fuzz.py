@@ -49,7 +49,7 @@ class ForgetfulHandler(BaseHTTPRequestHandler):
 @pytest.fixture
 def broken() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), ForgetfulHandler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -38,16 +38,22 @@ ODD_QUERIES = [
 
 @pytest.mark.parametrize("odd", ODD_QUERIES, ids=lambda odd: odd[:30])
 def test_odd_query_parameters_never_fail(odd: str, http: TestClient, counts: Counts) -> None:
-    """Where the parameter is known it is refused; a route that knows it not answers as without it."""
+    """Where the parameter is known it is refused; a route that knows it not answers as without it.
+
+    Such a route is asked with the first of the odd values only.
+    """
     before = counts()
     name = odd.partition("=")[0]
+    is_first = odd == next(one for one in ODD_QUERIES if one.startswith(f"{name}="))
     for method, path in OPERATIONS:
+        known = {parameter["name"] for parameter in parameters(method, path)}
+        if name not in known and not is_first:
+            continue
         body = {"json": BODIES[path] | {"query": ""}} if path in BODIES else {}
         response = http.request(method, f"{url(path)}?{odd}", headers={"idempotency-key": "k"}, **body)
         assert response.status_code < 500, (method, path)
         if response.status_code >= 400:
             assert_refused(response)
-        known = {parameter["name"] for parameter in parameters(method, path)}
         if path in NAMING_PATHS and response.status_code in {200, 404}:
             continue  # their "after" is a name, and a number can be one
         assert name not in known or response.status_code == 422, (method, path, response.text)

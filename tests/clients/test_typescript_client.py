@@ -13,14 +13,22 @@ CLIENT = ROOT / "clients" / "typescript"
 pytestmark = pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm")
 
 
-@pytest.fixture
-def built(tmp_path: Path) -> Path:
-    """A copy with what it needs installed."""
-    folder = tmp_path / "clients" / "typescript"
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The client's folder as a clone has it, beside the document: nothing installed, nothing built."""
+    root = tmp_path_factory.mktemp("clone")
+    folder = root / "clients" / "typescript"
     shutil.copytree(CLIENT, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
-    shutil.copytree(ROOT / "openapi", tmp_path / "openapi")
-    npm(folder, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+    shutil.copytree(ROOT / "openapi", root / "openapi")
     return folder
+
+
+@pytest.fixture(scope="module")
+def linked(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that installed the clone; what the clone needs was installed there for that."""
+    project = make_project(tmp_path_factory.mktemp("linked"))
+    npm(project, "install", "--no-audit", "--no-fund", str(repository))
+    return project
 
 
 def npm(folder: Path, *arguments: str, **env: str) -> None:
@@ -30,29 +38,11 @@ def npm(folder: Path, *arguments: str, **env: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-@pytest.mark.usefixtures("working")
-@pytest.mark.timeout(300)  # a registry may be slow
-def test_client_agrees_with_the_document_and_works(built: Path, service: str) -> None:
-    npm(built, "run", "check")
-    npm(built, "test", ENGRAM_URL=service)
-
-
 IMPORTED = 'import { Engram } from "engram-client"; console.log(new Engram({ collection: "notes" }).collection)'
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """The client's folder as a clone has it: nothing installed, nothing built."""
-    folder = tmp_path / "clients" / "typescript"
-    shutil.copytree(CLIENT, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
-    return folder
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Somebody's own project."""
-    folder = tmp_path / "project"
-    folder.mkdir()
+def make_project(folder: Path) -> Path:
+    """Make somebody's own project."""
     (folder / "package.json").write_text('{"name": "project", "type": "module"}')
     return folder
 
@@ -69,14 +59,23 @@ def import_package(project: Path) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.timeout(300)
-def test_client_is_installed_from_the_repository(repository: Path, project: Path) -> None:
-    npm(project, "install", "--no-audit", "--no-fund", str(repository))
-    assert import_package(project) == "notes"
+@pytest.mark.timeout(300)  # a registry may be slow
+def test_client_is_installed_from_the_repository(linked: Path) -> None:
+    assert import_package(linked) == "notes"
 
 
+@pytest.mark.usefixtures("linked", "working")
 @pytest.mark.timeout(300)
-def test_client_is_installed_from_its_tarball(repository: Path, project: Path) -> None:
+def test_client_agrees_with_the_document_and_works(repository: Path, service: str) -> None:
+    npm(repository, "run", "check")
+    npm(repository, "test", ENGRAM_URL=service)
+
+
+@pytest.mark.usefixtures("linked")
+@pytest.mark.timeout(300)
+def test_client_is_installed_from_its_tarball(repository: Path, tmp_path: Path) -> None:
+    shutil.rmtree(repository / "dist")
+    project = make_project(tmp_path)
     npm(repository, "pack", "--pack-destination", str(project))
     (tarball,) = project.glob("engram-client-*.tgz")
     npm(project, "install", "--no-audit", "--no-fund", str(tarball))

@@ -25,7 +25,8 @@ from engram_evaluation.run_report import RunReport
 from tests.support.openai_server import OpenAiServer, keyword_handler
 
 Evaluate = Callable[..., RunReport]
-FULL = pytest.mark.skipif(os.environ.get("ENGRAM_EVALUATION_FULL") != "1", reason="ENGRAM_EVALUATION_FULL is not 1")
+IS_FULL = os.environ.get("ENGRAM_EVALUATION_FULL") == "1"
+FULL = pytest.mark.skipif(not IS_FULL, reason="ENGRAM_EVALUATION_FULL is not 1")
 """What takes long and is for whoever changes what is found."""
 
 

@@ -92,7 +92,7 @@ def figure(
 def test_evolved_keys_find_what_they_were_adapted_to(
     application: Application, run_protocol: Evaluate, sample_dataset: Dataset, tmp_path: Path
 ) -> None:
-    several = replace(sample_dataset, questions=sample_dataset.questions[:24])  # enough for means of each group
+    several = replace(sample_dataset, questions=sample_dataset.questions[:16])  # enough for means of each group
     report = run_protocol("adapt", several, fractions=(1.0,), retrievers=("dense", "graph"), ways=("supported",))
     for retriever, least in (("dense", 0.25), ("graph", 0.02)):
         before, after = (

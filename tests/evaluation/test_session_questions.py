@@ -1,4 +1,4 @@
-"""Eighty questions in sessions: well-formed sub-questions, nothing lost, and an end that is said."""
+"""Questions in sessions: well-formed sub-questions, nothing lost, and an end that is said."""
 
 import itertools
 import re
@@ -31,10 +31,14 @@ from engram_evaluation.session_questions import (
     load_questions,
     summaries,
 )
+from tests.evaluation.conftest import IS_FULL
 from tests.support.command import Cli
 
 SETS = Path(__file__).parents[2] / "evaluation_sets"
 COLLECTIONS = {"sample": "session-check"}
+ASKED_CORPORA: tuple[CorpusName, ...] = get_args(CorpusName) if IS_FULL else ("sample", "support_forum")
+"""One of each forty by default: to embed the passages of the others takes two minutes."""
+EACH_SAMPLE_QUESTION = 1 if IS_FULL else 3
 QUESTION_WORDS = {"who", "whom", "whose", "what", "which", "when", "where", "why", "how"}
 AUXILIARIES = {"is", "are", "was", "were", "do", "does", "did", "has", "have", "had"}
 PREPOSITIONS = {"in", "on", "at", "by", "for", "from", "with", "to", "of", "near", "as", "into"}
@@ -73,6 +77,7 @@ def outcomes(application: Application, sample_dataset: Dataset) -> list[Question
     return [
         outcome
         for name, dataset in datasets.items()
+        if name in ASKED_CORPORA
         for outcome in check(
             open_harness(application, dataset, lambda *_: None),
             [one for one in questions if one.corpus == name],
@@ -85,9 +90,10 @@ def outcomes(application: Application, sample_dataset: Dataset) -> list[Question
 def sessions(
     application: Application, outcomes: list[QuestionOutcome], sample_dataset: Dataset
 ) -> list[SessionView]:
-    """Sessions on all checked questions and on the sample's own."""
-    shown = _run_sessions(application, [one.text for one in sample_dataset.questions], "evaluate-session-check")
-    for name in get_args(CorpusName):
+    """Sessions on the checked questions and on the sample's own."""
+    own = [one.text for one in sample_dataset.questions[::EACH_SAMPLE_QUESTION]]
+    shown = _run_sessions(application, own, "evaluate-session-check")
+    for name in ASKED_CORPORA:
         texts = [one.question.text for one in outcomes if one.question.corpus == name]
         shown += _run_sessions(application, texts, f"evaluate-{COLLECTIONS.get(name, name)}")
     return shown
@@ -115,7 +121,7 @@ def test_every_sub_question_is_well_formed(application: Application, sessions: l
             for query in one.said["queries"]:
                 asked += 1
                 assert faults(query, question, values, names) == [], (question, query)
-    assert len(sessions) == 174
+    assert len(sessions) == (174 if IS_FULL else 72)
     assert asked > 0
 
 
@@ -130,12 +136,14 @@ def test_the_check_of_words_finds_what_used_to_be_asked() -> None:
 
 
 def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[QuestionOutcome]) -> None:
-    assert len(outcomes) == len(load_questions()) == 80
+    assert len(load_questions()) == 80
+    assert len(outcomes) == 20 * len(ASKED_CORPORA)
     whole = next(one for one in summaries(outcomes) if one.name == "all")
-    assert (whole.losses, whole.right + whole.wrong) == (0, 80)
+    assert (whole.losses, whole.right + whole.wrong) == (0, len(outcomes))
     assert {one.stop for one in outcomes} <= {"sufficiency", "found", "not_found"}
-    kafka = next(one for one in outcomes if "Kafka" in one.question.text)
-    assert (kafka.stop, kafka.is_right) == ("not_found", True)
+    assert ("not_found", True) in {(one.stop, one.is_right) for one in outcomes}
+    for kafka in (one for one in outcomes if "Kafka" in one.question.text):
+        assert (kafka.stop, kafka.is_right) == ("not_found", True)
 
 
 def test_the_best_passages_are_the_first_querys_unless_another_tells(sessions: list[SessionView]) -> None:

@@ -126,6 +126,7 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
     """A worker without fault, in a thread of this process, for the length of a block."""
     monkeypatch.setattr("engram.runtime.worker.BLOCK_MS", 50)
     monkeypatch.setattr("engram.runtime.worker.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("engram.runtime.worker.JOB_POLL_SECONDS", 0.05)
 
     @contextmanager
     def run(**changed: object) -> Iterator[Application]:

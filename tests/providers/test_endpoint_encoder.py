@@ -194,9 +194,9 @@ def test_one_deadline_bounds_all_tries(
 
 
 def test_each_batch_has_the_whole_time(server: ModelServer, connect: Callable[..., EndpointEmbedder]) -> None:
-    embedder = connect(timeout_seconds=8.0, batch_size=2)
+    embedder = connect(timeout_seconds=4.0, batch_size=2)
     embedder.identify()
-    server.queue(*[Failure(hang_seconds=3.0, change=lambda reply: reply)] * 3)
+    server.queue(*[Failure(hang_seconds=1.5, change=lambda reply: reply)] * 3)
     assert embedder.embed([f"text {number}" for number in range(6)]).shape == (6, DIMENSION)
 
 

@@ -23,6 +23,10 @@ class RatingRecorder:
 
     def __init__(self, app: Any) -> None:
         self._app = app
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all requests."""
         self._by_key: dict[str, dict[str, Any]] = {}
         self.ratings: list[dict[str, Any]] = []
         self.posts = 0
@@ -70,11 +74,17 @@ class RatingRecorder:
         return counted
 
 
-@pytest.fixture
-def recorder(application: Application) -> Iterator[tuple[RatingRecorder, str]]:
+@pytest.fixture(scope="module")
+def recording_server(application: Application) -> Iterator[tuple[RatingRecorder, str]]:
     made = RatingRecorder(create_app(application))
     with LiveServer(made) as server:
         yield made, server.url
+
+
+@pytest.fixture
+def recorder(recording_server: tuple[RatingRecorder, str]) -> tuple[RatingRecorder, str]:
+    recording_server[0].clear()
+    return recording_server
 
 
 @pytest.fixture
@@ -84,8 +94,8 @@ def ratings(recorder: tuple[RatingRecorder, str]) -> RatingRecorder:
 
 @pytest.fixture
 def pulling(tmp_path: Path, recorder: tuple[RatingRecorder, str], settings: Settings) -> Cli:
-    """The command line, talking to the recorded API."""
-    return Cli(tmp_path, recorder[1], settings.data_dir)
+    """The command line, talking to the recorded API; it waits little between its tries."""
+    return Cli(tmp_path, recorder[1], settings.data_dir, {"engram.pulls.product_http:FIRST_WAIT_SECONDS": 0.01})
 
 
 @pytest.fixture

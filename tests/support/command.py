@@ -1,8 +1,10 @@
 """The ``engram`` command in a process of its own."""
 
+import json
 import os
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -14,11 +16,16 @@ UNREACHABLE_URL = "http://127.0.0.1:1"
 
 @dataclass(frozen=True)
 class Cli:
-    """Runs the command in a folder without a .env file, told about the service only."""
+    """Runs the command in a folder without a .env file, told about the service only.
+
+    Attributes:
+        constants: MODULE:NAME -> value that this constant of Engram has in the command, such as a shorter wait.
+    """
 
     folder: Path
     service: str
     data: Path
+    constants: Mapping[str, float] = field(default_factory=dict)
 
     def __call__(self, *arguments: str | bytes, **env: str) -> "subprocess.CompletedProcess[str]":
         command = ["-m", "engram.cli", *map(os.fsdecode, arguments)]
@@ -35,6 +42,7 @@ class Cli:
             "PYTHONPATH": str(ROOT),
             "ENGRAM_URL": self.service,
             "ENGRAM_DATA_DIR": str(self.data),
+            forks.CONSTANTS: json.dumps(dict(self.constants)),
         }
 
     def fails(self, *arguments: str | bytes, **env: str) -> str:

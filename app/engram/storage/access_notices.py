@@ -5,6 +5,8 @@ What is not heard, because Redis is away, costs no more than the time for which 
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from uuid import uuid4
 
 import redis
 import structlog
@@ -12,7 +14,7 @@ import structlog
 CHANNEL = "engram:access"
 TIMEOUT_SECONDS = 2.0
 LISTEN_SECONDS = 1.0
-"""For so long a listener waits at a time before it looks whether it is to end; and before it tries again."""
+"""A listener that cannot be told to end looks for it this often; it also waits this long before it tries again."""
 log = structlog.get_logger(__name__)
 
 
@@ -34,6 +36,7 @@ class Notices:
     def listen(self, on_change: Callable[[], None]) -> Callable[[], None]:
         """Call ``on_change`` from a thread at each notice and after a gap; return a function that ends it."""
         over = threading.Event()
+        ending = f"{CHANNEL}:end:{uuid4().hex}"  # a channel of this listener, so that its end wakes no other
 
         def follow() -> None:
             while not over.is_set():
@@ -41,10 +44,11 @@ class Notices:
                     with self._redis.pubsub(  # type: ignore[no-untyped-call]
                         ignore_subscribe_messages=True
                     ) as channel:
-                        channel.subscribe(CHANNEL)
+                        channel.subscribe(CHANNEL, ending)
                         on_change()
                         while not over.is_set():
-                            if channel.get_message(timeout=LISTEN_SECONDS) is not None:
+                            message = channel.get_message(timeout=LISTEN_SECONDS)
+                            if message is not None and not over.is_set():
                                 on_change()
                 except redis.RedisError:
                     over.wait(LISTEN_SECONDS)
@@ -54,6 +58,8 @@ class Notices:
 
         def stop() -> None:
             over.set()
+            with suppress(redis.RedisError):  # Redis is away: the listener looks by itself
+                self._redis.publish(ending, b"")
             thread.join()
 
         return stop

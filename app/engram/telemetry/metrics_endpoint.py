@@ -13,6 +13,8 @@ from engram.telemetry import metrics
 
 PATH = "/metrics"
 PATIENCE_SECONDS = 10.0
+POLL_SECONDS = 0.1
+"""The longest that ``close`` waits for the thread to look whether it is to end."""
 Check = Callable[[], tuple[int, Mapping[str, object]]]
 """Answers with a status and what it is like, as JSON."""
 _log = logging.getLogger(__name__)
@@ -67,7 +69,9 @@ class MetricsEndpoint:
                 f"Metrics cannot be shown on {host} port {port}: {error.strerror or error}."
             ) from error
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(POLL_SECONDS,), name="metrics", daemon=True
+        )
         self._thread.start()
 
     @property

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from engram.core.filter import state_replay
 from engram.core.filter.state_replay import ReplayStep
@@ -23,17 +24,17 @@ from tests.support.logs import (
 
 some = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-
-@pytest.fixture(autouse=True, params=[4_000, 3, 1])
-def batch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps that are moved together: a state's way may go on in the next batch."""
-    monkeypatch.setattr(state_replay, "BATCH", request.param)
+sizes = st.sampled_from([3, 1, 4_000])
+"""Steps that are moved together: a state's way may go on in the next batch."""
 
 
 class TestWithAllEvents:
     @some
-    @given(logs())
-    def test_memories_are_what_the_worker_made_them(self, log: list[Verdict]) -> None:
+    @given(logs(), sizes)
+    def test_memories_are_what_the_worker_made_them(
+        self, monkeypatch: pytest.MonkeyPatch, log: list[Verdict], size: int
+    ) -> None:
+        monkeypatch.setattr(state_replay, "BATCH", size)
         made = replay_by_rows(log)
         replayed = {
             (done.state.sentence_id, done.state.channel): done
@@ -46,8 +47,11 @@ class TestWithAllEvents:
         assert not any(done.corrected or done.without for done in replayed.values())
 
     @some
-    @given(logs())
-    def test_supports_are_what_the_worker_made_them(self, log: list[Verdict]) -> None:
+    @given(logs(), sizes)
+    def test_supports_are_what_the_worker_made_them(
+        self, monkeypatch: pytest.MonkeyPatch, log: list[Verdict], size: int
+    ) -> None:
+        monkeypatch.setattr(state_replay, "BATCH", size)
         made = replay_by_rows(log)
         replayed = {
             (done.state.question_id, done.state.sentence_id): done
@@ -65,8 +69,11 @@ class TestWithAllEvents:
         assert state_replay.find_opposing_events(words(log)) == replay_by_rows(log).contested
 
     @some
-    @given(logs())
-    def test_replay_restores_zeroed_audit_rows(self, log: list[Verdict]) -> None:
+    @given(logs(), sizes)
+    def test_replay_restores_zeroed_audit_rows(
+        self, monkeypatch: pytest.MonkeyPatch, log: list[Verdict], size: int
+    ) -> None:
+        monkeypatch.setattr(state_replay, "BATCH", size)
         made = replay_by_rows(log)
         untold = [
             replace(row, gain=0.0, residual=0.0, perplexity_before=1.0, perplexity_after=1.0) for row in made.audit
@@ -83,8 +90,11 @@ class TestWithAllEvents:
         assert told == {place(row): bits(row) for row in made.audit}
 
     @some
-    @given(logs())
-    def test_a_row_that_reads_otherwise_is_found_and_changes_nothing_else(self, log: list[Verdict]) -> None:
+    @given(logs(), sizes)
+    def test_a_row_that_reads_otherwise_is_found_and_changes_nothing_else(
+        self, monkeypatch: pytest.MonkeyPatch, log: list[Verdict], size: int
+    ) -> None:
+        monkeypatch.setattr(state_replay, "BATCH", size)
         made = replay_by_rows(log)
         rows = [row for row in made.audit if row.channel == RECALL]
         wrong = [replace(row, gain=row.gain + 0.25) if row is rows[-1] else row for row in rows] if rows else []
@@ -104,8 +114,11 @@ class TestWithAllEvents:
 
 class TestWithoutSingleEvents:
     @some
-    @given(logs())
-    def test_each_memory_is_as_if_the_event_had_never_come(self, log: list[Verdict]) -> None:
+    @given(logs(), sizes)
+    def test_each_memory_is_as_if_the_event_had_never_come(
+        self, monkeypatch: pytest.MonkeyPatch, log: list[Verdict], size: int
+    ) -> None:
+        monkeypatch.setattr(state_replay, "BATCH", size)
         made = replay_by_rows(log)
         events = {one.event.id for one in log}
         ways: dict[int | None, dict[tuple[int, str], object]] = {event: {} for event in (None, *events)}
@@ -122,8 +135,11 @@ class TestWithoutSingleEvents:
             }
 
     @some
-    @given(logs())
-    def test_each_support_is_as_if_the_event_had_never_come(self, log: list[Verdict]) -> None:
+    @given(logs(), sizes)
+    def test_each_support_is_as_if_the_event_had_never_come(
+        self, monkeypatch: pytest.MonkeyPatch, log: list[Verdict], size: int
+    ) -> None:
+        monkeypatch.setattr(state_replay, "BATCH", size)
         made = replay_by_rows(log)
         events = {one.event.id for one in log}
         ways: dict[int | None, dict[tuple[int, int], object]] = {event: {} for event in (None, *events)}
@@ -141,8 +157,11 @@ class TestWithoutSingleEvents:
             }
 
     @some
-    @given(logs())
-    def test_of_what_goes_another_way_no_row_is_corrected(self, log: list[Verdict]) -> None:
+    @given(logs(), sizes)
+    def test_of_what_goes_another_way_no_row_is_corrected(
+        self, monkeypatch: pytest.MonkeyPatch, log: list[Verdict], size: int
+    ) -> None:
+        monkeypatch.setattr(state_replay, "BATCH", size)
         made = replay_by_rows(log)
         events = {one.event.id for one in log}
         assert not any(
