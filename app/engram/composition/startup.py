@@ -72,7 +72,7 @@ class Startup:
             )
 
     def check_settings(self) -> None:
-        """Check what needs no server: constants whose settings depend on each other, priors and the reranker.
+        """Check what needs no server: constants whose settings depend on each other, and priors.
 
         Raises:
             ConfigurationError: settings contradict each other, or a file of weights cannot be used.
