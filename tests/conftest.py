@@ -28,6 +28,7 @@ from tests.support import encoder, threads
 from tests.support.citus import open_distributed
 from tests.support.command import Cli
 from tests.support.databases import open_migrated
+from tests.support.environment import PRECISION
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications
 from tests.support.processes import eventually
@@ -120,7 +121,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         allowed_hosts="testserver,x",
         facts=False,
         embedded_memory_mb=PAGES_MB,
-        embedding_precision="float32",  # figures do not depend on the processor
+        embedding_precision=PRECISION,
     )
 
 

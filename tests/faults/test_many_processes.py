@@ -17,6 +17,7 @@ from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION
 from tests.support import state, undo
+from tests.support.environment import inherit_environment
 from tests.support.forks import ROOT, ForkedProcess
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, PLAIN_CLIENT, eventually, free_port
@@ -34,11 +35,12 @@ class Up:
         self.url = f"http://127.0.0.1:{self.port}"
         self.metered = free_port() + 12_000
         told = {"ENGRAM_PORT": str(self.port), "ENGRAM_METRICS_PORT": str(self.metered), "PYTHONPATH": str(ROOT)}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
         self.log = folder / "up.log"
         with self.log.open("wb") as log:
             program = ["-m", "engram.cli", "up", "--api", "2", "--workers", "2"]
-            self.process = ForkedProcess(program, cwd=folder, env=kept | dict(env) | told, stdout=log, stderr=log)
+            self.process = ForkedProcess(
+                program, cwd=folder, env=inherit_environment() | dict(env) | told, stdout=log, stderr=log
+            )
 
     def children(self, role: str) -> list[int]:
         """Processes of the role that live."""

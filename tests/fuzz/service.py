@@ -1,6 +1,5 @@
 """``engram up`` in a folder of its own, as it is shipped."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import Self
 
 import httpx
 
+from tests.support.environment import inherit_environment
 from tests.support.forks import ROOT
 from tests.support.processes import free_port
 
@@ -34,9 +34,8 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
         self._log = folder / "engram.log"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
         own = {"ENGRAM_PORT": str(self.port), "ENGRAM_DATA_DIR": str(folder / "data"), "PYTHONPATH": str(ROOT)}
-        self.env = kept | SETTINGS | own | dict(more or {})
+        self.env = inherit_environment() | SETTINGS | own | dict(more or {})
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.support import forks
+from tests.support.environment import inherit_environment
 from tests.support.forks import ROOT
 
 UNREACHABLE_URL = "http://127.0.0.1:1"
@@ -37,8 +38,7 @@ class Cli:
         return forks.ForkedProcess(command, cwd=self.folder, env=self._environment(), stdout=output, stderr=output)
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "DATABASE_"))}
-        return kept | {
+        return inherit_environment() | {
             "PYTHONPATH": str(ROOT),
             "ENGRAM_URL": self.service,
             "ENGRAM_DATA_DIR": str(self.data),

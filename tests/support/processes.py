@@ -13,6 +13,7 @@ from typing import Any, Self
 import httpx
 import psutil
 
+from tests.support.environment import inherit_environment
 from tests.support.forks import ROOT, ForkedProcess
 
 PATIENCE_SECONDS = 120.0
@@ -63,12 +64,11 @@ class Process:
             arguments: of the command.
             python: of an environment with another revision of Engram, whose command is run.
         """
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
         program = [str(KILLED), command, *killed] if killed else ["-m", "engram.cli", command, *arguments]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = folder / f"{command}-{self.port}.log"
-        env = kept | {"ENGRAM_PORT": str(self.port)} | dict(env)
+        env = inherit_environment() | {"ENGRAM_PORT": str(self.port)} | dict(env)
         with self._log.open("wb") as log:
             self._process: ForkedProcess | subprocess.Popen[bytes]
             if python is None:

@@ -79,14 +79,19 @@ def sample(
         """
         SELECT l.passage ->> 'title' AS title, left(l.passage ->> 'text', %(characters)s) AS text
         FROM (
-            SELECT min(line) AS first, (max(line) - min(line)) / %(limit)s + 1 AS step FROM ingest_line
-            WHERE collection_id = %(collection)s AND job_id = %(job)s
-        ) AS spacing
+            SELECT line AS first FROM ingest_line
+            WHERE collection_id = %(collection)s AND job_id = %(job)s ORDER BY line LIMIT 1
+        ) AS head
+        CROSS JOIN (
+            SELECT line AS last FROM ingest_line
+            WHERE collection_id = %(collection)s AND job_id = %(job)s ORDER BY line DESC LIMIT 1
+        ) AS tail
+        CROSS JOIN LATERAL (SELECT (last - first) / %(limit)s + 1 AS step) AS spacing
         CROSS JOIN generate_series(0, %(limit)s - 1) AS place
         CROSS JOIN LATERAL (
             SELECT line, passage FROM ingest_line
             WHERE collection_id = %(collection)s AND job_id = %(job)s
-              AND line >= spacing.first + spacing.step * place AND line < spacing.first + spacing.step * (place + 1)
+              AND line >= first + step * place AND line < first + step * (place + 1)
             ORDER BY line LIMIT 1
         ) AS l
         ORDER BY l.line
