@@ -171,7 +171,13 @@ class ResourceAccess(Generic[I]):
 
 @dataclass(frozen=True, slots=True)
 class CollectionAccess:
-    """Who asks for a resource by its id, the scope that this takes, and the collection if the request names one."""
+    """Access to a resource that a request names by its id.
+
+    Attributes:
+        asker: sender of the request.
+        need: scope that the request takes.
+        collection: as the request names it, or None.
+    """
 
     access: AccessService
     asker: Principal
