@@ -10,7 +10,7 @@ from engram_evaluation.report_sections import INTRODUCTION, Section, corpora, ma
 from engram_evaluation.report_table import Grid
 from engram_evaluation.section_charts import charts
 from engram_evaluation.svg import COLOURS, figure
-from engram_evaluation.table_report import TableReport, titled_grids
+from engram_evaluation.table_report import TableReport
 
 LIGHT = ("#0072b2", "#c2500a", "#00805d", "#a8487f", "#9a6b00", "#2b7bb0", "#5f5f5f", "#7d4b3f")
 DARK = ("#4aa8e0", "#ff9457", "#35c99b", "#e79ac6", "#f2bd4a", "#9cd4f5", "#b4b4b4", "#d0a595")
@@ -60,7 +60,7 @@ def html(folders: Sequence[Path]) -> str:
 
 
 def _list_tables(run: TableReport) -> str:
-    parts = [_commands(run.command), _prose(run.note), *map(_table, titled_grids(run))]
+    parts = [_commands(run.command), _prose(run.note), *map(_table, run.titled_grids())]
     return "<article>\n" + "\n".join(parts) + "\n</article>"
 
 

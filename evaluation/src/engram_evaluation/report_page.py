@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engram_evaluation.report_files import read
 from engram_evaluation.report_sections import INTRODUCTION, Section, corpora, makers, sections
-from engram_evaluation.table_report import TableReport, titled_grids
+from engram_evaluation.table_report import TableReport
 
 
 def gather(folders: Sequence[Path]) -> str:
@@ -31,7 +31,7 @@ def gather(folders: Sequence[Path]) -> str:
 
 
 def _list_tables(run: TableReport) -> list[str]:
-    return [f"```\n{run.command}\n```", run.note, *(grid.markdown() for grid in titled_grids(run))]
+    return [f"```\n{run.command}\n```", run.note, *(grid.markdown() for grid in run.titled_grids())]
 
 
 def _section(section: Section) -> list[str]:

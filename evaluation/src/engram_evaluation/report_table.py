@@ -1,7 +1,10 @@
 """Lines of a report's table, and how they are written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from engram_evaluation.retrieval_metrics import COSTS, RANKING
 
@@ -159,3 +162,17 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> st
     """A table, its first column aligned left and all others right."""
     lines = [headings, ["---", *("---:" for _ in headings[1:])], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def terminal_table(
+    title: str | None, headings: Sequence[str], rows: Iterable[Sequence[str]], *, no_wrap: bool = False
+) -> Table:
+    """A table for the terminal, its first column aligned left and all others right."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    first, *others = headings
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=no_wrap)
+    for row in rows:
+        table.add_row(*row)
+    return table

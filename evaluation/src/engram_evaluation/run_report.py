@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from engram import __version__
@@ -29,6 +28,7 @@ from engram_evaluation.report_table import (
     label,
     legend,
     markdown_table,
+    terminal_table,
 )
 from engram_evaluation.retrieval_metrics import summary
 from engram_evaluation.run_options import Options
@@ -110,16 +110,16 @@ class RunReport:
         """For the terminal."""
         if self.options.protocol == "adapt":
             rows = adapt_table.rows(self.lines(), adapt_table.METRIC)
-            return _terminal_table(
+            return terminal_table(
                 self.options.command(self.dataset.name), adapt_table.headings(adapt_table.METRIC), rows
             )
         if self.options.protocol == "expand":
             rows = expand_table.rows(self.lines(), expand_table.METRIC)
-            return _terminal_table(
+            return terminal_table(
                 self.options.command(self.dataset.name), expand_table.headings(expand_table.METRIC), rows
             )
         if self.options.protocol == "human":
-            return _terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
+            return terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
         metric_names = [
             name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()
@@ -129,7 +129,7 @@ class RunReport:
             for line in self.lines()
         ]
         headings = ["", "n", *(HEADINGS[name] for name in metric_names)]
-        table = _terminal_table(self.options.command(self.dataset.name), headings, rows, no_wrap=True)
+        table = terminal_table(self.options.command(self.dataset.name), headings, rows, no_wrap=True)
         table.padding = (0, 1, 0, 0)
         return table
 
@@ -141,26 +141,26 @@ class RunReport:
         """
         match self.options.protocol:
             case "noise":
-                shares = _terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
+                shares = terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
                 return [
                     shares,
-                    *([_terminal_table(None, *self._build_second_table())] if self.options.answered else []),
+                    *([terminal_table(None, *self._build_second_table())] if self.options.answered else []),
                 ]
             case "adapt":
                 rows = adapt_table.price_rows(self.lines())
-                return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED_ARMS], rows)]
+                return [terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED_ARMS], rows)]
             case "expand":
                 costs = expand_table.cost_rows(self.lines())
                 tables = [
-                    _terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
+                    terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
                 ]
-                return [*tables, _terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
+                return [*tables, terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
             case "human":
                 _, *others = ratings_table.METRICS
-                return [_terminal_table(None, *self._opinions(name)) for name in others]
+                return [terminal_table(None, *self._opinions(name)) for name in others]
             case _ if self._further_columns():
                 headings, rows = self._build_second_table()
-                return [_terminal_table(None, headings, rows, no_wrap=True)]
+                return [terminal_table(None, headings, rows, no_wrap=True)]
             case _:
                 return []
 
@@ -417,20 +417,6 @@ def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
     means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // SAMPLES_PER_CALL)]
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
-
-
-def _terminal_table(
-    title: str | None, headings: Sequence[str], rows: Iterable[Sequence[str]], *, no_wrap: bool = False
-) -> Table:
-    """A table for the terminal, its first column aligned left and all others right."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    first, *others = headings
-    table.add_column(first)
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=no_wrap)
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def _average_per_question(phases: Iterable[Phase], group: str, turn: int, metric: str) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from rich.table import Table
 
-from engram_evaluation.report_table import Grid
+from engram_evaluation.report_table import Grid, terminal_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,9 @@ class TableReport:
 
     def terminal_tables(self) -> list[Table]:
         """Return the tables for a terminal."""
-        tables = []
-        for title, grid in self.tables.items():
-            table = Table(title=title or self.command, title_justify="left")
-            for at, heading in enumerate(grid.headings):
-                table.add_column(heading, justify="right" if at else "left")
-            for row in grid.rows:
-                table.add_row(*row)
-            tables.append(table)
-        return tables
+        return [
+            terminal_table(title or self.command, grid.headings, grid.rows) for title, grid in self.tables.items()
+        ]
 
     def markdown(self) -> str:
         """Return the report as a Markdown page."""
@@ -47,6 +41,13 @@ class TableReport:
         for title, grid in self.tables.items():
             parts += [f"## {title}", grid.markdown()] if title else [grid.markdown()]
         return "\n\n".join([*parts, self.note]) + "\n"
+
+    def titled_grids(self) -> list[Grid]:
+        """Return the tables with the data set, and their title where there is one, in the first heading."""
+        return [
+            Grid([": ".join(filter(None, (self.dataset, title, grid.headings[0]))), *grid.headings[1:]], grid.rows)
+            for title, grid in self.tables.items()
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as ``engram report`` reads it."""
@@ -81,11 +82,3 @@ class TableReport:
         page = folder / f"{slug}.md"
         page.write_text(self.markdown(), encoding="utf-8")
         return page
-
-
-def titled_grids(report: TableReport) -> list[Grid]:
-    """Return the tables with the data set, and their title where there is one, in the first heading."""
-    return [
-        Grid([": ".join(filter(None, (report.dataset, title, grid.headings[0]))), *grid.headings[1:]], grid.rows)
-        for title, grid in report.tables.items()
-    ]
