@@ -120,6 +120,12 @@ def test_protocols_that_ingest_nothing_stand_below_the_others(tmp_path: Path) ->
     assert cells(page, "rules") == [["0.500"]] * 2
 
 
+def test_a_protocol_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    write_tables(tmp_path, "nothing", "2wiki")
+    with pytest.raises(ReportFileError, match="there is no protocol 'nothing'"):
+        gather([tmp_path])
+
+
 def test_a_page_of_such_protocols_alone_has_no_corpora(tmp_path: Path) -> None:
     write_tables(tmp_path, "agent", "2wiki")
     page = gather([tmp_path])

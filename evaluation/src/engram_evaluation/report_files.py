@@ -85,14 +85,15 @@ def read(folders: Sequence[Path]) -> GatheredReports:
 def _read(path: Path) -> ReportExtract | TableReport:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        if "tables" in document:
-            return TableReport.from_json(document)
-        dataset, engine = document["dataset"], document["engine"]
-        name, command = str(dataset["name"]), str(document["command"])
-        protocol, weights = document["options"]["protocol"], document["options"].get("prior")
-        command_line = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
+        has_tables = "tables" in document
+        protocol = document["protocol"] if has_tables else document["options"]["protocol"]
         if protocol not in PROTOCOLS:
             raise ReportFileError(f"{path}: there is no protocol {protocol!r}.")
+        if has_tables:
+            return TableReport.from_json(document)
+        dataset, engine, weights = document["dataset"], document["engine"], document["options"].get("prior")
+        name, command = str(dataset["name"]), str(document["command"])
+        command_line = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
         return ReportExtract(
             name,
             protocol,
