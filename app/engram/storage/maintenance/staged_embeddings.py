@@ -341,12 +341,13 @@ def _put(table: Table, condition: str) -> str:
     """
 
 
-def _match_sent_text(text: str) -> str:
-    return f"v.digest = {_digest(text)} AND v.passage_id IS NULL"
+def _match_sent_text(text: str, staged: str = "v") -> str:
+    """Condition that the row ``staged`` has the vector of a text that was sent by itself."""
+    return f"{staged}.digest = {_digest(text)} AND {staged}.passage_id IS NULL"
 
 
 _QUESTION_VECTOR = f"{_match_sent_text('held.question')} AND v.encoder = %(encoder)s"
-_TIME_VECTOR = f"{_match_sent_text('held.time_constraint')} AND v.encoder = %(encoder)s".replace("v.", "t.")
+_TIME_VECTOR = f"{_match_sent_text('held.time_constraint', 't')} AND t.encoder = %(encoder)s"
 _PUT: Mapping[Table, str] = {
     "passage": _put("passage", f"v.passage_id = held.id AND v.digest = {_CONTENT.replace('p.', 'held.')}"),
     **{table: _put(table, f"v.{table}_id = held.id") for table in TEXT_COLUMNS},
