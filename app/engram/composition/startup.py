@@ -10,7 +10,7 @@ from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
-from engram.providers.embedder.encoder_protocol import choose_question_embed
+from engram.providers.embedder import choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.prefixes import MOST_DIMENSION
 from engram.providers.reranker.folder_reranker import FolderReranker
