@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.providers.embedder import Embedder, load_embedder
+from engram.providers.embedder import Embedder, choose_question_embed, load_embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
 from engram.providers.language.sentence_splitter import split_sentences
 from long_passages import read_jsonl
@@ -114,7 +114,8 @@ def main() -> None:
         cosines = (one * other).sum(axis=1)
         print(f"{kind}: {len(cosines)} texts, cosine mean {cosines.mean():.5f}, least {cosines.min():.5f}")
     gold = [[places[name] for name in labels[query["_id"]]] for query in asked]
-    for precision, (of_passages, of_sentences, of_questions) in vectors.items():
+    for precision, (of_passages, of_sentences, _) in vectors.items():
+        of_questions = choose_question_embed(embedders[precision])(questions)  # as a collection's are made
         by_passage = of_questions @ of_passages.T
         by_both = by_passage + best_sentences(of_questions, of_sentences, owners, len(pool))
         print(
