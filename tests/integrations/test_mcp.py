@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -16,11 +15,12 @@ from engram_client import AsyncEngram
 from engram_mcp import server
 from tests.conftest import CURIE
 from tests.support.command import UNREACHABLE_URL
+from tests.support.environment import drop_settings
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
 Story = Callable[[Client], Awaitable[Any]]
 pytestmark = pytest.mark.usefixtures("working")
-ENV = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+ENV = drop_settings()
 
 
 def run_stories(service: str, collection: str, *stories: Story, **more: str) -> list[Any]:

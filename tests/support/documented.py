@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.environment import drop_settings
+
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>sh|python|py)\n(?P<text>.*?)^```$",
@@ -146,7 +148,7 @@ def checkout(folder: Path) -> dict[str, str]:
     (folder / ".venv").symlink_to(sys.prefix)
     for name in ("clients", "evaluation_sets", "deploy"):
         (folder / name).symlink_to(ROOT / name)
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+    variables = drop_settings()
     own = {Path(sys.prefix, "bin"), Path(sys.executable).parent}
     path = os.pathsep.join(entry for entry in variables["PATH"].split(os.pathsep) if Path(entry) not in own)
     return variables | {"PATH": path, "COLUMNS": "200"}

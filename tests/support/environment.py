@@ -6,7 +6,11 @@ PRECISION = "float32"
 """In which all tests embed. No figure depends on the processor then, and every process serves their collections."""
 
 
+def drop_settings() -> dict[str, str]:
+    """The environment without settings of Engram."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "DATABASE_"))}
+
+
 def inherit_environment() -> dict[str, str]:
     """The environment without settings of Engram, but for the precision of all tests."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "DATABASE_"))}
-    return inherited | {"ENGRAM_EMBEDDING_PRECISION": PRECISION}
+    return drop_settings() | {"ENGRAM_EMBEDDING_PRECISION": PRECISION}
