@@ -59,6 +59,7 @@ PAGES_MB = 128
 """What a Postgres of tests keeps in memory: to start, to empty a table and to end take longer the more it is."""
 FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 FIRST = (
+    "tests/test_documented_commands.py",
     "tests/api/test_contract.py",
     "tests/evaluation/test_real_data.py",
     "tests/evaluation/test_adapt_protocol.py",
