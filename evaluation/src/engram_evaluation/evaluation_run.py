@@ -158,7 +158,18 @@ def evaluate(
             run.dataset, rewording = model_paraphrases.reword(run, services.llm, services.language)
         phases = _run(run)
     seconds = time.perf_counter() - began
-    report = RunReport(run.dataset, options, engine, phases, seconds, run.trajectories, indexing, fitted, rewording)
+    report = RunReport(
+        run.dataset,
+        options,
+        engine,
+        phases,
+        seconds,
+        run.trajectories,
+        indexing,
+        fitted,
+        rewording,
+        tuple(run.drift),
+    )
     write(report, folder)
     return report
 

@@ -11,10 +11,19 @@ from engram_evaluation import worded_answers
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation, attacker
+from engram_evaluation.learning_variations import (
+    ATTACKS,
+    COMPARED_VARIATIONS,
+    FULL,
+    FlippingJudge,
+    HostileJudge,
+    Variation,
+    attacker,
+)
 from engram_evaluation.memory_trajectories import Trajectories, Watch
-from engram_evaluation.protocols import ProtocolPlan, Run, measure, plan
+from engram_evaluation.protocols import MEMORY_OFF, ProtocolPlan, Run, measure_arm, plan
 from engram_evaluation.retrieval_metrics import score
+from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import Judge
 
 
@@ -60,6 +69,15 @@ class _FinishedTurns:
         store, arm, seed = self.key(phase.turn)
         store.put(replace(phase, arm=arm, seed=seed))
 
+    def get_drift(self, group: str, turn: int) -> Phase | None:
+        """Return what was answered with memory off after a turn, if that was finished before."""
+        phase = self.learned.get(f"{self.name}, {MEMORY_OFF}", group, turn=turn, seed=self.seed)
+        return phase and replace(phase, arm=self.name)
+
+    def put_drift(self, phase: Phase) -> None:
+        """Keep what was answered with memory off after a turn."""
+        self.learned.put(replace(phase, arm=f"{self.name}, {MEMORY_OFF}"))
+
     def answers_key(self, group: str, turn: int) -> worded_answers.PhaseKey:
         """Return the key of the answers of a group, which are made one by one."""
         store, arm, seed = self.key(turn)
@@ -90,6 +108,11 @@ def _open_finished_turns(
     return _FinishedTurns(learned, unlearned, name, seed)
 
 
+def _shows_drift(options: Options) -> bool:
+    """Whether every group is also asked with memory off after the verdicts; ways to learn side by side are not."""
+    return options.protocol not in COMPARED_VARIATIONS
+
+
 def _freeze(run: Run, way: Variation) -> Variation:
     """Return a way to learn without what the run leaves alone."""
     return replace(way, frozen=way.frozen.union(run.options.freeze))
@@ -104,6 +127,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
     )
     plan_of = plan(run.dataset, options, seed)
     finished = _open_finished_turns(run, way, name, plan_of, seed)
+    drift = {group: finished.get_drift(group, options.turns) for group in plan_of.groups if _shows_drift(options)}
     answers = _open_finished_turns(run, way, name, plan_of, seed, **worded_answers.parameters(options))
     turns = options.turns + variation.attacked
     measured = sorted({0, turns, *(options.at or range(turns))})
@@ -116,7 +140,9 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
         return phases_by_group[turn, group] is None or not answered
 
     missing = [turn for turn, group in phases_by_group if is_unfinished(turn, group)]
+    missing += [turns for phase in drift.values() if phase is None]
     if not missing:
+        run.drift += map(_require_phase, drift.values())
         _keep(run, finished.learned, name, seed, None)
         return _add_answer_marks(run, phases_by_group, answers)
     harness = build_harness(run, variation)
@@ -136,10 +162,17 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
             watch.look()
         for group, questions in plan_of.groups.items() if turn in measured else ():
             if phases_by_group[turn, group] is None:
-                rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[1])
+                rows = measure_arm(run, f"{label}: {group}", questions, harness, arm)
                 phases_by_group[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
                 finished.put(phase)
             worded_answers.words(run, harness, answers.answers_key(group, turn), questions, arm)
+    for group, questions in plan_of.groups.items() if _shows_drift(options) else ():
+        if drift[group] is None:
+            label = f"{name}, seed {seed}, {MEMORY_OFF}: {group}"
+            rows = measure_arm(run, label, questions, harness, replace(arm, memory="off"))
+            drift[group] = made = Phase(name, group, options.turns, seed, tuple(score(rows)))
+            finished.put_drift(made)
+    run.drift += map(_require_phase, drift.values())
     _keep(run, finished.learned, name, seed, watch.trajectories())
     return _add_answer_marks(run, phases_by_group, answers)
 

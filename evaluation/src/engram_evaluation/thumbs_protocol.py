@@ -27,7 +27,14 @@ from engram_evaluation.feedback_rules import (
 )
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP, Run, measure
+from engram_evaluation.protocols import (
+    PARAPHRASES,
+    SHARING_GROUP,
+    Run,
+    measure,
+    select_first_of_sharing,
+    split_by_sharing,
+)
 from engram_evaluation.retrieval_metrics import SHOWN_PASSAGES, QuestionResult, score
 from engram_evaluation.stream_protocol import arrivals
 
@@ -82,21 +89,18 @@ def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     passage with one that arrives.
     """
     eligible = [question for question in dataset.questions if question.id in dataset.paraphrases]
-    eligible = eligible or _select_first_of_sharing(dataset.questions)
+    eligible = eligible or select_first_of_sharing(dataset.questions)
     if len(eligible) < RATED_QUESTIONS // 4:
         eligible = list(dataset.questions[: max(1, len(dataset.questions) // 2)])
     arriving = arrivals(eligible[:RATED_QUESTIONS], arrived, seed)
     came = {_drop_arrival_number(question) for question in arriving}
     rated = [question for question in eligible if question.id in came]
-    taught = frozenset[str]().union(*(question.relevant for question in rated))
-    rest = [question for question in dataset.questions if question.id not in came]
+    sharing, others = split_by_sharing([one for one in dataset.questions if one.id not in came], rated)
     groups = {
         RATED_GROUP: rated,
-        PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
-        SHARING_GROUP: []
-        if dataset.paraphrases
-        else _draw_others([one for one in rest if one.relevant & taught], seed),
-        OTHER_GROUP: _draw_others([one for one in rest if not one.relevant & taught], seed),
+        PARAPHRASES: dataset.list_paraphrases(rated),
+        SHARING_GROUP: _draw_others(sharing, seed),
+        OTHER_GROUP: _draw_others(others, seed),
     }
     return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
 
@@ -112,21 +116,6 @@ def draw_rating(question: Question, passages: Sequence[str], draw: str) -> Rated
     cites = random.Random(f"{draw}/cites").random() < CITATION_RATE  # noqa: S311 - repeatable
     used = evidence or list(passages[:1])
     return RatedAnswer(question.id, bool(evidence) != is_wrong, tuple(passages), tuple(used) if cites else ())
-
-
-def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
-    """The questions that share a relevant passage with a later one, and none with one before them."""
-    counts: dict[str, int] = {}
-    for question in questions:
-        for passage in question.relevant:
-            counts[passage] = counts.get(passage, 0) + 1
-    met: set[str] = set()
-    first = []
-    for question in questions:
-        if not question.relevant & met and any(counts[passage] > 1 for passage in question.relevant):
-            first.append(question)
-        met |= question.relevant
-    return first
 
 
 def _draw_others(questions: Sequence[Question], seed: int) -> list[Question]:
