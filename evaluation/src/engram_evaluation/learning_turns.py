@@ -15,6 +15,7 @@ from engram_evaluation.learning_variations import (
     ATTACKS,
     COMPARED_VARIATIONS,
     FULL,
+    ExpandingJudge,
     FlippingJudge,
     HostileJudge,
     Variation,
@@ -101,7 +102,7 @@ def _open_finished_turns(
     )
     unlearned = run.store(
         profile=options.profile,
-        asking=[variation.ungated, variation.timeless, variation.hub_limit],
+        asking=[variation.ungated, variation.timeless],
         measured=measured,
         **more,
     )
@@ -110,7 +111,7 @@ def _open_finished_turns(
 
 def _shows_drift(options: Options) -> bool:
     """Whether every group is also asked with memory off after the verdicts; ways to learn side by side are not."""
-    return options.protocol not in COMPARED_VARIATIONS
+    return options.protocol != "levels" and options.protocol not in COMPARED_VARIATIONS
 
 
 def _freeze(run: Run, way: Variation) -> Variation:
@@ -147,7 +148,8 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
         return _add_answer_marks(run, phases_by_group, answers)
     harness = build_harness(run, variation)
     watch = Watch(harness, plan_of.judged)
-    judge = run.judge
+    honest = ExpandingJudge(run.judge, run.dataset.expansions) if variation.expanded else run.judge
+    judge: Judge = honest
     # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
     harness.reset()
     for turn in range(max(missing) + 1):
@@ -157,9 +159,11 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
             attack(run, harness, plan_of.judged, arm, f"{label}: hostile verdicts", variation)
         elif turn:
             if variation.flipped:
-                judge = FlippingJudge(run.judge, variation.flipped, f"{seed}/{turn}")
+                judge = FlippingJudge(honest, variation.flipped, f"{seed}/{turn}")
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
             watch.look()
+            if variation.expanded:
+                harness.services.evolve.evolve(harness.scope)
         for group, questions in plan_of.groups.items() if turn in measured else ():
             if phases_by_group[turn, group] is None:
                 rows = measure_arm(run, f"{label}: {group}", questions, harness, arm)

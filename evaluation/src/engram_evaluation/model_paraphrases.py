@@ -20,7 +20,7 @@ from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.replies import QuestionReply, read_question
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.protocols import Run, measure_in_parts
+from engram_evaluation.protocols import Run, choose_teaching, measure_in_parts
 from engram_evaluation.retrieval_metrics import QuestionScores
 from engram_evaluation.run_options import Options
 
@@ -72,6 +72,8 @@ def to_reword(dataset: Dataset, options: Options) -> list[Question]:
     questions = list(dataset.questions)
     if options.protocol == "session":
         questions = [one for one in questions if len(one.relevant) >= options.at_least]
+    elif options.protocol == "levels":
+        questions = choose_teaching(dataset)
     elif options.protocol != "same" and dataset.paraphrases:
         questions = [one for one in questions if one.id in dataset.paraphrases]
     return questions[: options.limit]

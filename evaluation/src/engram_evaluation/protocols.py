@@ -27,6 +27,9 @@ UNJUDGED = "unjudged questions"
 MEMORY_OFF = "memory off"
 OTHER_HALF = "other half"
 DIFFERENT_LIMIT = 50
+MOST_BYSTANDERS = 300
+FEWEST_SHARING = 25
+"""Questions that share a relevant passage with others, below which a data set counts as having none."""
 QUESTIONS_PER_FILE = 20
 """Questions of one file of finished ones: what a failing endpoint can lose."""
 
@@ -77,9 +80,11 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
 
     ``different`` halves every type of question. All others judge the first questions in file order: of all
     (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half. Without
-    paraphrases ``similar`` judges the first of those that share a relevant passage. Under ``same`` and ``similar``
-    the questions that share a relevant passage with a judged one are a group apart from the unjudged ones, under
-    ``different`` a part of the other half.
+    paraphrases ``similar`` judges the first of those that share a relevant passage. ``levels`` judges as
+    ``choose_teaching`` says, and draws at most ``MOST_BYSTANDERS`` of each group that is not judged.
+
+    Under ``same``, ``similar`` and ``levels`` the questions that share a relevant passage with a judged one are a
+    group apart from the unjudged ones, under ``different`` a part of the other half.
 
     Raises:
         InvalidRequestError: the data set has nothing to measure with this protocol.
@@ -87,8 +92,10 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     if options.protocol == "different":
         return _halves(dataset, options.limit or DIFFERENT_LIMIT, seed)
     eligible = list(dataset.questions)
-    by_passage = options.protocol in {"same", "similar"}
-    if options.protocol == "similar" and not dataset.paraphrases:
+    by_passage = options.protocol in {"same", "similar", "levels"}
+    if options.protocol == "levels":
+        eligible = choose_teaching(dataset)
+    elif options.protocol == "similar" and not dataset.paraphrases:
         eligible = select_first_of_sharing(eligible)
     elif options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
         eligible = [question for question in eligible if question.id in dataset.paraphrases]
@@ -110,9 +117,33 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {group_name}."
         )
+    if options.protocol == "levels":
+        for name in (SHARING_GROUP, UNJUDGED):
+            groups[name] = draw_at_most(groups[name], MOST_BYSTANDERS, f"levels/{seed}")
     if options.protocol == "noise":
         del groups[UNJUDGED]  # what is asked is how much of a gain remains, and theirs is none
     return ProtocolPlan(judged, {name: group for name, group in groups.items() if group})
+
+
+def choose_teaching(dataset: Dataset) -> list[Question]:
+    """Choose questions whose verdicts should carry to others, in file order.
+
+    Those with a paraphrase; without paraphrases, the first of those that share a relevant passage; where these are
+    fewer than ``FEWEST_SHARING``, all. At most half of the questions, so that others remain.
+    """
+    eligible = [question for question in dataset.questions if question.id in dataset.paraphrases]
+    eligible = eligible or select_first_of_sharing(dataset.questions)
+    if not dataset.paraphrases and len(eligible) < FEWEST_SHARING:
+        eligible = list(dataset.questions)
+    return eligible[: max(1, len(dataset.questions) // 2)]
+
+
+def draw_at_most(questions: Sequence[Question], most: int, seed: str) -> list[Question]:
+    """At most so many of the questions, drawn by the seed, in their order."""
+    if len(questions) <= most:
+        return list(questions)
+    drawn = set(random.Random(seed).sample(range(len(questions)), most))  # noqa: S311 - repeatable, not secret
+    return [question for at, question in enumerate(questions) if at in drawn]
 
 
 def split_by_sharing(

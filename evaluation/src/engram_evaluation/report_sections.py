@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram_evaluation import adapt_table, change_table, expand_table, ratings_table, robustness
+from engram_evaluation import adapt_table, change_table, expand_table, levels_table, ratings_table, robustness
 from engram_evaluation.change_table import GroupChange, write_change
 from engram_evaluation.learning_variations import FLIP_RATES
 from engram_evaluation.report_files import ReportExtract
@@ -67,6 +67,7 @@ def _section(runs: Sequence[ReportExtract]) -> Section:
         "adapt": adapt_table.LEGEND,
         "expand": expand_table.LEGEND,
         "human": ratings_table.LEGEND,
+        "levels": levels_table.LEGEND,
         "answers": legend("answers"),
     }
     legends |= {protocol: legend(protocol) for protocol in ("session", "clicks", "thumbs")}
@@ -82,6 +83,8 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
         case "human":
             opinions = [_opinions(run, metric) for run in runs for metric in ratings_table.METRICS]
             return [*opinions, *_build_change_grids(runs)]
+        case "levels":
+            return [_levels(run) for run in runs]
         case "answers" | "clicks" | "thumbs" | "session" as protocol:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
@@ -125,6 +128,11 @@ def _methods(run: ReportExtract) -> list[Grid]:
 def _opinions(run: ReportExtract, metric: str) -> Grid:
     heading, *columns = ratings_table.headings(run.lines, metric)
     return Grid([f"{run.dataset}: {heading}", *columns], ratings_table.rows(run.lines, metric))
+
+
+def _levels(run: ReportExtract) -> Grid:
+    heading, *columns = levels_table.headings(run.lines)
+    return Grid([f"{run.dataset}: {heading}", *columns], levels_table.rows(run.lines))
 
 
 def _prices(runs: Sequence[ReportExtract]) -> Grid:

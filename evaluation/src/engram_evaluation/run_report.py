@@ -10,7 +10,7 @@ from rich.table import Table
 
 from engram import __version__
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
-from engram_evaluation import adapt_table, change_table, expand_table, ratings_table, robustness
+from engram_evaluation import adapt_table, change_table, expand_table, levels_table, ratings_table, robustness
 from engram_evaluation.change_table import GroupChange, compute_changes
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
@@ -122,6 +122,10 @@ class RunReport:
             )
         if self.options.protocol == "human":
             return terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
+        if self.options.protocol == "levels":
+            lines = self.lines()
+            rows = levels_table.rows(lines)
+            return terminal_table(self.options.command(self.dataset.name), levels_table.headings(lines), rows)
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
         metric_names = [
             name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()
@@ -230,6 +234,12 @@ class RunReport:
             return [
                 ratings_table.LEGEND,
                 *(markdown_table(*self._opinions(name)) for name in ratings_table.METRICS),
+            ]
+        if self.options.protocol == "levels":
+            lines = self.lines()
+            return [
+                markdown_table(levels_table.headings(lines), levels_table.rows(lines)),
+                levels_table.LEGEND,
             ]
         if self.options.protocol == "expand":
             lines = self.lines()
@@ -381,7 +391,7 @@ class RunReport:
 
     def _build_change_grid(self) -> Grid | None:
         """The table of what verdicts change; None where there is none."""
-        changes = self._changes()
+        changes = self._changes() if self.options.protocol != "levels" else []
         names = change_table.METRICS | ratings_table.METRICS
         return change_table.build_grid(changes, names) if changes else None
 
@@ -394,6 +404,7 @@ class RunReport:
             "adapt",
             "expand",
             "human",
+            "levels",
             "sweep",
         }:
             return []
