@@ -250,7 +250,8 @@ def test_levels_are_measured_together_left_out_and_alone(
     arms = [variation.name for variation in list_variations("levels", has_expansions=True)]
     assert arms[0] == "all levels"
     assert {arms[1].partition(" ")[2], arms[5].removesuffix(" alone")} == {"question memory"}
-    headings, table = levels_table.headings(report.lines()), levels_table.rows(report.lines())
+    (grid,) = levels_table.build_grids(report.lines())
+    headings, table = grid.headings, grid.rows
     assert headings[:3] == [levels_table.METRICS, f"{JUDGED_GROUP} (3)", f"{PARAPHRASES} (3)"]
     assert [row[0] for row in table] == [levels_table.BEFORE, *arms]
     assert all(len(row) == len(headings) for row in table)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram_evaluation.report_table import TableLine, cell
+from engram_evaluation.report_table import Grid, TableLine, cell
 
 BEFORE = "before any verdict"
 METRICS = "R@5 (nDCG@10)"
@@ -12,15 +12,13 @@ without: that level learns nothing. alone: no other level learns. sentence memor
 sharing a passage: questions that share a relevant passage with a judged one. After a group: its questions."""
 
 
-def headings(lines: Sequence[TableLine]) -> list[str]:
-    """Return the headings of the columns of ``rows``: each group with its number of questions."""
+def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
+    """Build the table: each group before any verdict, then after by each combination."""
     counts = {line.group: line.questions for line in lines}
-    return [METRICS, *(f"{group} ({count})" for group, count in counts.items())]
+    return [Grid([METRICS, *(f"{group} ({count})" for group, count in counts.items())], _rows(lines, [*counts]))]
 
 
-def rows(lines: Sequence[TableLine]) -> list[list[str]]:
-    """Return the figures of each group before any verdict, then after by each combination."""
-    groups = list(dict.fromkeys(line.group for line in lines))
+def _rows(lines: Sequence[TableLine], groups: Sequence[str]) -> list[list[str]]:
     last = max((line.turn for line in lines), default=0)
     before = {line.group: _write(line) for line in lines if not line.turn}
     after = {(line.arm, line.group): _write(line) for line in lines if line.turn == last}

@@ -3,9 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram_evaluation import adapt_table, change_table, expand_table, levels_table, ratings_table, robustness
+from engram_evaluation import (
+    adapt_table,
+    expand_table,
+    robustness,
+)
 from engram_evaluation.change_table import GroupChange, write_change
 from engram_evaluation.learning_variations import FLIP_RATES
+from engram_evaluation.own_tables import OWN_TABLES
+from engram_evaluation.report_changes import NAMES
 from engram_evaluation.report_files import ReportExtract
 from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, TableLine, cell, label, legend
 
@@ -66,11 +72,10 @@ def _section(runs: Sequence[ReportExtract]) -> Section:
     legends = {
         "adapt": adapt_table.LEGEND,
         "expand": expand_table.LEGEND,
-        "human": ratings_table.LEGEND,
-        "levels": levels_table.LEGEND,
         "answers": legend("answers"),
     }
-    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks", "thumbs")}
+    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
+    legends |= {protocol: tables.legend for protocol, tables in OWN_TABLES.items()}
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
 
 
@@ -80,12 +85,10 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
             return [*map(_build_worth_grid, runs), _prices(runs)]
         case "expand":
             return [grid for run in runs for grid in _methods(run)]
-        case "human":
-            opinions = [_opinions(run, metric) for run in runs for metric in ratings_table.METRICS]
-            return [*opinions, *_build_change_grids(runs)]
-        case "levels":
-            return [_levels(run) for run in runs]
-        case "answers" | "clicks" | "thumbs" | "session" as protocol:
+        case protocol if protocol in OWN_TABLES:
+            own = [grid for run in runs for grid in _own(run)]
+            return own + (_build_change_grids(runs) if protocol == "human" else [])
+        case "answers" | "clicks" | "session" as protocol:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
@@ -125,14 +128,11 @@ def _methods(run: ReportExtract) -> list[Grid]:
     return [*(_build_widened_grid(run, metric) for metric in (expand_table.METRIC, "recall@5")), *answered]
 
 
-def _opinions(run: ReportExtract, metric: str) -> Grid:
-    heading, *columns = ratings_table.headings(run.lines, metric)
-    return Grid([f"{run.dataset}: {heading}", *columns], ratings_table.rows(run.lines, metric))
-
-
-def _levels(run: ReportExtract) -> Grid:
-    heading, *columns = levels_table.headings(run.lines)
-    return Grid([f"{run.dataset}: {heading}", *columns], levels_table.rows(run.lines))
+def _own(run: ReportExtract) -> list[Grid]:
+    return [
+        Grid([f"{run.dataset}: {grid.headings[0]}", *grid.headings[1:]], grid.rows)
+        for grid in OWN_TABLES[run.protocol].build(run.lines)
+    ]
 
 
 def _prices(runs: Sequence[ReportExtract]) -> Grid:
@@ -150,11 +150,10 @@ def _robustness(runs: Sequence[ReportExtract]) -> Grid:
 
 def _build_change_grids(runs: Sequence[ReportExtract]) -> list[Grid]:
     """One table for each metric: before -> after of every group, a column for each data set."""
-    names = change_table.METRICS | ratings_table.METRICS
     metrics = dict.fromkeys(change.metric for run in runs for change in run.changes)
     return [
         _side_by_side(
-            f"{names[metric]} before -> after (95% interval of the change)",
+            f"{NAMES[metric]} before -> after (95% interval of the change)",
             runs,
             [
                 {
@@ -222,7 +221,7 @@ SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
 }
 """Tables of ``session``: heading -> what a line says there."""
 
-FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "thumbs": CLICKS, "session": SESSIONS}
+FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
 
 
 def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:

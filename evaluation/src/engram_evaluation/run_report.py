@@ -10,20 +10,25 @@ from rich.table import Table
 
 from engram import __version__
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
-from engram_evaluation import adapt_table, change_table, expand_table, levels_table, ratings_table, robustness
-from engram_evaluation.change_table import GroupChange, compute_changes
+from engram_evaluation import (
+    adapt_table,
+    change_table,
+    expand_table,
+    robustness,
+)
+from engram_evaluation.change_table import GroupChange
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
-from engram_evaluation.learning_variations import HUMAN
 from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.model_paraphrases import RewordingOutcome
+from engram_evaluation.own_tables import OWN_TABLES
+from engram_evaluation.report_changes import build_change_grid, list_changes
 from engram_evaluation.report_table import (
     ANSWER_COLUMNS,
     FITTED_NOTE,
     FURTHER_COLUMNS,
     HEADINGS,
     WORDED_NOTE,
-    Grid,
     TableLine,
     cell,
     cells,
@@ -120,12 +125,9 @@ class RunReport:
             return terminal_table(
                 self.options.command(self.dataset.name), expand_table.headings(expand_table.METRIC), rows
             )
-        if self.options.protocol == "human":
-            return terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
-        if self.options.protocol == "levels":
-            lines = self.lines()
-            rows = levels_table.rows(lines)
-            return terminal_table(self.options.command(self.dataset.name), levels_table.headings(lines), rows)
+        if self.options.protocol in OWN_TABLES:
+            grid, *_ = OWN_TABLES[self.options.protocol].build(self.lines())
+            return terminal_table(self.options.command(self.dataset.name), grid.headings, grid.rows)
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
         metric_names = [
             name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()
@@ -143,10 +145,10 @@ class RunReport:
         """For the terminal, after ``table``.
 
         Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
-        expanded, of ``human`` the other metrics, of ``session`` answers and costs, of turns the answers in words.
-        Where groups were asked with memory off as well, also what verdicts change.
+        expanded, of ``session`` answers and costs, of turns the answers in words, of ``OWN_TABLES`` their other
+        tables. Where groups were asked with memory off as well, also what verdicts change.
         """
-        changes = self._build_change_grid() if self.drift else None
+        changes = build_change_grid(self.options, self._changes()) if self.drift else None
         further = [] if changes is None else [terminal_table(change_table.TITLE, changes.headings, changes.rows)]
         return [*further, *self._build_protocol_tables()]
 
@@ -168,9 +170,9 @@ class RunReport:
                     terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
                 ]
                 return [*tables, terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
-            case "human":
-                _, *others = ratings_table.METRICS
-                return [terminal_table(None, *self._opinions(name)) for name in others]
+            case protocol if protocol in OWN_TABLES:
+                _, *grids = OWN_TABLES[protocol].build(self.lines())
+                return [terminal_table(None, grid.headings, grid.rows) for grid in grids]
             case _ if self._further_columns():
                 headings, rows = self._build_second_table()
                 return [terminal_table(None, headings, rows, no_wrap=True)]
@@ -214,12 +216,12 @@ class RunReport:
             f"{len(dataset.passages):,} passages, {dataset.size:,} questions. " + " ".join(self._remarks()),
             *self._main(),
         ]
-        if changes := self._build_change_grid():
+        if changes := build_change_grid(self.options, self._changes()):
             parts += [f"## {change_table.TITLE}", changes.markdown(), change_table.LEGEND]
         if rows := self._robustness():
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
         if kinds := self._format_types():
-            parts += [f"## {HEADINGS[self._metric('')]} by type of question", *kinds]
+            parts += [f"## {HEADINGS[self._metric()]} by type of question", *kinds]
         for name in plots:
             parts.append(f"![{name}]({name})")
             if self.trajectories is not None and name.endswith(MEMORIES):
@@ -230,17 +232,9 @@ class RunReport:
 
     def _main(self) -> list[str]:
         """The tables of all that was measured, and what their words mean."""
-        if self.options.protocol == "human":
-            return [
-                ratings_table.LEGEND,
-                *(markdown_table(*self._opinions(name)) for name in ratings_table.METRICS),
-            ]
-        if self.options.protocol == "levels":
-            lines = self.lines()
-            return [
-                markdown_table(levels_table.headings(lines), levels_table.rows(lines)),
-                levels_table.LEGEND,
-            ]
+        if self.options.protocol in OWN_TABLES:
+            own = OWN_TABLES[self.options.protocol]
+            return [own.legend, *(grid.markdown() for grid in own.build(self.lines()))]
         if self.options.protocol == "expand":
             lines = self.lines()
             sections = [
@@ -263,21 +257,9 @@ class RunReport:
         price = markdown_table(["", *adapt_table.PRICED_ARMS], adapt_table.price_rows(lines))
         return [adapt_table.LEGEND, *tables, f"## {adapt_table.PRICE_TITLE}", price]
 
-    def _opinions(self, metric: str) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of ``human``."""
-        lines = self.lines()
-        return ratings_table.headings(lines, metric), ratings_table.rows(lines, metric)
-
-    def _metric(self, group: str) -> str:
-        """Return the metric that changes of a group are described by."""
-        if self.options.protocol == "human":
-            return ratings_table.main_metric(group)
-        return {
-            "adapt": adapt_table.METRIC,
-            "expand": expand_table.METRIC,
-            "answers": "f1",
-            "session": "all@5",
-        }.get(self.options.protocol, "recall@5")
+    def _metric(self) -> str:
+        """Return the metric that types of questions are compared by."""
+        return {"answers": "f1", "session": "all@5"}.get(self.options.protocol, "recall@5")
 
     def _list_headings(self) -> list[str]:
         """Headings of the main table."""
@@ -358,42 +340,7 @@ class RunReport:
         return lines
 
     def _changes(self) -> list[GroupChange]:
-        """The change of each group from before the first to after the last turn.
-
-        Of ``adapt`` and ``expand`` by base and by evolved keys; of ``human`` by the system as it is.
-        """
-        if self.options.protocol in {"cold", "stream", "clicks", "thumbs", "answers", "sweep", "session"}:
-            return []
-        phases = self.phases
-        if self.options.protocol == "human":
-            phases = [phase for phase in phases if phase.arm == HUMAN[0].name]
-        originals = {one.id: question for question, group in self.dataset.paraphrases.items() for one in group}
-        base = {"adapt": adapt_table.find_base_arm, "expand": expand_table.find_base_arm}
-        turn = 1 if self.options.protocol == "human" else self.options.turns
-        return compute_changes(
-            [phase for phase in phases if phase.group != adapt_table.PRICE],
-            self.drift,
-            turn,
-            self._list_change_metrics,
-            originals,
-            base.get(self.options.protocol, str),
-        )
-
-    def _list_change_metrics(self, group: str) -> Sequence[str]:
-        """Metrics that changes of a group are shown by."""
-        match self.options.protocol:
-            case "human":
-                return ratings_table.list_change_metrics(group)
-            case _ if self.drift:
-                return tuple(change_table.METRICS)
-            case _:  # of ways to learn side by side, the table is long enough
-                return (self._metric(group),)
-
-    def _build_change_grid(self) -> Grid | None:
-        """The table of what verdicts change; None where there is none."""
-        changes = self._changes() if self.options.protocol != "levels" else []
-        names = change_table.METRICS | ratings_table.METRICS
-        return change_table.build_grid(changes, names) if changes else None
+        return list_changes(self.options, self.phases, self.drift, self.dataset.paraphrases)
 
     def _format_types(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
@@ -417,7 +364,7 @@ class RunReport:
             line = TableLine(phase.arm, phase.group, phase.turn, len(phase.rows), {})
             cells = []
             for kind in kinds:
-                values = [row.values[self._metric(phase.group)] for row in phase.rows if row.type == kind]
+                values = [row.values[self._metric()] for row in phase.rows if row.type == kind]
                 cells.append(f"{np.mean(values):.3f} ({len(values)})" if values else "")
             rows.append([self._label(line), *cells])
         return [markdown_table(["", *kinds], rows)]
