@@ -132,8 +132,8 @@ def _measure(
                     if group == ratings_table.OTHER_GROUP
                     else _judge_rankings(run.dataset, parts, results)
                 )
-                finished[memory, group] = made = Phase(names[memory], group, turn, seed, tuple(rows))
-                store.put(made)
+                finished[memory, group] = new_phase = Phase(names[memory], group, turn, seed, tuple(rows))
+                store.put(new_phase)
     return [
         {group: phase.rows for (memory, group), phase in finished.items() if memory == one and phase}
         for one in memories

@@ -174,8 +174,8 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
         if drift[group] is None:
             label = f"{name}, seed {seed}, {MEMORY_OFF}: {group}"
             rows = measure_arm(run, label, questions, harness, replace(arm, memory="off"))
-            drift[group] = made = Phase(name, group, options.turns, seed, tuple(score(rows)))
-            finished.put_drift(made)
+            drift[group] = phase = Phase(name, group, options.turns, seed, tuple(score(rows)))
+            finished.put_drift(phase)
     run.drift += map(_require_phase, drift.values())
     _keep(run, finished.learned, name, seed, watch.trajectories())
     return _add_answer_marks(run, phases_by_group, answers)

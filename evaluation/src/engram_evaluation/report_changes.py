@@ -1,4 +1,4 @@
-"""Which changes a report shows, by its protocol: what verdicts teach, and what bystanders lose."""
+"""Changes that a report shows, by its protocol: what verdicts teach, and what bystanders lose."""
 
 from collections.abc import Mapping, Sequence
 

@@ -88,12 +88,12 @@ def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     eligible = choose_teaching(dataset)
     numbered = arrivals(eligible[:ARRIVING_QUESTIONS], arrived, seed)
     arriving = [replace(question, id=question.id.rpartition("#")[0]) for question in numbered]
-    came = {question.id for question in arriving}
-    asked = [question for question in eligible if question.id in came]
-    sharing, others = split_by_sharing([one for one in dataset.questions if one.id not in came], asked)
+    ids = {question.id for question in arriving}
+    distinct = [question for question in eligible if question.id in ids]
+    sharing, others = split_by_sharing([one for one in dataset.questions if one.id not in ids], distinct)
     groups = {
-        ARRIVING_GROUP: asked,
-        PARAPHRASES: dataset.list_paraphrases(asked),
+        ARRIVING_GROUP: distinct,
+        PARAPHRASES: dataset.list_paraphrases(distinct),
         SHARING_GROUP: draw_at_most(sharing, MOST_BYSTANDERS, f"thumbs/{seed}"),
         OTHER_GROUP: draw_at_most(others, MOST_BYSTANDERS, f"thumbs/{seed}"),
     }
@@ -128,8 +128,8 @@ def _seed(run: Run, seed: int) -> list[Phase]:
                     groups += [(f"{name}, {MEMORY_OFF}", group) for group in planned.groups]
                 measured[state] = name, _measure_state(run, planned, store, untaught, arm, groups, drawn, seed)
             # Shares that draw the same thumbs have the same figures.
-            first, made = measured[state]
-            phases += [replace(phase, arm=name + phase.arm.removeprefix(first)) for phase in made]
+            first_name, state_phases = measured[state]
+            phases += [replace(phase, arm=name + phase.arm.removeprefix(first_name)) for phase in state_phases]
     return [phase for phase in phases if phase.rows]
 
 
@@ -184,11 +184,11 @@ def _measure_state(
         Phase(name, ARRIVALS_GROUP, 0, seed, tuple(compare(score(results), originals))),
         Phase(name, WRONG_GROUP, 0, seed, tuple(_score_lags(outcome))),
     ]
-    for one, group in groups[2:]:
-        asked = learner if one == name else _build_learner(run, arm, untaught, memory="off")
-        ask = partial(_ask, asked)
-        results = measure(run, f"{one}, seed {seed}: {group}", planned.groups[group], ask)
-        phases.append(Phase(one, group, 0, seed, tuple(compare(score(results), untaught))))
+    for phase_name, group in groups[2:]:
+        answering = learner if phase_name == name else _build_learner(run, arm, untaught, memory="off")
+        ask = partial(_ask, answering)
+        results = measure(run, f"{phase_name}, seed {seed}: {group}", planned.groups[group], ask)
+        phases.append(Phase(phase_name, group, 0, seed, tuple(compare(score(results), untaught))))
     for phase in phases:
         store.put(phase)
     return phases

@@ -33,7 +33,7 @@ class Thumb:
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
-    """What became of a stream.
+    """Outcome of a stream.
 
     Attributes:
         sampled: position of an arrival -> the ranking that it was answered with, best first.
