@@ -22,8 +22,8 @@ passages, and wrongly at the share that the line names. Half of the thumbs say w
 learn has its own answers rated; rules of other systems reorder the first 50 passages found without learning.
 gain per arrival: nDCG@10 less that without learning. mended: share of the questions with a wrong first passage that
 once have a right one; lag: how many of their arrivals come before that. The other tables ask each group after the
-last arrival: change of R@5 / nDCG@10, and how many questions lose nDCG@10. sharing a passage: questions that do not
-arrive and share a relevant passage with one that does; other questions share none."""
+last arrival: change of R@5 / nDCG@10, in brackets how many questions lose nDCG@10. sharing a passage: questions that
+do not arrive and share a relevant passage with one that does; other questions share none."""
 
 
 def name_arm(arm: str, rate: float, wrong_rate: float) -> str:
@@ -76,7 +76,7 @@ def _write_lag(line: TableLine) -> str:
 
 def _write_change(line: TableLine) -> str:
     lost = round(line.values["lost"] * line.questions)
-    return f"{line.values['recall_change']:+.3f} / {line.values['gain']:+.3f}, {lost} lose"
+    return f"{line.values['recall_change']:+.3f} / {line.values['gain']:+.3f} ({lost})"
 
 
 _TABLES: Mapping[str, tuple[str, Callable[[TableLine], str]]] = {
