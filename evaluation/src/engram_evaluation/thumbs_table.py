@@ -22,7 +22,7 @@ passages, and wrongly at the share that the line names. Half of the thumbs say w
 learn has its own answers rated; rules of other systems reorder the first 50 passages found without learning.
 gain per arrival: nDCG@10 less that without learning. mended: share of the questions with a wrong first passage that
 once have a right one; lag: how many of their arrivals come before that. The other tables ask each group after the
-last arrival: change of R@5 / nDCG@10, in brackets how many questions lose nDCG@10. sharing a passage: questions that
+last arrival: change of R@5 / nDCG@10, in brackets how many questions lose nDCG@10. sharing a passage: those that
 do not arrive and share a relevant passage with one that does; other questions share none."""
 
 
