@@ -110,11 +110,14 @@ def _seed(run: Run, seed: int) -> list[Phase]:
         frozen=run.options.frozen,
     )
     untaught = _answer_without_learning(run, planned, store, seed)
-    sampled = [untaught[planned.arriving[at].id] for at in list_sampled(len(planned.arriving))]
-    phases = [Phase(NO_LEARNING, ARRIVALS_GROUP, 0, seed, tuple(sampled))]
-    phases += [
-        Phase(NO_LEARNING, group, 0, seed, tuple(untaught[question.id] for question in questions))
-        for group, questions in planned.groups.items()
+    phases = [
+        Phase(
+            NO_LEARNING, group, 0, seed, tuple(replace(untaught[question.id], details={}) for question in questions)
+        )
+        for group, questions in {
+            ARRIVALS_GROUP: [planned.arriving[at] for at in list_sampled(len(planned.arriving))],
+            **planned.groups,
+        }.items()
     ]
     most = draw_thumbs(len(planned.arriving), THUMB_RATES[0], WRONG_RATES[-1], f"thumbs/{seed}")
     measured: dict[tuple[str, tuple[tuple[int, Thumb], ...]], tuple[str, list[Phase]]] = {}
