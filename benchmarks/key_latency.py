@@ -104,7 +104,6 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
         app.priors,
         PassageKeyCache(0),
         threshold=1.0,
-        classifier=lambda: app.classifier,
     )
     influences = Influences(app.priors, app.settings.question_memory_threshold)
     return QueryService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)

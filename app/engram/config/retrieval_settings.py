@@ -51,8 +51,8 @@ class RetrievalSettings(BaseSettings):
     cross_encoder: Path | None = Field(
         default=None,
         description=(
-            "Folder of a cross-encoder (sentence-transformers, one class) by which `stop.rule` and `stop_rule` "
-            "'published' tell how much evidence is about its question; by default the cosine of embeddings."
+            "Folder of a cross-encoder (sentence-transformers, one class) by which `stop.rule` "
+            "'published' tells how much evidence is about its question; by default the cosine of embeddings."
         ),
     )
     reranker_url: str | None = Field(
@@ -83,7 +83,7 @@ class RetrievalSettings(BaseSettings):
     stop_weights: Path | None = Field(
         default=None,
         description=(
-            "File with the weights of `stop.rule` and `stop_rule` 'published', as `engram fit-stop` writes; "
+            "File with the weights of `stop.rule` 'published', as `engram fit-stop` writes; "
             "the shipped ones by default."
         ),
     )

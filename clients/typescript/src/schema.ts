@@ -1970,9 +1970,9 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -2650,7 +2650,7 @@ export interface components {
              * Stop Rule
              * @description As of POST /query: only where both arms have strategy 'graph'.
              */
-            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "llm") | null;
             /**
              * Time Constraint
              * @description As of POST /query.
@@ -3129,7 +3129,7 @@ export interface components {
              * Stop Rule
              * @enum {string}
              */
-            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            stop_rule: "none" | "coverage" | "learned" | "llm";
             /**
              * Strategy
              * @default graph
@@ -4480,8 +4480,6 @@ export interface components {
             };
             /** Hop */
             hop: number;
-            /** @description With stop rule 'published', but of the last hop that there may be. */
-            published?: components["schemas"]["PublishedOut"] | null;
             /** Sentences */
             sentences: components["schemas"]["SentenceTraceOut"][];
         };
@@ -6068,27 +6066,6 @@ export interface components {
             way: "alias" | "similarity";
         };
         /**
-         * PublishedOut
-         * @description Classification of the sentences selected so far, by the published classifier.
-         */
-        PublishedOut: {
-            /**
-             * Entities
-             * @description Share of the question's names that it names.
-             */
-            entities: number;
-            /**
-             * Probability
-             * @description That it suffices; hops end from 0.5 on.
-             */
-            probability: number;
-            /**
-             * Relevance
-             * @description Of the sentence most about the question: by a cross-encoder, or the cosine.
-             */
-            relevance: number;
-        };
-        /**
          * PulledScoreIn
          * @description A score of another product, as a pull last sent it.
          */
@@ -6282,9 +6259,9 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -6375,7 +6352,7 @@ export interface components {
              * Stop Rule
              * @enum {string}
              */
-            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            stop_rule: "none" | "coverage" | "learned" | "llm";
             /**
              * Strategy
              * @default graph

@@ -189,9 +189,7 @@ def test_answers_are_the_same_with_and_without(alone: Application, taught: str) 
         for strategy in ("graph", "dense", "hybrid")
     ]
     apart = [
-        RetrievalService(
-            alone.database, alone.planner, alone.priors, kept, threshold=0.8, classifier=lambda: alone.classifier
-        )
+        RetrievalService(alone.database, alone.planner, alone.priors, kept, threshold=0.8)
         for kept in (PassageKeyCache(0), PassageKeyCache(ROOM))
     ]
     for question in QUESTIONS:

@@ -8,7 +8,6 @@ from engram.config.settings import Settings
 from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.passage_reranking import PassageReranker
-from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query_expansion import ExpansionService
 from engram.services.retrieval.query_plan import QueryPlanner
 from engram.services.retrieval.retrieval_service import RetrievalService
@@ -52,7 +51,6 @@ class RetrievalServices:
             self.key_cache,
             self.models.llm,
             threshold=self.settings.sufficiency_threshold,
-            classifier=lambda: self.classifier,
             reranker=self._passage_reranker(),
         )
 
@@ -62,12 +60,6 @@ class RetrievalServices:
         if reranker is None:
             return None
         return PassageReranker(reranker, candidates=settings.reranker_candidates, seconds=settings.reranker_seconds)
-
-    @locked_property
-    def classifier(self) -> PoolClassifier:
-        """Published classifier of sufficient evidence pools."""
-        models = self.models
-        return PoolClassifier(models.language, models.encoder, models.relevance, models.stop_weights)
 
     @locked_property
     def dense(self) -> DenseService:

@@ -193,7 +193,6 @@ def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
             candidates=len(hop.candidates),
             sentences=_sentence_traces(hop, walk.priors if number == 1 else {}, policy),
             coverage=hop.coverage,
-            published=hop.classification,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]

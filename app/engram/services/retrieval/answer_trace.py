@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engram.core.planning.feedback_stop import PoolClassification
-
 
 @dataclass(frozen=True, slots=True)
 class EntityAnswer:
@@ -80,7 +78,6 @@ class HopTrace:
 
     Attributes:
         coverage: as of ``WalkHop``.
-        published: the ``classification`` of ``WalkHop``.
     """
 
     hop: int
@@ -88,7 +85,6 @@ class HopTrace:
     candidates: int
     sentences: list[SentenceTrace]
     coverage: float | None
-    published: PoolClassification | None = None
 
 
 @dataclass(frozen=True, slots=True)

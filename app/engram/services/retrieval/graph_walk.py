@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning.feedback_stop import PoolClassification
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import Candidates
 from engram.core.ranking.remembered_sufficiency import PastEvidence
@@ -42,8 +41,6 @@ class WalkHop:
         evidence: the selected sentences as they can be read.
         counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
         coverage: of the question by all that is selected so far, in [0, 1]; None where it is not looked at.
-        classification: what the published classifier says of all that is selected so far; None where it is not
-            asked.
     """
 
     start: Frontier
@@ -54,7 +51,6 @@ class WalkHop:
     evidence: Mapping[int, SelectedSentence]
     counts: Mapping[int, int]
     coverage: float | None
-    classification: PoolClassification | None = None
 
     def position(self, sentence: int) -> int:
         """Return the position of a sentence in ``candidates`` and ``scores``."""
@@ -120,7 +116,6 @@ class Walk:
                     ],
                     "counts": list(hop.counts.items()),
                     "coverage": hop.coverage,
-                    "published": None if hop.classification is None else asdict(hop.classification),
                 }
                 for hop in self.hops
             ],
@@ -202,5 +197,4 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        classification=None if (verdict := stored.get("published")) is None else PoolClassification(**verdict),
     )

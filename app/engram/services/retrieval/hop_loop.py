@@ -140,7 +140,7 @@ def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
     while walk.stop_reason is None:
         walk = _step(reader, plan, walk)
-        if plan.stop_rule in ("learned", "published", "llm"):
+        if plan.stop_rule in ("learned", "llm"):
             break
     return walk
 

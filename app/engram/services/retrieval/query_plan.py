@@ -198,10 +198,6 @@ class QueryPlanner:
             )
         if query.stop_rule == "learned" and not has_probability:
             raise InvalidRequestError("stop_rule 'learned' goes with profile 'default'.")
-        if query.stop_rule == "published" and has_probability:
-            raise InvalidRequestError(
-                "stop_rule 'published' is R-Feedback, kept to reproduce RFM-RAG: it goes with profile 'paper'."
-            )
         if query.min_sufficiency is not None and not has_probability:
             raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
         if query.stop_rule == "llm" and self.llm is None:

@@ -1,7 +1,7 @@
 """Retrieval: a plan carried out on one snapshot. It explains nothing, keeps nothing and learns nothing."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,6 @@ from engram.services.retrieval.graph_walk import Frontier, Walk
 from engram.services.retrieval.passage_key_cache import NearestLookup, PassageKeyCache
 from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
-from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, milliseconds
 from engram.storage.corpus import current_vectors, passages
@@ -73,7 +72,6 @@ class RetrievalService:
         llm: Llm | None = None,
         *,
         threshold: float,
-        classifier: Callable[[], PoolClassifier],
         reranker: PassageReranker | None = None,
     ) -> None:
         """Find by these parts.
@@ -81,11 +79,9 @@ class RetrievalService:
         Args:
             kept_keys: what the process keeps of passages' keys.
             threshold: from which probability on an answer is enough for hops to end (stop_rule "learned").
-            classifier: what ends them by stop_rule "published"; made when it is first asked.
             reranker: reads the best candidates where features rank.
         """
         self._reranker = reranker
-        self._classifier = classifier
         self._threshold = threshold
         self._database = database
         self._kept_keys = kept_keys
@@ -102,7 +98,6 @@ class RetrievalService:
             self._kept_keys,
             self._llm,
             threshold=self._threshold,
-            classifier=self._classifier,
             reranker=self._reranker,
         )
 
@@ -124,8 +119,8 @@ class RetrievalService:
         """Execute the plan, and keep its snapshot open for further reads.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
-        embedded that no entity bears, the endpoint or a cross-encoder is asked whether a walk's evidence suffices,
-        and a reranker reads the best candidates. If the endpoint fails, the walk goes on to its last hop; if the
+        embedded that no entity bears, the endpoint is asked whether a walk's evidence suffices, and a reranker
+        reads the best candidates. If the endpoint fails, the walk goes on to its last hop; if the
         reranker does, the ranking without it answers. The plan says so.
         """
         began = time.perf_counter()
@@ -166,8 +161,6 @@ class RetrievalService:
                 paused_at = time.perf_counter()
                 plan = self._planner.embed_mentions(plan, unknown)
                 began += time.perf_counter() - paused_at
-            elif plan.stop_rule == "published":
-                walk = self._classify_walk(plan, walk)
             else:
                 try:
                     if self._is_sufficient(plan, walk):
@@ -189,7 +182,7 @@ class RetrievalService:
     ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
-        Stop rule "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
+        Stop rule "learned" ranks after every hop.
         """
         walk = self._walk_hops(reader, plan, walk)
         while plan.stop_rule == "learned" and walk.stop_reason is None:
@@ -197,18 +190,7 @@ class RetrievalService:
             if ranking.sufficiency is not None and ranking.sufficiency.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
             walk = self._walk_hops(reader, plan, walk)
-        while plan.stop_rule == "published" and walk.stop_reason is None and not self._classifier().reads:
-            walk = self._classify_walk(plan, walk)
-            walk = self._walk_hops(reader, plan, walk)
         return walk, None
-
-    def _classify_walk(self, plan: QueryPlan, walk: Walk) -> Walk:
-        """The walk with what the published classifier says of it, stopped if it says that it suffices."""
-        with stage("suffices"):
-            classification = self._classifier().classify_walk(plan, walk)
-        last = replace(walk.hops[-1], classification=classification)
-        stopped = "sufficient" if suffices(classification) else walk.stop_reason
-        return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
     def _walk_hops(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
         with stage("walk"):

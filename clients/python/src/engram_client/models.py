@@ -1319,25 +1319,6 @@ class ProposedOut(Struct):
     way: Literal["alias", "similarity"]
 
 
-class PublishedOut(Struct):
-    """
-    Classification of the sentences selected so far, by the published classifier.
-    """
-
-    entities: float
-    """
-    Share of the question's names that it names.
-    """
-    probability: float
-    """
-    That it suffices; hops end from 0.5 on.
-    """
-    relevance: float
-    """
-    Of the sentence most about the question: by a cross-encoder, or the cosine.
-    """
-
-
 class PulledScoreOut(Struct):
     """
     A score of another product, as a pull last sent it.
@@ -2337,10 +2318,6 @@ class HopOut(Struct):
     entities: dict[str, float]
     hop: int
     sentences: list[SentenceTraceOut]
-    published: PublishedOut | None = None
-    """
-    With stop rule 'published', but of the last hop that there may be.
-    """
 
 
 class JobDetail(Struct):
@@ -2965,7 +2942,7 @@ class EpisodeOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
@@ -3045,7 +3022,7 @@ class QueryOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
