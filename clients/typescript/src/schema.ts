@@ -6553,20 +6553,46 @@ export interface components {
          */
         RecallOut: {
             /**
+             * Figures Differ
+             * @description Whether both questions name numbers, and not the same ones.
+             */
+            figures_differ: boolean;
+            /**
+             * Nearness
+             * @description How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+             */
+            nearness: number;
+            /**
              * Past Question
              * @description Null to whom what others asked is not to be shown.
              */
             past_question: string | null;
             /** Perplexity */
             perplexity: number;
-            /** Prior */
+            /**
+             * Prior
+             * @description Probability that the sentence is evidence, by this recall, in [0, 1].
+             */
             prior: number;
+            /**
+             * Same Need
+             * @description Probability that the past question asks for the same evidence, in [0, 1].
+             */
+            same_need: number;
             /** Sentence Id */
             sentence_id: number;
-            /** Similarity */
+            /**
+             * Similarity
+             * @description Cosine of the two questions.
+             */
             similarity: number;
             /** Support */
             support: number;
+            /**
+             * Words
+             * @description Cosine of the words of the two questions, weighted by rarity, in [0, 1].
+             */
+            words: number;
         };
         /**
          * RecordOut

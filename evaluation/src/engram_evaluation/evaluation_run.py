@@ -41,7 +41,6 @@ ENGINE = (
     "embedding_model",
     "embedding_precision",
     "spacy_model",
-    "question_memory_threshold",
     "hub_limit",
     "candidate_limit",
     "exact_search_limit",

@@ -241,10 +241,16 @@ class RecallOut(ResponseModel):
 
     sentence_id: int
     past_question: str | None = Field(description="Null to whom what others asked is not to be shown.")
-    similarity: float
+    similarity: float = Field(description="Cosine of the two questions.")
+    same_need: float = Field(description="Probability that both questions need the same evidence, in [0, 1].")
+    nearness: float = Field(
+        description="Nearness of the two questions in standard units of the collection; 0 is the mean."
+    )
+    words: float = Field(description="Cosine of the words of the two questions, weighted by rarity, in [0, 1].")
+    figures_differ: bool = Field(description="Whether both questions name numbers, and not the same ones.")
     support: float
     perplexity: float
-    prior: float
+    prior: float = Field(description="Probability that the sentence is evidence, by this recall, in [0, 1].")
 
 
 class SentenceTraceOut(ResponseModel):

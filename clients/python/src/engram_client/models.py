@@ -1468,15 +1468,37 @@ class RecallOut(Struct):
     A sentence that a verdict on a past question brought in.
     """
 
+    figures_differ: bool
+    """
+    Whether both questions name numbers, and not the same ones.
+    """
+    nearness: float
+    """
+    How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+    """
     past_question: str | None
     """
     Null to whom what others asked is not to be shown.
     """
     perplexity: float
     prior: float
+    """
+    Probability that the sentence is evidence, by this recall, in [0, 1].
+    """
+    same_need: float
+    """
+    Probability that the past question asks for the same evidence, in [0, 1].
+    """
     sentence_id: int
     similarity: float
+    """
+    Cosine of the two questions.
+    """
     support: float
+    words: float
+    """
+    Cosine of the words of the two questions, weighted by rarity, in [0, 1].
+    """
 
 
 class RecordOut(Struct):
