@@ -43,6 +43,11 @@ def main_metric(group: str) -> str:
     return "recall@5" if group == OTHER_GROUP else "rated"
 
 
+def list_change_metrics(group: str) -> tuple[str, ...]:
+    """Return the metrics that changes of a group are shown by."""
+    return ("recall@5", "ndcg@10") if group == OTHER_GROUP else ("rated", "graded")
+
+
 def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
     """Return the headings of the columns of ``rows``."""
     return [METRICS[metric], "n", BEFORE_PHASE, *_arms(lines)]

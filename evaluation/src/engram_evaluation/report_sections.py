@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
+from engram_evaluation import adapt_table, change_table, expand_table, levels_table, ratings_table, robustness
+from engram_evaluation.change_table import GroupChange, write_change
 from engram_evaluation.learning_variations import FLIP_RATES
 from engram_evaluation.report_files import ReportExtract
 from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, TableLine, cell, label, legend
@@ -66,6 +67,7 @@ def _section(runs: Sequence[ReportExtract]) -> Section:
         "adapt": adapt_table.LEGEND,
         "expand": expand_table.LEGEND,
         "human": ratings_table.LEGEND,
+        "levels": levels_table.LEGEND,
         "answers": legend("answers"),
     }
     legends |= {protocol: legend(protocol) for protocol in ("session", "clicks", "thumbs")}
@@ -79,7 +81,10 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
         case "expand":
             return [grid for run in runs for grid in _methods(run)]
         case "human":
-            return [_opinions(run, metric) for run in runs for metric in ratings_table.METRICS]
+            opinions = [_opinions(run, metric) for run in runs for metric in ratings_table.METRICS]
+            return [*opinions, *_build_change_grids(runs)]
+        case "levels":
+            return [_levels(run) for run in runs]
         case "answers" | "clicks" | "thumbs" | "session" as protocol:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
@@ -89,7 +94,12 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
                 for heading, write in list(ANSWERS.items())[:2]
                 if any("em" in line.values for run in runs for line in run.lines)
             ]
-            return [*main, *worded, *([_robustness(runs)] if protocol == "noise" else [])]
+            return [
+                *main,
+                *_build_change_grids(runs),
+                *worded,
+                *([_robustness(runs)] if protocol == "noise" else []),
+            ]
 
 
 def _figures(heading: str, runs: Sequence[ReportExtract], write: Callable[[TableLine], str]) -> Grid:
@@ -120,6 +130,11 @@ def _opinions(run: ReportExtract, metric: str) -> Grid:
     return Grid([f"{run.dataset}: {heading}", *columns], ratings_table.rows(run.lines, metric))
 
 
+def _levels(run: ReportExtract) -> Grid:
+    heading, *columns = levels_table.headings(run.lines)
+    return Grid([f"{run.dataset}: {heading}", *columns], levels_table.rows(run.lines))
+
+
 def _prices(runs: Sequence[ReportExtract]) -> Grid:
     return _side_by_side(adapt_table.PRICE_TITLE, runs, [adapt_table.prices(run.lines) for run in runs])
 
@@ -131,6 +146,32 @@ def _robustness(runs: Sequence[ReportExtract]) -> Grid:
     ]
     shares = " / ".join(f"{share:.0%}" for share in FLIP_RATES)
     return _side_by_side(f"R@5 gained at {shares} flipped / kept", runs, columns)
+
+
+def _build_change_grids(runs: Sequence[ReportExtract]) -> list[Grid]:
+    """One table for each metric: before -> after of every group, a column for each data set."""
+    names = change_table.METRICS | ratings_table.METRICS
+    metrics = dict.fromkeys(change.metric for run in runs for change in run.changes)
+    return [
+        _side_by_side(
+            f"{names[metric]} before -> after (95% interval of the change)",
+            runs,
+            [
+                {
+                    _name_changed(run, change): write_change(change)
+                    for change in run.changes
+                    if change.metric == metric
+                }
+                for run in runs
+            ],
+        )
+        for metric in metrics
+    ]
+
+
+def _name_changed(run: ReportExtract, change: GroupChange) -> str:
+    several = len({one.arm for one in run.changes}) > 1
+    return f"{change.group}, {change.arm}" if several else change.group
 
 
 def _side_by_side(heading: str, runs: Sequence[ReportExtract], columns: Sequence[Mapping[str, str]]) -> Grid:

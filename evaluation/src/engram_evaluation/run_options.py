@@ -19,7 +19,7 @@ Protocol = Literal[
     "similar",
     "different",
     "unrelated",
-    "ablation",
+    "levels",
     "noise",
     "hostile",
     "sybil",

@@ -10,9 +10,11 @@ from rich.table import Table
 
 from engram import __version__
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
-from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
+from engram_evaluation import adapt_table, change_table, expand_table, levels_table, ratings_table, robustness
+from engram_evaluation.change_table import GroupChange, compute_changes
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
+from engram_evaluation.learning_variations import HUMAN
 from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.model_paraphrases import RewordingOutcome
 from engram_evaluation.report_table import (
@@ -21,6 +23,7 @@ from engram_evaluation.report_table import (
     FURTHER_COLUMNS,
     HEADINGS,
     WORDED_NOTE,
+    Grid,
     TableLine,
     cell,
     cells,
@@ -33,9 +36,6 @@ from engram_evaluation.report_table import (
 from engram_evaluation.retrieval_metrics import summary
 from engram_evaluation.run_options import Options
 
-RESAMPLES = 2000
-SAMPLES_PER_CALL = 100
-"""Of them drawn by one call."""
 MEMORIES = "-memories.png"
 """How the name of the plot of followed memories ends."""
 
@@ -69,6 +69,7 @@ class RunReport:
         indexing: what it began with.
         fitted: whether the ranking weights that it started from were fitted to its data set.
         rewording: what became of paraphrases by a model; None where the data set's own were asked.
+        drift: the groups with memory off after the last verdicts, where that was measured.
     """
 
     dataset: Dataset
@@ -80,6 +81,7 @@ class RunReport:
     indexing: IndexingCost | None = None
     fitted: bool = False
     rewording: RewordingOutcome | None = None
+    drift: Sequence[Phase] = ()
 
     def lines(self) -> list[TableLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -120,6 +122,10 @@ class RunReport:
             )
         if self.options.protocol == "human":
             return terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
+        if self.options.protocol == "levels":
+            lines = self.lines()
+            rows = levels_table.rows(lines)
+            return terminal_table(self.options.command(self.dataset.name), levels_table.headings(lines), rows)
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
         metric_names = [
             name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()
@@ -138,7 +144,14 @@ class RunReport:
 
         Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
         expanded, of ``human`` the other metrics, of ``session`` answers and costs, of turns the answers in words.
+        Where groups were asked with memory off as well, also what verdicts change.
         """
+        changes = self._build_change_grid() if self.drift else None
+        further = [] if changes is None else [terminal_table(change_table.TITLE, changes.headings, changes.rows)]
+        return [*further, *self._build_protocol_tables()]
+
+    def _build_protocol_tables(self) -> list[Table]:
+        """Further tables of single protocols."""
         match self.options.protocol:
             case "noise":
                 shares = terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
@@ -187,16 +200,9 @@ class RunReport:
                 {"arm": line.arm, "group": line.group, "turn": line.turn, "n": line.questions} | line.values
                 for line in self.lines()
             ],
-            "phases": [
-                {
-                    "arm": phase.arm,
-                    "group": phase.group,
-                    "turn": phase.turn,
-                    "seed": phase.seed,
-                    "questions": [row.as_json() for row in phase.rows],
-                }
-                for phase in self.phases
-            ],
+            "changes": [asdict(change) for change in self._changes()],
+            "phases": [_phase_as_json(phase) for phase in self.phases],
+            "memory_off": [_phase_as_json(phase) for phase in self.drift],
         }
 
     def markdown(self, plots: Iterable[str] = ()) -> str:
@@ -208,11 +214,8 @@ class RunReport:
             f"{len(dataset.passages):,} passages, {dataset.size:,} questions. " + " ".join(self._remarks()),
             *self._main(),
         ]
-        if changes := self._changes():
-            names = {"adapt": "nDCG@10 ", "expand": "nDCG@10 ", "human": ""}
-            name = names.get(self.options.protocol, "R@5 ")
-            headings = ["", f"{name}before", f"{name}after", "change", "95% interval"]
-            parts += ["## Change", markdown_table(headings, changes)]
+        if changes := self._build_change_grid():
+            parts += [f"## {change_table.TITLE}", changes.markdown(), change_table.LEGEND]
         if rows := self._robustness():
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
         if kinds := self._format_types():
@@ -231,6 +234,12 @@ class RunReport:
             return [
                 ratings_table.LEGEND,
                 *(markdown_table(*self._opinions(name)) for name in ratings_table.METRICS),
+            ]
+        if self.options.protocol == "levels":
+            lines = self.lines()
+            return [
+                markdown_table(levels_table.headings(lines), levels_table.rows(lines)),
+                levels_table.LEGEND,
             ]
         if self.options.protocol == "expand":
             lines = self.lines()
@@ -348,40 +357,43 @@ class RunReport:
             lines.append(f"- S{at}, {verdict} Q{course.question + 1}: {course.text}")
         return lines
 
-    def _changes(self) -> list[list[str]]:
-        """Recall@5 before the first and after the last turn, with a bootstrap interval over questions.
+    def _changes(self) -> list[GroupChange]:
+        """The change of each group from before the first to after the last turn.
 
-        Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
+        Of ``adapt`` and ``expand`` by base and by evolved keys; of ``human`` by the system as it is.
         """
-        rows: list[list[str]] = []
         if self.options.protocol in {"cold", "stream", "clicks", "thumbs", "answers", "sweep", "session"}:
-            return rows
-        several = len({phase.arm for phase in self.phases}) > 1
-        for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
-            before_it = {"adapt": adapt_table.find_base_arm, "expand": expand_table.find_base_arm}.get(
-                self.options.protocol
-            )
-            first = before_it(arm) if before_it else arm
-            before, after = (
-                _average_per_question(
-                    [phase for phase in self.phases if phase.arm == one], group, turn, self._metric(group)
-                )
-                for one, turn in ((first, 0), (arm, self.options.turns))
-            )
-            shared = sorted(before.keys() & after.keys())
-            if not shared or group == adapt_table.PRICE:
-                continue
-            change = np.array([after[key] - before[key] for key in shared])
-            low, high = bootstrap_interval(change)
-            means = [float(np.mean([values[key] for key in shared])) for values in (before, after)]
-            cells = [f"{means[0]:.3f}", f"{means[1]:.3f}", f"{change.mean():+.3f}", f"{low:+.3f} to {high:+.3f}"]
-            selected = (
-                f"{group}: {ratings_table.METRICS[self._metric(group)]}"
-                if self.options.protocol == "human"
-                else group
-            )
-            rows.append([f"{selected}, {arm}" if several else selected, *cells])
-        return rows
+            return []
+        phases = self.phases
+        if self.options.protocol == "human":
+            phases = [phase for phase in phases if phase.arm == HUMAN[0].name]
+        originals = {one.id: question for question, group in self.dataset.paraphrases.items() for one in group}
+        base = {"adapt": adapt_table.find_base_arm, "expand": expand_table.find_base_arm}
+        turn = 1 if self.options.protocol == "human" else self.options.turns
+        return compute_changes(
+            [phase for phase in phases if phase.group != adapt_table.PRICE],
+            self.drift,
+            turn,
+            self._list_change_metrics,
+            originals,
+            base.get(self.options.protocol, str),
+        )
+
+    def _list_change_metrics(self, group: str) -> Sequence[str]:
+        """Metrics that changes of a group are shown by."""
+        match self.options.protocol:
+            case "human":
+                return ratings_table.list_change_metrics(group)
+            case _ if self.drift:
+                return tuple(change_table.METRICS)
+            case _:  # of ways to learn side by side, the table is long enough
+                return (self._metric(group),)
+
+    def _build_change_grid(self) -> Grid | None:
+        """The table of what verdicts change; None where there is none."""
+        changes = self._changes() if self.options.protocol != "levels" else []
+        names = change_table.METRICS | ratings_table.METRICS
+        return change_table.build_grid(changes, names) if changes else None
 
     def _format_types(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
@@ -392,6 +404,7 @@ class RunReport:
             "adapt",
             "expand",
             "human",
+            "levels",
             "sweep",
         }:
             return []
@@ -410,20 +423,11 @@ class RunReport:
         return [markdown_table(["", *kinds], rows)]
 
 
-def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
-    """The 95% percentile interval of the mean, questions drawn with replacement, always alike."""
-    draw = np.random.default_rng(0)
-    some = (SAMPLES_PER_CALL, len(differences))
-    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // SAMPLES_PER_CALL)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def _average_per_question(phases: Iterable[Phase], group: str, turn: int, metric: str) -> dict[str, float]:
-    """A metric of each question, seeds averaged."""
-    values: dict[str, list[float]] = {}
-    for phase in phases:
-        if (phase.group, phase.turn) == (group, turn):
-            for row in phase.rows:
-                values.setdefault(row.id, []).append(row.values[metric])
-    return {key: float(np.mean(seen)) for key, seen in values.items()}
+def _phase_as_json(phase: Phase) -> dict[str, Any]:
+    return {
+        "arm": phase.arm,
+        "group": phase.group,
+        "turn": phase.turn,
+        "seed": phase.seed,
+        "questions": [row.as_json() for row in phase.rows],
+    }

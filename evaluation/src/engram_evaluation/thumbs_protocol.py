@@ -27,7 +27,15 @@ from engram_evaluation.feedback_rules import (
 )
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP, Run, measure
+from engram_evaluation.protocols import (
+    PARAPHRASES,
+    SHARING_GROUP,
+    Run,
+    choose_teaching,
+    draw_at_most,
+    measure,
+    split_by_sharing,
+)
 from engram_evaluation.retrieval_metrics import SHOWN_PASSAGES, QuestionResult, score
 from engram_evaluation.stream_protocol import arrivals
 
@@ -77,26 +85,18 @@ def thumbs(run: Run) -> list[Phase]:
 def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     """Choose the questions that arrive and those that are measured.
 
-    Questions with paraphrases arrive, in file order; where a data set has none, those that come first of several
-    that share a relevant passage, and its first half if there are few of these. Other questions share no relevant
-    passage with one that arrives.
+    Those arrive that ``choose_teaching`` chooses. Other questions share no relevant passage with one that arrives.
     """
-    eligible = [question for question in dataset.questions if question.id in dataset.paraphrases]
-    eligible = eligible or _select_first_of_sharing(dataset.questions)
-    if len(eligible) < RATED_QUESTIONS // 4:
-        eligible = list(dataset.questions[: max(1, len(dataset.questions) // 2)])
+    eligible = choose_teaching(dataset)
     arriving = arrivals(eligible[:RATED_QUESTIONS], arrived, seed)
     came = {_drop_arrival_number(question) for question in arriving}
     rated = [question for question in eligible if question.id in came]
-    taught = frozenset[str]().union(*(question.relevant for question in rated))
-    rest = [question for question in dataset.questions if question.id not in came]
+    sharing, others = split_by_sharing([one for one in dataset.questions if one.id not in came], rated)
     groups = {
         RATED_GROUP: rated,
-        PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
-        SHARING_GROUP: []
-        if dataset.paraphrases
-        else _draw_others([one for one in rest if one.relevant & taught], seed),
-        OTHER_GROUP: _draw_others([one for one in rest if not one.relevant & taught], seed),
+        PARAPHRASES: dataset.list_paraphrases(rated),
+        SHARING_GROUP: draw_at_most(sharing, MOST_OTHER_QUESTIONS, f"thumbs/{seed}"),
+        OTHER_GROUP: draw_at_most(others, MOST_OTHER_QUESTIONS, f"thumbs/{seed}"),
     }
     return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
 
@@ -112,29 +112,6 @@ def draw_rating(question: Question, passages: Sequence[str], draw: str) -> Rated
     cites = random.Random(f"{draw}/cites").random() < CITATION_RATE  # noqa: S311 - repeatable
     used = evidence or list(passages[:1])
     return RatedAnswer(question.id, bool(evidence) != is_wrong, tuple(passages), tuple(used) if cites else ())
-
-
-def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
-    """The questions that share a relevant passage with a later one, and none with one before them."""
-    counts: dict[str, int] = {}
-    for question in questions:
-        for passage in question.relevant:
-            counts[passage] = counts.get(passage, 0) + 1
-    met: set[str] = set()
-    first = []
-    for question in questions:
-        if not question.relevant & met and any(counts[passage] > 1 for passage in question.relevant):
-            first.append(question)
-        met |= question.relevant
-    return first
-
-
-def _draw_others(questions: Sequence[Question], seed: int) -> list[Question]:
-    """At most ``MOST_OTHER_QUESTIONS`` of the questions, drawn by the seed, in file order."""
-    if len(questions) <= MOST_OTHER_QUESTIONS:
-        return list(questions)
-    drawn = set(random.Random(f"thumbs/{seed}").sample(range(len(questions)), MOST_OTHER_QUESTIONS))  # noqa: S311 - repeatable
-    return [question for at, question in enumerate(questions) if at in drawn]
 
 
 def _seed(run: Run, seed: int) -> list[Phase]:

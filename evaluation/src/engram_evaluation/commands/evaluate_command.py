@@ -31,7 +31,7 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, spam, poison, time, "
+            help="cold, same, similar, different, unrelated, levels, noise, hostile, sybil, spam, poison, time, "
             "stream, clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session, agent or "
             "streamed: "
             "docs/evaluation.md."
@@ -307,8 +307,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     from engram.services.learning.weight_teaching import WeightTeaching
     from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 
-    hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
-    other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
+    other = Application(services.settings, addresses)
     other.models.embedder, other.models.language = services.embedder, services.language
     other.models.key_learning = services.key_learning
     other.models.noise = services.noise
