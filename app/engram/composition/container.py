@@ -86,6 +86,7 @@ class Application:
     rates = PartAttribute(lambda app: app.auth_services.rates)
     reads = PartAttribute(lambda app: app.auth_services.reads)
 
+    question_spreads = PartAttribute(lambda app: app.retrieval_services.question_spreads)
     ingest = PartAttribute(lambda app: app.corpus_services.ingest)
     documents = PartAttribute(lambda app: app.corpus_services.documents)
     index = PartAttribute(lambda app: app.corpus_services.index)

@@ -36,6 +36,7 @@ def believing(application: Application) -> Believing:
             application.planner,
             RankingPriors(prior, prior),
             application.key_cache,
+            application.question_spreads,
             threshold=0.8,
         )
 

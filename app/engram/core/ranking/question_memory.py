@@ -22,6 +22,8 @@ SHOWN = 5
 """Passages that are shown: the base ranking gives even odds to the last of them."""
 LEAST_PRIOR = 0.02
 """A recall of less probability is left out: the need of the past question is another one."""
+EVEN_ODDS = 0.5
+"""A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
 MOST_CERTAIN = 1.0 - 1e-9
 
 
@@ -48,6 +50,11 @@ def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, flo
         if prior >= LEAST_PRIOR and prior > priors.get(sentence, 0.0):
             priors[sentence] = prior
     return priors
+
+
+def select_leading(priors: Mapping[int, float]) -> dict[int, float]:
+    """Select the priors of sentences that are more likely evidence than not."""
+    return {sentence: prior for sentence, prior in priors.items() if prior >= EVEN_ODDS}
 
 
 def collect_passage_priors(

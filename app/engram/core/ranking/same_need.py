@@ -33,9 +33,9 @@ SHARE = 0.1
 """ρ: of new questions, the share whose nearest judged question has the same need."""
 MOST_NEAR = 12.0
 """Nearness in standard units beyond which nothing nearer is told apart; f1 is uniform from 0 up to it."""
-NEARNESS_WIDTH = 1.0
+NEARNESS_WIDTH = 0.8
 """Width of the kernel in nearness, in standard units."""
-WORDS_WIDTH = 0.1
+WORDS_WIDTH = 0.08
 """Width of the kernel in the cosine of words."""
 OTHER_CASE = 0.05
 """Share of a kernel that lies where figures agree and those of its pair do not, or the other way round."""
@@ -203,7 +203,7 @@ def measure_spread(
         figures: numbers that each names.
         population: N, judged questions in all, at least n.
     """
-    vectors = questions.astype(np.float64)
+    vectors = questions.astype(np.float64).reshape(len(questions), len(units.centre))
     along = vectors @ units.centre
     apart = np.array([[bool(one and other and not one & other) for other in evidence] for one in evidence])
     apart = apart.reshape(len(questions), len(questions))
@@ -248,7 +248,7 @@ def do_figures_differ(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
 
 def _pair_cosines(vectors: Vectors, centre: Floats) -> Floats:
     """Cosines of all pairs of vectors once the centre is taken off, (n (n - 1) / 2,)."""
-    apart = vectors.astype(np.float64) - centre
+    apart = vectors.astype(np.float64).reshape(len(vectors), len(centre)) - centre
     size = np.linalg.norm(apart, axis=1, keepdims=True)
     apart = apart / np.where(size > 0, size, 1.0)
     return np.asarray((apart @ apart.T)[np.triu_indices(len(apart), 1)])

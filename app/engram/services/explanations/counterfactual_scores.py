@@ -10,7 +10,7 @@ from engram.core.filter import influence
 from engram.core.ranking import passage_scores, propagation
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
-from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts
+from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts, select_leading
 from engram.services.retrieval.graph_walk import WalkHop
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.explanations.influence_rows import SentencePlace
@@ -88,10 +88,10 @@ class FeatureScoring:
 
     def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
         """Return a hop's result where sentences without a link are reached only by recall."""
-        rows = hop.candidates
-        reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(priors))
+        rows, leading = hop.candidates, select_leading(priors)
+        reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(leading))
         more = [
-            self._placed[s] for s in sorted(priors.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
+            self._placed[s] for s in sorted(leading.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
         ]
         ids = np.append(rows.sentence_ids[reached], np.array([new.sentence_id for new in more], dtype=np.int64))
         passages = np.append(rows.passage_ids[reached], np.array([new.passage_id for new in more], dtype=np.int64))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from engram.core.ranking import coverage, propagation
-from engram.core.ranking.question_memory import compute_ungated_support, net_support, recall_priors
+from engram.core.ranking.question_memory import compute_ungated_support, net_support, recall_priors, select_leading
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
@@ -91,7 +91,7 @@ def begin(
             for past in recalled
         ]
     priors, vouched = question_memory_priors(recalled)
-    joining = list(dict.fromkeys([*priors, *plan.query.pool]))
+    joining = list(dict.fromkeys([*select_leading(priors), *plan.query.pool]))
     return replace(
         walk,
         joining=joining,
@@ -243,10 +243,8 @@ def _read(
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     """Return the frontier after the last hop (GAM-RAG, Eq. 9); a recalled sentence counts with its prior."""
     hop, profile = walk.hops[-1], plan.profile
-    scores = {
-        sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
-        for sentence in hop.selected
-    }
+    leading = {} if len(walk.hops) > 1 else select_leading(walk.priors)
+    scores = {sentence: hop.score(sentence) + leading.get(sentence, 0.0) for sentence in hop.selected}
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
     if profile.rare_first:
         visited = {entity for past in walk.hops for entity in past.start.activation}

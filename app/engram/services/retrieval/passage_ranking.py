@@ -218,7 +218,7 @@ def _rank_by_features(
     estimate = estimate_sufficiency(
         plan, walk, scores_by_place[order], features[order], words, pool, *believed[prior.of_sufficiency]
     )
-    holders = {sentence: evidence.passage_id for sentence, evidence in walk.evidence.items()}
+    holders = {past.sentence_id: past.passage_id for past in walk.recalled}
     priors = collect_passage_priors(walk.priors, holders, stand_in_by_passage)
     if len(scores_by_place):
         recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
