@@ -104,9 +104,8 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
         app.priors,
         PassageKeyCache(0),
         threshold=1.0,
-        classifier=lambda: app.classifier,
     )
-    influences = Influences(app.priors, app.settings.question_memory_threshold)
+    influences = Influences(app.priors, app.question_spreads)
     return QueryService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 

@@ -1,4 +1,4 @@
-"""Fitting the published stop to a data set, of sessions and of queries."""
+"""Fitting the published stop to the sessions of a data set."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import AT_LEAST, Network
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import Harness, open_harness
-from engram_evaluation.stop_fit import FigurePower, Unit, fit_stop, hops, measure_rounds, pools
+from engram_evaluation.stop_fit import FigurePower, fit_stop, measure_rounds, pools
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,12 @@ def steps(_label: str, _total: int) -> Callable[[], None]:
     return lambda: None
 
 
-@pytest.mark.parametrize(("of", "hidden"), [("queries", 0), ("queries", 3), ("sessions", 0)])
-def test_fit_learns_which_pools_hold_all_the_evidence(harness: Harness, of: Unit, hidden: int) -> None:
-    dataset = load_dataset(Path("sample"))
-    limit = 12 if of == "queries" else 4
-    network, believed = fit_stop([(harness, dataset)], limit, steps, unit=of, hidden=hidden)
-    assert (believed is None) == (of == "queries")
-    seen = {"queries": hops, "sessions": pools}[of]
-    rows, suffices = seen(harness, dataset.questions[:limit], lambda: None)
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_fit_learns_which_pools_hold_all_the_evidence(harness: Harness, hidden: int) -> None:
+    dataset, limit = load_dataset(Path("sample")), 4
+    network, believed = fit_stop([(harness, dataset)], limit, steps, hidden=hidden)
+    assert believed is not None
+    rows, suffices = pools(harness, dataset.questions[:limit], lambda: None)
     assert len(network.out) == hidden
     assert set(suffices.tolist()) == {True, False}
     assert (rows[:, 0] == 1.0).all()
@@ -40,19 +38,19 @@ def test_fit_learns_which_pools_hold_all_the_evidence(harness: Harness, of: Unit
     assert wrong <= min(suffices.mean(), 1.0 - suffices.mean())
 
 
-def test_pools_grow_with_the_hops(harness: Harness) -> None:
+def test_pools_grow_with_the_rounds(harness: Harness) -> None:
     """Neither feature ever falls, and what sufficed goes on to."""
     (question, *_) = load_dataset(Path("sample")).questions
-    rows, suffices = hops(harness, [question], lambda: None)
+    rows, suffices = pools(harness, [question], lambda: None, planner="rfm-rag")
     assert len(rows) > 1
-    assert (np.diff(rows, axis=0) >= 0).all()
+    assert (np.diff(rows[:, :3], axis=0) >= 0).all()
     assert (np.diff(suffices.astype(int)) >= 0).all()
 
 
 def test_fit_refuses_pools_of_one_class(harness: Harness) -> None:
     dataset = load_dataset(Path("sample"))
     with pytest.raises(InvalidRequestError, match="nothing to tell apart"):
-        fit_stop([(harness, dataset)], 0, steps, unit="queries")
+        fit_stop([(harness, dataset)], 0, steps)
 
 
 def test_pools_of_rfm_rag_are_of_its_own_searches(harness: Harness) -> None:

@@ -86,6 +86,7 @@ class Application:
     rates = PartAttribute(lambda app: app.auth_services.rates)
     reads = PartAttribute(lambda app: app.auth_services.reads)
 
+    question_spreads = PartAttribute(lambda app: app.retrieval_services.question_spreads)
     ingest = PartAttribute(lambda app: app.corpus_services.ingest)
     documents = PartAttribute(lambda app: app.corpus_services.documents)
     index = PartAttribute(lambda app: app.corpus_services.index)
@@ -97,7 +98,6 @@ class Application:
     planner = PartAttribute(lambda app: app.retrieval_services.planner)
     key_cache = PartAttribute(lambda app: app.retrieval_services.key_cache)
     retrieve = PartAttribute(lambda app: app.retrieval_services.retrieve)
-    classifier = PartAttribute(lambda app: app.retrieval_services.classifier)
     dense = PartAttribute(lambda app: app.retrieval_services.dense)
     expand = PartAttribute(lambda app: app.retrieval_services.expand)
 
@@ -141,6 +141,7 @@ class Application:
     instruct = PartAttribute(lambda app: app.fact_services.instruct)
 
     sessions = PartAttribute(lambda app: app.session_services.sessions)
+    classifier = PartAttribute(lambda app: app.session_services.classifier)
     session_runner = PartAttribute(lambda app: app.session_services.session_runner)
     teacher = PartAttribute(lambda app: app.session_services.teacher)
     trajectories = PartAttribute(lambda app: app.session_services.trajectories)
@@ -193,7 +194,6 @@ class Application:
             models,
             self.auth_services,
             self.answer_services,
-            self.retrieval_services,
             self.fact_services,
             self.learning_services,
             lambda: self.job_services.runner,
@@ -204,7 +204,7 @@ class Application:
         self.maintenance = MaintenanceServices(
             settings, self.addresses, self.connections, models, self.auth_services.announce_change
         )
-        self.startup = Startup(settings, database, models, self.retrieval_services)
+        self.startup = Startup(settings, database, models, self.session_services)
 
     def observe(self, role: str, checks: Mapping[str, Check] | None = None) -> None:
         """Serve metrics on their own port and send traces, where each is configured.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from engram.composition.models import Models
-from engram.composition.parts.retrieval_services import RetrievalServices
+from engram.composition.parts.session_services import SessionServices
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
@@ -33,7 +33,7 @@ class Startup:
     settings: Settings
     database: Database
     models: Models
-    retrieval: RetrievalServices
+    sessions: SessionServices
 
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
@@ -44,7 +44,7 @@ class Startup:
         if self.database.replica is not None:
             self.database.replica.start()
         if self.settings.cross_encoder or self.settings.stop_weights:
-            _ = self.retrieval.classifier
+            _ = self.sessions.classifier
         if isinstance(models.reranker, FolderReranker):
             models.reranker.load()
         self._warn_of_other_encoders()

@@ -28,15 +28,6 @@ class RetrievalSettings(BaseSettings):
             "times as many. A longer one is answered 422. It bounds the time that one question takes."
         ),
     )
-    question_memory_threshold: float = Field(
-        default=0.6,
-        ge=0,
-        lt=1,
-        description=(
-            "Past questions nearer than this cosine recall the sentences that supported them. Chosen for the "
-            "default encoder; another needs another, as `benchmarks/nearness.py` tells."
-        ),
-    )
     collapse_duplicates: bool = Field(
         default=True,
         description=(
@@ -51,8 +42,8 @@ class RetrievalSettings(BaseSettings):
     cross_encoder: Path | None = Field(
         default=None,
         description=(
-            "Folder of a cross-encoder (sentence-transformers, one class) by which `stop.rule` and `stop_rule` "
-            "'published' tell how much evidence is about its question; by default the cosine of embeddings."
+            "Folder of a cross-encoder (sentence-transformers, one class) by which `stop.rule` "
+            "'published' tells how much evidence is about its question; by default the cosine of embeddings."
         ),
     )
     reranker_url: str | None = Field(
@@ -83,7 +74,7 @@ class RetrievalSettings(BaseSettings):
     stop_weights: Path | None = Field(
         default=None,
         description=(
-            "File with the weights of `stop.rule` and `stop_rule` 'published', as `engram fit-stop` writes; "
+            "File with the weights of `stop.rule` 'published', as `engram fit-stop` writes; "
             "the shipped ones by default."
         ),
     )

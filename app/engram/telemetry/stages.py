@@ -15,7 +15,6 @@ Stage = Literal[
     "embed",
     "align",
     "walk",
-    "suffices",
     "rank",
     "rerank",
     "read",

@@ -1970,9 +1970,9 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -2650,7 +2650,7 @@ export interface components {
              * Stop Rule
              * @description As of POST /query: only where both arms have strategy 'graph'.
              */
-            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "llm") | null;
             /**
              * Time Constraint
              * @description As of POST /query.
@@ -3129,7 +3129,7 @@ export interface components {
              * Stop Rule
              * @enum {string}
              */
-            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            stop_rule: "none" | "coverage" | "learned" | "llm";
             /**
              * Strategy
              * @default graph
@@ -4480,8 +4480,6 @@ export interface components {
             };
             /** Hop */
             hop: number;
-            /** @description With stop rule 'published', but of the last hop that there may be. */
-            published?: components["schemas"]["PublishedOut"] | null;
             /** Sentences */
             sentences: components["schemas"]["SentenceTraceOut"][];
         };
@@ -6068,27 +6066,6 @@ export interface components {
             way: "alias" | "similarity";
         };
         /**
-         * PublishedOut
-         * @description Classification of the sentences selected so far, by the published classifier.
-         */
-        PublishedOut: {
-            /**
-             * Entities
-             * @description Share of the question's names that it names.
-             */
-            entities: number;
-            /**
-             * Probability
-             * @description That it suffices; hops end from 0.5 on.
-             */
-            probability: number;
-            /**
-             * Relevance
-             * @description Of the sentence most about the question: by a cross-encoder, or the cosine.
-             */
-            relevance: number;
-        };
-        /**
          * PulledScoreIn
          * @description A score of another product, as a pull last sent it.
          */
@@ -6282,9 +6259,9 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -6375,7 +6352,7 @@ export interface components {
              * Stop Rule
              * @enum {string}
              */
-            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            stop_rule: "none" | "coverage" | "learned" | "llm";
             /**
              * Strategy
              * @default graph
@@ -6576,20 +6553,46 @@ export interface components {
          */
         RecallOut: {
             /**
+             * Figures Differ
+             * @description Whether both questions name numbers, and not the same ones.
+             */
+            figures_differ: boolean;
+            /**
+             * Nearness
+             * @description How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+             */
+            nearness: number;
+            /**
              * Past Question
              * @description Null to whom what others asked is not to be shown.
              */
             past_question: string | null;
             /** Perplexity */
             perplexity: number;
-            /** Prior */
+            /**
+             * Prior
+             * @description Probability that the sentence is evidence, by this recall, in [0, 1].
+             */
             prior: number;
+            /**
+             * Same Need
+             * @description Probability that the past question asks for the same evidence, in [0, 1].
+             */
+            same_need: number;
             /** Sentence Id */
             sentence_id: number;
-            /** Similarity */
+            /**
+             * Similarity
+             * @description Cosine of the two questions.
+             */
             similarity: number;
             /** Support */
             support: number;
+            /**
+             * Words
+             * @description Cosine of the words of the two questions, weighted by rarity, in [0, 1].
+             */
+            words: number;
         };
         /**
          * RecordOut

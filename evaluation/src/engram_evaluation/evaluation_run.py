@@ -41,7 +41,6 @@ ENGINE = (
     "embedding_model",
     "embedding_precision",
     "spacy_model",
-    "question_memory_threshold",
     "hub_limit",
     "candidate_limit",
     "exact_search_limit",
@@ -61,12 +60,6 @@ KEYS = (
     "passage_key_capacity",
     "passage_key_gate_top_k",
 )
-
-# Those that can change a figure under the ``--stop-rule`` that goes by them.
-STOPS: Mapping[str, tuple[str, ...]] = {
-    "learned": ("sufficiency_threshold",),
-    "published": ("stop_weights", "cross_encoder"),
-}
 
 DIGITS = 16
 """Of the encoder's fingerprint that a report shows."""
@@ -132,9 +125,8 @@ def evaluate(
     )
     if asks or "llm" in {options.judge, options.stop_rule}:
         engine["llm_model"] = services.settings.llm_model
-    for name in STOPS.get(options.stop_rule or "", ()):
-        value = getattr(services.settings, name)
-        engine[name] = str(value) if isinstance(value, Path) else value
+    if options.stop_rule == "learned":
+        engine["sufficiency_threshold"] = services.settings.sufficiency_threshold
     fitted = options.weighted and dataset.name in services.priors.fitted
     if fitted:
         _warn(console, dataset, services.priors)

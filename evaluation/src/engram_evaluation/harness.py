@@ -31,7 +31,6 @@ from engram.services.passage_keys.rekey import RekeyService
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.dense_search import DenseService
-from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 from engram.services.retrieval.query_expansion import ExpansionService
 from engram.services.retrieval.retrieval_service import RetrievalService
@@ -93,8 +92,6 @@ class EvaluatedServices(Protocol):
     def predicates(self) -> PredicatesService: ...
     @property
     def sessions(self) -> SessionService: ...
-    @property
-    def classifier(self) -> PoolClassifier: ...
     @property
     def llm(self) -> Llm | None: ...
     @property

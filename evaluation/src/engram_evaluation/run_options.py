@@ -275,8 +275,6 @@ class Options:
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":
             raise InvalidRequestError("--stop-rule learned means nothing to --profile paper: no features rank.")
-        if self.stop_rule == "published" and self.profile == "default" and self.protocol not in BOTH_PROFILES:
-            raise InvalidRequestError("--stop-rule published goes with --profile paper, which reproduces papers.")
         if min(self.rounds, self.llm_calls, self.at_least, self.rollouts, self.depth) < 1:
             raise InvalidRequestError(
                 "--rounds, --llm-calls, --at-least, --rollouts and --depth must be at least 1."
@@ -325,8 +323,7 @@ class Options:
 
     def stop(self, profile: ProfileName) -> HopStopRule | None:
         """Return the stop rule of a profile; None is its own, where the profile does not have the rule."""
-        foreign = {"paper": "learned", "default": "published"}
-        return None if self.stop_rule == foreign[profile] else self.stop_rule
+        return None if (profile, self.stop_rule) == ("paper", "learned") else self.stop_rule
 
     def list_ways(self, fraction: float) -> tuple[Way, ...]:
         """The ways to credit expansions that are measured at a fraction."""

@@ -1,7 +1,7 @@
 """Fitting the published stop (RFM-RAG's R-Feedback) to data sets with known relevant passages."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from engram.core.planning import feedback_stop, round_sufficiency
 from engram.core.planning.feedback_stop import Network
 from engram.core.planning.session import Budget
 from engram.core.ranking.ranking_weights import Floats, Prior
-from engram.services.retrieval.query import Query
 from engram.services.sessions.rfm_rag_planner import RFM_RAG
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
@@ -32,8 +31,8 @@ NO_STOP_PROBABILITY = 1.0
 BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
 
 
-Unit = Literal["sessions", "queries", "rfm-rag"]
-"""Whose pools are examples: after each round of planner "pool" or "rfm-rag", or after each hop of queries."""
+Unit = Literal["sessions", "rfm-rag"]
+"""Whose pools are examples, after each round: of planner "pool" or "rfm-rag"."""
 PLANNERS: Mapping[Unit, str] = {"sessions": "pool", "rfm-rag": RFM_RAG}
 
 
@@ -48,8 +47,8 @@ def fit_stop(
     """The classifier, each corpus counting the same; and what is believed of a round, where sessions are learned
     from.
 
-    Every question is gone about in rounds by rules, or asked, and the pool after each round or hop is an example:
-    it suffices if it holds a sentence of every relevant passage.
+    A session by rules answers every question, and the pool after each round is an example: it suffices if it holds
+    a sentence of every relevant passage.
 
     Args:
         limit: questions of each data set, the first; None for all.
@@ -62,11 +61,7 @@ def fit_stop(
     for harness, dataset in corpora:
         questions = list(dataset.questions)[:limit]
         tick = steps(f"{dataset.name}: {unit}", len(questions))
-        samples.append(
-            hops(harness, questions, tick)
-            if unit == "queries"
-            else pools(harness, questions, tick, planner=PLANNERS[unit])
-        )
+        samples.append(pools(harness, questions, tick, planner=PLANNERS[unit]))
     size = len(feedback_stop.FEATURES)  # those of a round begin with the classifier's
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
     try:
@@ -121,28 +116,6 @@ def collect_by_session(
         )
         tick()
     return samples
-
-
-def hops(
-    harness: Harness, questions: Sequence[Question], tick: Callable[[], None]
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the features of each query's selection after each hop, (n, 3), and whether it sufficed, (n,).
-
-    No rule ends the hops.
-    """
-    retrieve, classifier = harness.services.retrieve, harness.services.classifier
-    rows: list[list[float]] = []
-    suffices: list[bool] = []
-    for question in questions:
-        query = Query(text=question.text, scope=harness.scope, memory="off", stop_rule="none")
-        retrieved = retrieve.find(retrieve.plan(query))
-        for number in range(1, len(retrieved.walk.hops) + 1):
-            walk = replace(retrieved.walk, hops=retrieved.walk.hops[:number])
-            classified = classifier.classify_walk(retrieved.plan, walk)
-            rows.append([1.0, classified.entities, classified.relevance])
-            suffices.append(question.relevant <= {one.external_id for one in walk.evidence.values()})
-        tick()
-    return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)

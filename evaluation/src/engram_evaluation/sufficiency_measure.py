@@ -28,8 +28,8 @@ BINS = 10
 CALIBRATION_DRAWS = 100
 """Draws of outcomes that are as frequent as predicted."""
 RULES: tuple[HopStopRule, ...] = ("none", "coverage", "learned")
-COMPARED_RULES = ("coverage", "published", "learned")
-"""Rules whose word on the same answers is compared; "published" ends hops of profile "paper" alone."""
+COMPARED_RULES = ("coverage", "learned")
+"""Rules whose word on the same answers is compared."""
 
 Begin = Callable[[str, int], Callable[[], None]]
 """Announces a stretch of so many steps; what it returns is called after each."""
@@ -218,19 +218,18 @@ def _predict(
                 recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
                 hops=len(retrieved.walk.hops),
                 ms=ms,
-                rule_values=_compute_rule_values(harness, retrieved),
+                rule_values=_compute_rule_values(retrieved),
             )
         )
         step()
     return predictions
 
 
-def _compute_rule_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:
+def _compute_rule_values(retrieved: RetrievalResult) -> dict[str, float]:
     """Return the value of each of ``COMPARED_RULES`` for the same answer."""
     plan, walk, enough = retrieved.plan, retrieved.walk, retrieved.ranking.sufficiency
     return {
         "coverage": coverage(plan.query.text, walk.texts),
-        "published": harness.services.classifier.classify_walk(plan, walk).probability,
         "learned": 0.0 if enough is None else enough.probability,
     }
 

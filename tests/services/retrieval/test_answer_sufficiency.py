@@ -1,7 +1,6 @@
 """Going by whether an answer is enough: hops that end, and answers that are withheld."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,17 +9,12 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.planning.feedback_stop import Network, compute_named_share
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import RankingPriors
-from engram.providers.stop_weights import COSINE, StopWeights
-from engram.services.retrieval.graph_walk import load_walk
-from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 from tests.support import state
-from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -42,8 +36,8 @@ def believing(application: Application) -> Believing:
             application.planner,
             RankingPriors(prior, prior),
             application.key_cache,
+            application.question_spreads,
             threshold=0.8,
-            classifier=lambda: application.classifier,
         )
 
     return build_service
@@ -106,117 +100,6 @@ class TestLearnedSufficiency:
         assert again["sufficiency"] == answer["sufficiency"]
         assert 0 <= answer["sufficiency"] <= 1
         assert not answer["insufficient"]
-
-
-class Reader:
-    """In the place of a cross-encoder; what it read is kept, and how many connections were held meanwhile."""
-
-    name = "a reader"
-
-    def __init__(self, application: Application, *scores: float) -> None:
-        self._application, self._left = application, list(scores)
-        self.read: list[list[str]] = []
-        self.held: list[int] = []
-
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        assert question == CHAIN
-        database = self._application.database
-        engines = (database._readers, database._writers)
-        self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
-        self.read.append(list(texts))
-        return [0.0] * (len(texts) - 1) + [self._left.pop(0)]
-
-
-@pytest.fixture
-def classifying(application: Application) -> Callable[..., RetrievalService]:
-    """Retrieval that ends hops by a classifier of these weights."""
-
-    def build_service(*weights: float, by: Reader | None = None) -> RetrievalService:
-        fitted = StopWeights(Network(np.array(weights)), COSINE if by is None else by.name, ("some",))
-        classifier = PoolClassifier(application.language, application.encoder, by, fitted)
-        return RetrievalService(
-            application.database,
-            application.planner,
-            application.priors,
-            application.key_cache,
-            threshold=1.0,
-            classifier=lambda: classifier,
-        )
-
-    return build_service
-
-
-PAPER = {"arm": {"profile": "paper"}}
-
-
-class TestPublishedClassifier:
-    def test_it_is_for_reproduction_alone(self, http: TestClient, curie: str) -> None:
-        refused = http.post("/query", json={"query": CHAIN, "collection": curie, "stop_rule": "published"})
-        assert refused.status_code == 422
-        assert "profile 'paper'" in refused.json()["detail"]
-
-    def test_hops_end_once_the_classifier_says_so(
-        self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
-    ) -> None:
-        profile = "paper"
-        yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
-        stopped = retrieve_chain(yes, application, curie, stop_rule="published", profile=profile)
-        one = retrieve_chain(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
-        assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
-        assert stopped.shown_passages == one.shown_passages
-        going = retrieve_chain(no, application, curie, stop_rule="published", profile=profile)
-        whole = retrieve_chain(no, application, curie, stop_rule="none", profile=profile)
-        assert len(going.walk.hops) == len(whole.walk.hops) > 1
-        assert (going.walk.stop_reason, going.shown_passages) == (whole.walk.stop_reason, whole.shown_passages)
-
-    def test_it_goes_by_all_that_is_selected_so_far(
-        self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
-    ) -> None:
-        walk = retrieve_chain(
-            classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper"
-        ).walk
-        assert walk.stop_reason == "max_hops"
-        assert walk.hops[-1].classification is None  # after the last one that there may be nobody is asked
-        question, texts = application.embedder.embed([CHAIN])[0], []
-        for hop in walk.hops[:-1]:
-            texts += [evidence.text for evidence in hop.evidence.values()]
-            assert hop.classification is not None
-            nearest = float((application.embedder.embed(texts) @ question).max())
-            assert hop.classification.relevance == pytest.approx(nearest, abs=1e-3)
-            assert hop.classification.entities == compute_named_share(["Marie Curie"], texts)
-        assert (
-            load_walk(json.loads(json.dumps(walk.to_json()))).hops[0].classification == walk.hops[0].classification
-        )
-
-    def test_a_cross_encoder_reads_while_no_connection_is_held(
-        self, application: Application, curie: str, classifying: Callable[..., RetrievalService]
-    ) -> None:
-        reader = Reader(application, 0.2, 0.9)
-        walk = retrieve_chain(
-            classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published", profile="paper"
-        ).walk
-        assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
-        assert reader.read == [replace(walk, hops=walk.hops[:1]).texts, walk.texts]
-        assert reader.held == [0, 0]
-
-    def test_an_episode_says_what_it_went_by(self, http: TestClient, curie: str) -> None:
-        body = {"query": CHAIN, "collection": curie, "stop_rule": "published", "include": ["trace"]} | PAPER
-        answer = http.post("/query", json=body).raise_for_status().json()
-        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
-        assert (answer["stop_rule"], again["stop_rule"]) == ("published", "published")
-        told = answer["trace"]["hops"][0]["published"]
-        assert set(told) == {"entities", "relevance", "probability"}
-        assert again["trace"]["hops"][0]["published"] == told
-        assert (answer["stop_reason"] == "sufficient") == (answer["trace"]["hops"][-1]["published"] is not None)
-
-    def test_by_cosines_it_costs_no_statement(self, http: TestClient, curie: str) -> None:
-        counts = []
-        for rule in ("published", "none"):
-            body = {"query": CHAIN, "collection": curie, "stop_rule": rule} | PAPER
-            with record_statements() as sent:
-                answer = http.post("/query", json=body | ({"max_hops": counts[0][0]} if counts else {})).json()
-            counts.append((answer["hops"], len(sent.connections), sent.statements))
-        assert counts[0] == counts[1]
 
 
 class TestWithheldPassages:

@@ -1,6 +1,5 @@
 """Verdicts in the log: what is written reads the same again, and what is of an unknown version not at all."""
 
-from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -96,25 +95,17 @@ def test_expansions_are_loaded_only_for_events_that_have_them(
     assert found == {first: list(FULL.expansions)}
 
 
-def test_a_verdict_of_the_first_version_was_silent_about_nothing(
-    application: Application, curie: str, query_id: UUID
-) -> None:
-    said = VERDICTS[4]
-    [event] = accept_verdicts(application, curie, query_id, {"old": [said]})
-    assert event is not None
-    with application.database.write() as writer:
-        writer.execute("UPDATE feedback_event SET version = 1 WHERE id = %(id)s", {"id": event})
-    assert read(application, curie, [event]) == {event: replace(said, examined=())}
-
-
-def test_a_version_that_is_not_known_is_not_guessed_at(
-    application: Application, curie: str, query_id: UUID
+@pytest.mark.parametrize("version", [1, logged_verdicts.VERSION + 1])
+def test_verdict_of_another_version_is_refused(
+    application: Application, curie: str, query_id: UUID, version: int
 ) -> None:
     known, unknown = accept_verdicts(application, curie, query_id, {"known": [FULL], "unknown": [FULL]})
     assert known is not None
     assert unknown is not None
     with application.database.write() as writer:
-        writer.execute("UPDATE feedback_event SET version = 5 WHERE id = %(id)s", {"id": unknown})
+        writer.execute(
+            "UPDATE feedback_event SET version = %(version)s WHERE id = %(id)s", {"version": version, "id": unknown}
+        )
     assert read(application, curie, [known]) == {known: FULL}
-    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 5"):
+    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version {version}"):
         read(application, curie, [known, unknown])

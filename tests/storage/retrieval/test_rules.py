@@ -12,6 +12,7 @@ from engram.core.filter.states import RECALL, Audit
 from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
+from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval.hop_loop import question_memory_priors
 from engram.storage.corpus import collections
 from engram.storage.explanations import influence_rows
@@ -79,9 +80,10 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
     stored = state.rows(application, taught, "question_support")
     supported = net_support(support, perplexity) > 0
     with application.database.read() as reader:
-        read = question_supports.recall(reader, asked, [], 0.0, 100)
-    priors, vouched = question_memory_priors(read, 0.0)
-    assert bool(priors) == supported
+        read = question_supports.recall(reader, asked, 100)
+    certain = SameNeed(1.0, 9.0, 1.0, figures_differ=False)
+    priors, vouched = question_memory_priors([replace(past, same_need=certain) for past in read])
+    assert bool(priors) == (net_support(support, perplexity) > 0.01)  # less recalls nothing worth a mention
     assert supported or vouched == 0
     assert len(read) == (len(stored) if supported else len([row for row in stored if row["answered"] > 0])) > 0
 
@@ -90,7 +92,7 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
             "UPDATE question_support SET answered = 0 WHERE collection_id = %(c)s", {"c": asked.collection.id}
         )
     with application.database.read() as reader:
-        read = question_supports.recall(reader, asked, [], 0.0, 100)
+        read = question_supports.recall(reader, asked, 100)
     assert len(read) == (len(stored) if supported else 0)
 
 

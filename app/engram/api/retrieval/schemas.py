@@ -111,8 +111,7 @@ class QueryIn(Model):
         description=(
             "What may end the hops early. 'coverage': the evidence names every content word of the question, "
             "or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after "
-            "every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so "
-            "of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. "
+            "every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. "
             "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
         ),
     )
@@ -242,10 +241,16 @@ class RecallOut(ResponseModel):
 
     sentence_id: int
     past_question: str | None = Field(description="Null to whom what others asked is not to be shown.")
-    similarity: float
+    similarity: float = Field(description="Cosine of the two questions.")
+    same_need: float = Field(description="Probability that both questions need the same evidence, in [0, 1].")
+    nearness: float = Field(
+        description="Nearness of the two questions in standard units of the collection; 0 is the mean."
+    )
+    words: float = Field(description="Cosine of the words of the two questions, weighted by rarity, in [0, 1].")
+    figures_differ: bool = Field(description="Whether both questions name numbers, and not the same ones.")
     support: float
     perplexity: float
-    prior: float
+    prior: float = Field(description="Probability that the sentence is evidence, by this recall, in [0, 1].")
 
 
 class SentenceTraceOut(ResponseModel):
@@ -269,16 +274,6 @@ class SentenceTraceOut(ResponseModel):
     influences_cut: bool = Field(default=False, description="Whether there may be more.")
 
 
-class PublishedOut(ResponseModel):
-    """Classification of the sentences selected so far, by the published classifier."""
-
-    entities: float = Field(description="Share of the question's names that it names.")
-    relevance: float = Field(
-        description="Of the sentence most about the question: by a cross-encoder, or the cosine."
-    )
-    probability: float = Field(description="That it suffices; hops end from 0.5 on.")
-
-
 class HopOut(ResponseModel):
     """One propagation round."""
 
@@ -287,9 +282,6 @@ class HopOut(ResponseModel):
     candidates: int
     sentences: list[SentenceTraceOut]
     coverage: float | None
-    published: PublishedOut | None = Field(
-        default=None, description="With stop rule 'published', but of the last hop that there may be."
-    )
 
 
 class SufficiencyOut(ResponseModel):

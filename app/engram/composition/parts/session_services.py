@@ -9,12 +9,12 @@ from engram.composition.parts.answer_services import AnswerServices
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.fact_services import FactServices
 from engram.composition.parts.learning_services import LearningServices
-from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.services.jobs.job_runner import Runner
 from engram.services.sessions.agent_planner import AgentPlanner
 from engram.services.sessions.auto_planner import AutoPlanner
 from engram.services.sessions.graph_publication import Publisher
 from engram.services.sessions.planner import SessionPlanner
+from engram.services.sessions.pool_classifier import PoolClassifier
 from engram.services.sessions.pool_planner import PoolPlanner
 from engram.services.sessions.rfm_rag_planner import RfmRagPlanner
 from engram.services.sessions.round_judge import RoundJudge
@@ -39,7 +39,6 @@ class SessionServices:
     models: Models
     auth: AuthServices
     answers: AnswerServices
-    retrieval: RetrievalServices
     facts: FactServices
     learning: LearningServices
     job_runner: Callable[[], Runner]
@@ -75,9 +74,15 @@ class SessionServices:
             self.teacher,
             self.auth.quotas,
             Publisher(self.database, self.facts.facts),
-            RoundJudge(self.database, lambda: self.retrieval.classifier, lambda: self.models.priors),
+            RoundJudge(self.database, lambda: self.classifier, lambda: self.models.priors),
             self.learning.exam,
         )
+
+    @locked_property
+    def classifier(self) -> PoolClassifier:
+        """Published classifier of sufficient evidence pools."""
+        models = self.models
+        return PoolClassifier(models.language, models.encoder, models.relevance, models.stop_weights)
 
     @locked_property
     def sessions(self) -> SessionService:

@@ -22,6 +22,9 @@ from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvid
 from engram.services.feedback_log import log_replay
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, question_memory_priors
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 from engram.storage.explanations.influence_rows import LoggedTerm, MovedSentence, NearQuestion
@@ -111,21 +114,23 @@ def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:
 class Supports:
     """Recall priors by nearby past questions, without this verdict or that.
 
+    How near the collection's questions come is left as it was: one of them more or less hardly moves it.
+
     Attributes:
         too_long: whether the log of these questions is too long to be read; then no verdict is left out.
         placed: the sentences that verdicts spoke of for these questions.
         strongest: the ``most`` events that moved each sentence's support most, the strongest of each first.
     """
 
-    def __init__(
-        self, reader: Reader, focus: Focus, walk: Walk, entities: Sequence[int], gate: float, most: int
-    ) -> None:
+    def __init__(self, reader: Reader, plan: QueryPlan, walk: Walk, spreads: QuestionSpreads, most: int) -> None:
+        focus = plan.focus
         # One more than are heard: a question that a single verdict taught goes with it, and the next moves up.
-        near = log.list_near_questions(reader, focus, gate, RECALL_QUESTIONS + 1)
+        near = log.list_near_questions(reader, focus, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > MOST_STEPS
-        self._gate = gate
+        current = current_vectors.find_current(reader, focus.collection.id)
+        self._needs = {} if current is None else spreads.compare(reader, plan, current, near)
         self._near: Sequence[NearQuestion] = near
-        self._steps: dict[int, list[ReplayStep]] = {question.id: [] for question in near}
+        self._steps: dict[int, list[ReplayStep]] = {question.question_id: [] for question in near}
         if near and not self.too_long:
             for step in log_replay.support_steps(reader, focus.collection.id, list(self._steps)):
                 self._steps[step.event.question_id].append(step)
@@ -134,7 +139,7 @@ class Supports:
         self._by_sentence: dict[int, list[ReplayStep]] = {}
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
-        self.placed = log.find_places(reader, focus, entities, sorted(self._by_sentence)) if every else {}
+        self.placed = log.find_places(reader, focus, sorted(self._by_sentence)) if every else {}
         self._fixed_priors = walk.priors if self.too_long else None
         ranked = sorted(
             (place, step.event.id)
@@ -166,17 +171,17 @@ class Supports:
 
     def _compute_priors_without(self, without: int | None) -> dict[int, float]:
         less = None if without is None else self._question.get(without)
-        questions = [question for question in self._near if question.id != less or question.events > 1]
+        questions = [question for question in self._near if question.question_id != less or question.events > 1]
         past: list[PastSupport] = []
         for question in questions[:RECALL_QUESTIONS]:
-            supported = self._list_supports(question.id, without if question.id == less else None)
-            shares = any(self.placed[support.sentence_id].shares_entity for support in supported)
+            key = question.question_id
+            supported = self._list_supports(key, without if key == less else None)
             past += [
                 PastSupport(
-                    question_id=question.id,
-                    question=question.text,
+                    question_id=key,
+                    question=question.question,
                     similarity=question.similarity,
-                    shares_entity=shares,
+                    same_need=self._needs.get(key),
                     sentence_id=support.sentence_id,
                     passage_id=self.placed[support.sentence_id].passage_id,
                     support=support.support,
@@ -188,7 +193,7 @@ class Supports:
                 for support in supported
                 if self.placed[support.sentence_id].passing
             ]
-        return question_memory_priors(past, self._gate)[0]
+        return question_memory_priors(past)[0]
 
     def _list_supports(self, question: int, without: int | None) -> list[Support]:
         """Supports of what is supported rather than rejected, as ``question_supports.recall`` reads them."""

@@ -136,7 +136,6 @@ def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
         "entities": [[entity, score] for entity, score in active.items()],
         "candidates": trace.candidates,
         "coverage": trace.coverage,
-        "published": _json(trace.published),
         "sentences": [
             _drop_fields(_json(sentence), "passage_id", "text")
             | {

@@ -176,11 +176,16 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
             past.sentence_id,
             past.question,
             past.similarity,
+            past.same_need.probability,
+            past.same_need.nearness,
+            past.same_need.words,
+            past.same_need.figures_differ,
             past.support,
             past.perplexity,
             walk.priors.get(past.sentence_id, 0.0),
         )
         for past in walk.recalled
+        if past.same_need is not None
     ]
 
 
@@ -193,7 +198,6 @@ def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
             candidates=len(hop.candidates),
             sentences=_sentence_traces(hop, walk.priors if number == 1 else {}, policy),
             coverage=hop.coverage,
-            published=hop.classification,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engram.core.planning.feedback_stop import PoolClassification
-
 
 @dataclass(frozen=True, slots=True)
 class EntityAnswer:
@@ -18,11 +16,21 @@ class EntityAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RecallTrace:
-    """A sentence that a past question's verdict brought in; the question is None to whom it is not to be shown."""
+    """A sentence that a past question's verdict brought in; the question is None to whom it is not to be shown.
+
+    Attributes:
+        similarity: cosine of the two questions.
+        same_need, nearness, words, figures_differ: see ``core.ranking.same_need.SameNeed``.
+        prior: probability that the sentence is evidence, by recall.
+    """
 
     sentence_id: int
     past_question: str | None
     similarity: float
+    same_need: float
+    nearness: float
+    words: float
+    figures_differ: bool
     support: float
     perplexity: float
     prior: float
@@ -80,7 +88,6 @@ class HopTrace:
 
     Attributes:
         coverage: as of ``WalkHop``.
-        published: the ``classification`` of ``WalkHop``.
     """
 
     hop: int
@@ -88,7 +95,6 @@ class HopTrace:
     candidates: int
     sentences: list[SentenceTrace]
     coverage: float | None
-    published: PoolClassification | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning.feedback_stop import PoolClassification
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import Candidates
 from engram.core.ranking.remembered_sufficiency import PastEvidence
+from engram.core.ranking.same_need import SameNeed
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 
@@ -42,8 +42,6 @@ class WalkHop:
         evidence: the selected sentences as they can be read.
         counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
         coverage: of the question by all that is selected so far, in [0, 1]; None where it is not looked at.
-        classification: what the published classifier says of all that is selected so far; None where it is not
-            asked.
     """
 
     start: Frontier
@@ -54,7 +52,6 @@ class WalkHop:
     evidence: Mapping[int, SelectedSentence]
     counts: Mapping[int, int]
     coverage: float | None
-    classification: PoolClassification | None = None
 
     def position(self, sentence: int) -> int:
         """Return the position of a sentence in ``candidates`` and ``scores``."""
@@ -120,7 +117,6 @@ class Walk:
                     ],
                     "counts": list(hop.counts.items()),
                     "coverage": hop.coverage,
-                    "published": None if hop.classification is None else asdict(hop.classification),
                 }
                 for hop in self.hops
             ],
@@ -139,7 +135,7 @@ def load_walk(stored: Mapping[str, Any]) -> Walk:
         frontier=None if stored["frontier"] is None else _load_frontier(stored["frontier"]),
         joining=stored["joining"],
         hops=tuple(_load_hop(hop) for hop in stored["hops"]),
-        recalled=[PastSupport(**past) for past in stored["recalled"]],
+        recalled=[_load_support(past) for past in stored["recalled"]],
         priors=dict(stored["priors"]),
         vouched=stored["vouched"],
         evidence_known=[PastEvidence(**one) for one in stored.get("evidence_known", ())],
@@ -167,6 +163,10 @@ def merge_walks(walks: Sequence[Walk]) -> Walk:
         ),
         stop_reason=walks[0].stop_reason if len(walks) == 1 else None,
     )
+
+
+def _load_support(stored: Mapping[str, Any]) -> PastSupport:
+    return PastSupport(**{**stored, "same_need": SameNeed(**stored["same_need"])})
 
 
 def _frontier(frontier: Frontier) -> list[list[Any]]:
@@ -202,5 +202,4 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        classification=None if (verdict := stored.get("published")) is None else PoolClassification(**verdict),
     )

@@ -18,7 +18,7 @@ from engram.core.ranking import (
 from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
-from engram.core.ranking.question_memory import lifts
+from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.core.ranking.reranking import RerankedScores
 from engram.providers.language import normalise_entity, title_entities
@@ -198,7 +198,7 @@ def _rank_by_features(
     reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
 ) -> PassageRanking:
     """Rank candidates by the base ranking, then by complementarity reranking and the reranker; add recall last."""
-    profile, top_k = plan.profile, plan.query.top_k
+    top_k = plan.query.top_k
     candidates, titles, base_features, stand_in_by_passage = _collect_distinct(
         reader, plan, walk, prior, nearest_lookup
     )
@@ -218,13 +218,12 @@ def _rank_by_features(
     estimate = estimate_sufficiency(
         plan, walk, scores_by_place[order], features[order], words, pool, *believed[prior.of_sufficiency]
     )
+    holders = {past.sentence_id: past.passage_id for past in walk.recalled}
+    priors = collect_passage_priors(walk.priors, holders, stand_in_by_passage)
+    if len(scores_by_place):
+        recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
+        scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled)
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
-    score_range = float(np.ptp(scores_by_place)) if len(scores_by_place) else 0.0
-    for sentence, lift in lifts(walk.priors).items():
-        if sentence in walk.evidence:
-            holder = walk.evidence[sentence].passage_id
-            passage = stand_in_by_passage.get(holder, holder)
-            scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * score_range * lift
     ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [

@@ -13,7 +13,7 @@ from engram.services.retrieval.graph_walk import Walk
 
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]
-HopStopRule = Literal["none", "coverage", "learned", "published", "llm"]
+HopStopRule = Literal["none", "coverage", "learned", "llm"]
 Include = Literal["sentences", "entities", "trace"]
 
 

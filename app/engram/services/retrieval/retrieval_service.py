@@ -1,15 +1,17 @@
 """Retrieval: a plan carried out on one snapshot. It explains nothing, keeps nothing and learns nothing."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.ranking.profiles import Profile
+from engram.core.ranking.same_need import SameNeed
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.retrieval import hop_loop
@@ -20,12 +22,14 @@ from engram.services.retrieval.graph_walk import Frontier, Walk
 from engram.services.retrieval.passage_key_cache import NearestLookup, PassageKeyCache
 from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
-from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, milliseconds
+from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.storage.corpus import current_vectors, passages
+from engram.storage.corpus.current_vectors import Current
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
+from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup
 from engram.telemetry.stages import stage
@@ -70,25 +74,25 @@ class RetrievalService:
         planner: QueryPlanner,
         priors: RankingPriors,
         kept_keys: PassageKeyCache,
+        spreads: QuestionSpreads,
         llm: Llm | None = None,
         *,
         threshold: float,
-        classifier: Callable[[], PoolClassifier],
         reranker: PassageReranker | None = None,
     ) -> None:
         """Find by these parts.
 
         Args:
             kept_keys: what the process keeps of passages' keys.
+            spreads: what it measured of collections' questions.
             threshold: from which probability on an answer is enough for hops to end (stop_rule "learned").
-            classifier: what ends them by stop_rule "published"; made when it is first asked.
             reranker: reads the best candidates where features rank.
         """
         self._reranker = reranker
-        self._classifier = classifier
         self._threshold = threshold
         self._database = database
         self._kept_keys = kept_keys
+        self._spreads = spreads
         self._planner = planner
         self._priors = priors
         self._llm = llm
@@ -100,9 +104,9 @@ class RetrievalService:
             self._planner,
             priors,
             self._kept_keys,
+            self._spreads,
             self._llm,
             threshold=self._threshold,
-            classifier=self._classifier,
             reranker=self._reranker,
         )
 
@@ -124,8 +128,8 @@ class RetrievalService:
         """Execute the plan, and keep its snapshot open for further reads.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
-        embedded that no entity bears, the endpoint or a cross-encoder is asked whether a walk's evidence suffices,
-        and a reranker reads the best candidates. If the endpoint fails, the walk goes on to its last hop; if the
+        embedded that no entity bears, the endpoint is asked whether a walk's evidence suffices, and a reranker
+        reads the best candidates. If the endpoint fails, the walk goes on to its last hop; if the
         reranker does, the ranking without it answers. The plan says so.
         """
         began = time.perf_counter()
@@ -148,7 +152,12 @@ class RetrievalService:
                     if moved_collection is None and walk is None:
                         entities, unknown, opened = _align_mentions(reader, plan, opened)
                         frontier = build_first_frontier(entities)
-                        walk = None if unknown else hop_loop.begin(reader, plan, frontier, nearest_lookup, opened)
+                        compare_needs = partial(self._compare_needs, reader, plan, now)
+                        walk = (
+                            None
+                            if unknown
+                            else hop_loop.begin(reader, plan, frontier, nearest_lookup, compare_needs, opened)
+                        )
                 if moved_collection is None and walk is not None:
                     walk, ranking = self._advance_walk(reader, plan, walk, nearest_lookup)
                     if walk.stop_reason is not None:
@@ -166,8 +175,6 @@ class RetrievalService:
                 paused_at = time.perf_counter()
                 plan = self._planner.embed_mentions(plan, unknown)
                 began += time.perf_counter() - paused_at
-            elif plan.stop_rule == "published":
-                walk = self._classify_walk(plan, walk)
             else:
                 try:
                     if self._is_sufficient(plan, walk):
@@ -175,6 +182,11 @@ class RetrievalService:
                 except LlmError as error:  # and it is not asked again: it took its tries
                     missed = Fallback("sufficiency-not-judged", error.detail)
                     plan = replace(plan, stop_rule="none", warnings=(*plan.warnings, missed))
+
+    def _compare_needs(
+        self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
+    ) -> Mapping[int, SameNeed]:
+        return {} if current is None else self._spreads.compare(reader, plan, current, past)
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
@@ -189,7 +201,7 @@ class RetrievalService:
     ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
-        Stop rule "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
+        Stop rule "learned" ranks after every hop.
         """
         walk = self._walk_hops(reader, plan, walk)
         while plan.stop_rule == "learned" and walk.stop_reason is None:
@@ -197,18 +209,7 @@ class RetrievalService:
             if ranking.sufficiency is not None and ranking.sufficiency.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
             walk = self._walk_hops(reader, plan, walk)
-        while plan.stop_rule == "published" and walk.stop_reason is None and not self._classifier().reads:
-            walk = self._classify_walk(plan, walk)
-            walk = self._walk_hops(reader, plan, walk)
         return walk, None
-
-    def _classify_walk(self, plan: QueryPlan, walk: Walk) -> Walk:
-        """The walk with what the published classifier says of it, stopped if it says that it suffices."""
-        with stage("suffices"):
-            classification = self._classifier().classify_walk(plan, walk)
-        last = replace(walk.hops[-1], classification=classification)
-        stopped = "sufficient" if suffices(classification) else walk.stop_reason
-        return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
     def _walk_hops(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
         with stage("walk"):

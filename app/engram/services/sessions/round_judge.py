@@ -14,8 +14,8 @@ from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.explanations.counterfactual_states import Weights
 from engram.services.explanations.sufficiency_causes import find_strongest_verdicts
-from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.sessions.planner import SessionStep
+from engram.services.sessions.pool_classifier import PoolClassifier
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database

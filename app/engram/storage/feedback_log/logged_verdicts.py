@@ -1,8 +1,8 @@
-"""Verdicts as the log keeps them: written in one version, read in all that there were."""
+"""Verdicts as the log keeps them, written and read in one version."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from engram.core.filter.logged_verdict import Expansion, JudgedRound, LikelySupport, LoggedVerdict
@@ -10,7 +10,7 @@ from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
 
 VERSION = 4
-"""Of the verdicts that are written now."""
+"""Version of the verdicts that are written and read; verdicts of another are refused."""
 SUPPORTED, MISSED, REJECTED, LIKELY = "supported", "missed", "rejected", "likely"
 
 
@@ -51,39 +51,14 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
 
 
 def _verdict(row: Any) -> LoggedVerdict:
-    match row.version:
-        case 1:  # silence said as much of every sentence
-            return _read_version_1(row)
-        case 2:  # nothing was likely
-            return _second(row)
-        case 3:  # there were no ratings
-            return _read_version_3(row)
-        case 4:
-            return replace(_read_version_3(row), rating=row.rating, reason=row.reason)
-        case unknown:
-            raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
-
-
-def _read_version_3(row: Any) -> LoggedVerdict:
-    """A verdict of version 3."""
-    sentence_roles = zip(row.named, row.roles, row.examined, strict=True)
-    likely = tuple(LikelySupport(sentence, part) for sentence, role, part in sentence_roles if role == LIKELY)
-    return replace(_second(row), likely=likely)
-
-
-def _second(row: Any) -> LoggedVerdict:
-    """A verdict of version 2."""
-    examined = tuple(part for role, part in zip(row.roles, row.examined, strict=True) if role == REJECTED)
-    return replace(_read_version_1(row), examined=examined if min(examined, default=1.0) < 1.0 else ())
-
-
-def _read_version_1(row: Any) -> LoggedVerdict:
-    """A verdict of version 1."""
-    sentence_roles = list(zip(row.named, row.roles, strict=True))
+    if row.version != VERSION:
+        raise ValueError(f"feedback {row.id} is a verdict of version {row.version}, which is not known here")
+    sentence_roles = list(zip(row.named, row.roles, row.examined, strict=True))
+    examined = tuple(part for _, role, part in sentence_roles if role == REJECTED)
     return LoggedVerdict(
-        supports=tuple(sentence for sentence, role in sentence_roles if role in (SUPPORTED, MISSED)),
-        rejects=tuple(sentence for sentence, role in sentence_roles if role == REJECTED),
-        missed=tuple(sentence for sentence, role in sentence_roles if role == MISSED),
+        supports=tuple(sentence for sentence, role, _ in sentence_roles if role in (SUPPORTED, MISSED)),
+        rejects=tuple(sentence for sentence, role, _ in sentence_roles if role == REJECTED),
+        missed=tuple(sentence for sentence, role, _ in sentence_roles if role == MISSED),
         partial=row.partial,
         retrieval_success=row.retrieval_success,
         generation_success=row.generation_success,
@@ -93,6 +68,10 @@ def _read_version_1(row: Any) -> LoggedVerdict:
         expansions=tuple(map(Expansion, row.methods, row.texts)),
         confidence=row.confidence,
         rounds=tuple(JudgedRound(tuple(one["features"]), tuple(one["found"])) for one in row.rounds or ()),
+        examined=examined if min(examined, default=1.0) < 1.0 else (),
+        likely=tuple(LikelySupport(sentence, part) for sentence, role, part in sentence_roles if role == LIKELY),
+        rating=row.rating,
+        reason=row.reason,
     )
 
 

@@ -1319,25 +1319,6 @@ class ProposedOut(Struct):
     way: Literal["alias", "similarity"]
 
 
-class PublishedOut(Struct):
-    """
-    Classification of the sentences selected so far, by the published classifier.
-    """
-
-    entities: float
-    """
-    Share of the question's names that it names.
-    """
-    probability: float
-    """
-    That it suffices; hops end from 0.5 on.
-    """
-    relevance: float
-    """
-    Of the sentence most about the question: by a cross-encoder, or the cosine.
-    """
-
-
 class PulledScoreOut(Struct):
     """
     A score of another product, as a pull last sent it.
@@ -1487,15 +1468,37 @@ class RecallOut(Struct):
     A sentence that a verdict on a past question brought in.
     """
 
+    figures_differ: bool
+    """
+    Whether both questions name numbers, and not the same ones.
+    """
+    nearness: float
+    """
+    How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+    """
     past_question: str | None
     """
     Null to whom what others asked is not to be shown.
     """
     perplexity: float
     prior: float
+    """
+    Probability that the sentence is evidence, by this recall, in [0, 1].
+    """
+    same_need: float
+    """
+    Probability that the past question asks for the same evidence, in [0, 1].
+    """
     sentence_id: int
     similarity: float
+    """
+    Cosine of the two questions.
+    """
     support: float
+    words: float
+    """
+    Cosine of the words of the two questions, weighted by rarity, in [0, 1].
+    """
 
 
 class RecordOut(Struct):
@@ -2337,10 +2340,6 @@ class HopOut(Struct):
     entities: dict[str, float]
     hop: int
     sentences: list[SentenceTraceOut]
-    published: PublishedOut | None = None
-    """
-    With stop rule 'published', but of the last hop that there may be.
-    """
 
 
 class JobDetail(Struct):
@@ -2965,7 +2964,7 @@ class EpisodeOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
@@ -3045,7 +3044,7 @@ class QueryOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """

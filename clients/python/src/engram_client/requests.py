@@ -144,7 +144,7 @@ class CompareIn(TypedDict):
     """
     As of POST /query: only where both arms have strategy 'graph'.
     """
-    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
     """
     As of POST /query: only where both arms have strategy 'graph'.
     """
@@ -664,9 +664,9 @@ class QueryIn(TypedDict):
     """
     If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
     """
-    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
     """
-    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """
     time_constraint: NotRequired[str | None]
     """
@@ -948,9 +948,9 @@ class AnswerIn(TypedDict):
     """
     If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
     """
-    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
     """
-    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """
     time_constraint: NotRequired[str | None]
     """

@@ -60,9 +60,7 @@ def evaluate(
     ] = None,
     stop_rule: Annotated[
         str | None,
-        typer.Option(
-            help="What ends hops early: none, coverage, learned, published or llm; the profile's own by default."
-        ),
+        typer.Option(help="What ends hops early: none, coverage, learned or llm; the profile's own by default."),
     ] = None,
     freeze: Annotated[
         list[str] | None, typer.Option(help="Verdicts leave this alone: task, time, recall or weights; repeatable.")

@@ -1,4 +1,4 @@
-"""The command that fits the published stop of sessions and of hops."""
+"""The command that fits the published stop of sessions."""
 
 import json
 import math
@@ -21,10 +21,7 @@ def fit_stop(
     limit: Annotated[int | None, typer.Option(min=1, help="Questions of each data set; all by default.")] = None,
     unit: Annotated[
         str,
-        typer.Option(
-            help="Whose evidence is learned from: sessions (after each round), rfm-rag (the same, by that planner) "
-            "or queries (each hop)."
-        ),
+        typer.Option(help="Whose pools to learn from after each round: sessions (of planner pool) or rfm-rag."),
     ] = "sessions",
     hidden: Annotated[
         int, typer.Option(min=0, max=64, help="Units of a hidden layer; 0 for a logistic model.")
@@ -57,8 +54,6 @@ def fit_stop(
     from engram_evaluation.stop_fit import fit_stop as fitted
     from engram_evaluation.taught_rounds import measure_taught
 
-    if check is not None and unit == "queries":
-        raise InvalidRequestError("--check is of rounds: it goes with --unit sessions or rfm-rag.")
     if unit not in get_args(Unit):
         raise InvalidRequestError(f"--unit is one of {', '.join(get_args(Unit))}, not {unit!r}.")
     loaded = [load_dataset(folder) for folder in datasets]
@@ -71,7 +66,7 @@ def fit_stop(
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
         network, rounds = fitted(corpora, limit, partial(steps, bars), unit=cast("Unit", unit), hidden=hidden)
-        if checked is not None and unit != "queries":
+        if checked is not None:
             harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
             questions = list(checked.questions)[:limit]
             step = steps(bars, checked.name, len(questions))

@@ -1,4 +1,4 @@
-"""Whether evidence suffices, by the published classifier (R-Feedback, ``core.planning.feedback_stop``)."""
+"""Classify whether a session's evidence pool suffices (R-Feedback, ``core.planning.feedback_stop``)."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.core.planning.feedback_stop import AT_LEAST, PoolClassification, classify_pool, compute_named_share
+from engram.core.planning.feedback_stop import PoolClassification, classify_pool, compute_named_share
 from engram.providers.language import Language
 from engram.providers.stop_weights import COSINE, Relevance, StopWeights
 from engram.services.auth.encoder import Encoder
-from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.corpus.collections import Collection
 
 
@@ -42,7 +40,7 @@ class PoolClassifier:
 
     @property
     def reads(self) -> bool:
-        """Whether a cross-encoder reads the pool; without one, a walk has all cosines once a hop is made."""
+        """Whether a cross-encoder reads the pool; without one, cosines of stored vectors tell relevance."""
         return self._relevance is not None
 
     def classify(
@@ -63,23 +61,6 @@ class PoolClassifier:
         vector: NDArray[np.float32] = self._encoder.embed_questions(collection, [question])[0]
         return vector
 
-    def classify_walk(self, plan: QueryPlan, walk: Walk) -> PoolClassification:
-        """Classify all that a walk has selected so far.
-
-        Its cosines are those that its hops compared: nothing is embedded again.
-        """
-        pool = walk.texts
-        if self._relevance is not None and pool:
-            relevance = max(self._relevance.score(plan.query.text, pool))
-        else:
-            cosines = [
-                float(hop.candidates.semantic[hop.position(sentence)])
-                for hop in walk.hops
-                for sentence in hop.selected
-            ]
-            relevance = max(cosines, default=0.0)
-        return classify_pool(compute_named_share(list(plan.mentions.values()), pool), relevance, self._network)
-
     def _compute_relevance(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
         """Return the relevance of the most relevant sentence; the paper does not say how to combine several.
 
@@ -94,8 +75,3 @@ class PoolClassifier:
             vectors, texts = self._encoder.embed_both(collection, [question], pool)
             scores = (texts @ vectors[0]).tolist()
         return float(max(scores))
-
-
-def suffices(classification: PoolClassification) -> bool:
-    """Whether the pool is likely enough to suffice to end the hops."""
-    return classification.probability >= AT_LEAST
