@@ -65,11 +65,9 @@ def replace_memories(candidates: Candidates, states: Mapping[tuple[int, str], tu
     )
 
 
-def compute_scores(
-    candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]], *, learned_only: bool
-) -> Floats:
+def compute_scores(candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]]) -> Floats:
     """Scores of Eq. 6, (n,), as they were with these memories; activations are left as they are."""
-    return sentence_scores(replace_memories(candidates, states), learned_only=learned_only)
+    return sentence_scores(replace_memories(candidates, states))
 
 
 def compute_features(

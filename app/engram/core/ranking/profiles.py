@@ -11,11 +11,11 @@ class Policy:
     """Weights of sentence and question memory in a query.
 
     Attributes:
-        learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
+        sentence_memories: whether sentences are weighed by their memories (GAM-RAG, Eq. 4).
         gated: the surer, the more. Without it, for ablations, what is learned counts in full, however uncertain.
     """
 
-    learned_only: bool = False
+    sentence_memories: bool = True
     gated: bool = True
 
 
@@ -82,7 +82,7 @@ DEFAULT = Profile(
     by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
-    policy=Policy(learned_only=True),
+    policy=Policy(sentence_memories=False),
     recalls=True,
     credits_supported=True,
     collapses=True,

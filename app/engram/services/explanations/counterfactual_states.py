@@ -49,7 +49,6 @@ class Memories:
     Args:
         channels: "task", and "time" for a question with a time constraint.
         events: that may be left out.
-        learned_only: see ``propagation.task_factor``.
     """
 
     def __init__(
@@ -59,11 +58,8 @@ class Memories:
         walk: Walk,
         channels: Sequence[str],
         events: Sequence[int],
-        *,
-        learned_only: bool,
     ) -> None:
         self._hops = [hop.candidates for hop in walk.hops]
-        self._learned_only = learned_only
         directions = {"task": focus.vector, "time": focus.time_vector}
         target = focus.collection.id
         reached = sorted({sentence for rows in self._hops for sentence in rows.sentence_ids.tolist()})
@@ -98,7 +94,7 @@ class Memories:
         return self._score_states(self._states[None] | self._states[without])
 
     def _score_states(self, states: States) -> list[Floats]:
-        return [influence.compute_scores(rows, states, learned_only=self._learned_only) for rows in self._hops]
+        return [influence.compute_scores(rows, states) for rows in self._hops]
 
 
 def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:

@@ -112,8 +112,10 @@ class _Versions:
     ) -> None:
         focus, walk, target = retrieved.plan.focus, retrieved.walk, retrieved.plan.focus.collection.id
         channels = ("task",) if focus.time_vector is None else ("task", "time")
-        movers = log.list_strongest_events(
-            reader, target, _list_concerned_sentences(retrieved), channels, MOST_SHOWN
+        movers = (
+            log.list_strongest_events(reader, target, _list_concerned_sentences(retrieved), channels, MOST_SHOWN)
+            if focus.reads_sentence_memories
+            else []
         )
         recalls = retrieved.plan.profile.recalls
         supports = Supports(reader, retrieved.plan, walk, spreads, MOST_SHOWN) if recalls else None
@@ -134,7 +136,7 @@ class _Versions:
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
         events = every[:LEFT_OUT]
-        memories = Memories(reader, focus, walk, channels, events, learned_only=focus.policy.learned_only)
+        memories = Memories(reader, focus, walk, channels, events if movers else [])
         mean = np.zeros(0) if weights is None else weights.mean
         self._whole = Version(memories.scores(), priors, mean)
         self.without: dict[int, Version] = {}

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.core.ranking import propagation, sufficiency
-from engram.core.ranking.profiles import Policy
 from engram.services.retrieval import hop_loop
 from engram.services.retrieval.answer import Answer, DuplicateAnswer, PassageAnswer, SentenceAnswer, Timings
 from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate
@@ -93,7 +92,7 @@ def trace(retrieved: RetrievalResult) -> Trace:
         retrieved.plan.constraint,
         list(retrieved.entities),
         _recall_trace(walk),
-        _hop_traces(walk, retrieved.plan.focus.policy),
+        _hop_traces(walk),
         sufficiency=None if ranking.sufficiency is None else _sufficiency_trace(ranking.sufficiency),
         collapsed=len(ranking.stand_in_by_passage) if retrieved.plan.collapses else None,
     )
@@ -189,24 +188,24 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
     ]
 
 
-def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
+def _hop_traces(walk: Walk) -> list[HopTrace]:
     """Make one trace per hop; recall priors are shown for the first hop."""
     return [
         HopTrace(
             hop=number,
             entities={hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
             candidates=len(hop.candidates),
-            sentences=_sentence_traces(hop, walk.priors if number == 1 else {}, policy),
+            sentences=_sentence_traces(hop, walk.priors if number == 1 else {}),
             coverage=hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]
 
 
-def _sentence_traces(hop: WalkHop, priors: Mapping[int, float], policy: Policy) -> list[SentenceTrace]:
+def _sentence_traces(hop: WalkHop, priors: Mapping[int, float]) -> list[SentenceTrace]:
     """Make one trace per selected sentence of a hop; ``priors``: sentence -> its recall prior."""
     rows = hop.candidates
-    task_factors = propagation.task_factor(rows, learned_only=policy.learned_only)
+    task_factors = propagation.task_factor(rows)
     time_factors = propagation.time_factor(rows)
     traces = []
     for sentence in hop.selected:

@@ -208,7 +208,7 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     candidates = reached.candidates
     if not len(candidates):
         return None
-    scores = propagation.sentence_scores(candidates, learned_only=focus.policy.learned_only)
+    scores = propagation.sentence_scores(candidates)
     order = propagation.select_strongest(scores, candidates.sentence_ids, len(candidates))
     selected = candidates.sentence_ids[order[: profile.sentences_per_hop]].tolist()
     selected += [
