@@ -95,8 +95,8 @@ class CollectionOut(ResponseModel):
     question_count: int = Field(description="Different questions that were looked at for that, of the latest 300.")
     fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by what was measured.")
     passage_facts: PassageFacts = Field(
-        description="Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about "
-        "their title, as pages of an encyclopedia are."
+        description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
+        "encyclopedia are; 'off': none."
     )
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None

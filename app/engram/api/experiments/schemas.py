@@ -94,8 +94,8 @@ class CollectionPatch(Model):
 
     passage_facts: PassageFacts | None = Field(
         default=None,
-        description="Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those "
-        "about their title, as pages of an encyclopedia are.",
+        description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
+        "encyclopedia are; 'off', and null: none.",
     )
 
     def patch(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class CorpusServices:
             batch_size=settings.ingest_batch_size,
             time_llm=models.llm if settings.llm_time_extraction else None,
             rebase=self.passage_keys.evolve.rebase,
-            facts=models.noise if settings.facts else None,
+            facts=models.noise,
             align=self.facts.align,
         )
 

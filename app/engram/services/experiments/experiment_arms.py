@@ -85,7 +85,7 @@ class ServingService:
                 experiment=_experiment(after.get("experiment")),
                 exploration=_exploration(after.get("exploration")),
                 fixed_kind=after.get("corpus_kind"),
-                passage_facts=after.get("passage_facts", "auto"),
+                passage_facts=after.get("passage_facts", "off"),
             )
             changed = collections.load_by_id(writer, collection.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})

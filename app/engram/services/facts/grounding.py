@@ -55,7 +55,7 @@ class GroundedFacts:
 
 
 def read_by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-    """Facts as rules read them."""
+    """Facts that rules read from a document about its title."""
     return extract_facts(title, sentences)
 
 
