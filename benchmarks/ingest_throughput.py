@@ -102,7 +102,7 @@ def ingest(
     runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:
         if facts:
-            app.serving.configure(app.access.scope(collection), {"passage_facts": "on"})
+            app.collection_settings.configure(app.access.scope(collection), {"passage_facts": "on"})
         job = app.jobs.job(app.access.scope(collection), common.stage(app, collection, bodies))
         clock = Clock(backends)
         if not runner.run_ready(collection_id=job.collection_id):

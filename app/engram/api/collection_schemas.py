@@ -8,7 +8,7 @@ from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
 from engram.core.ranking.profiles import ProfileName
-from engram.services.experiments.experiment_arms import Serving
+from engram.services.corpus.collection_settings import Serving
 from engram.services.retrieval.query import Memory, Strategy
 
 

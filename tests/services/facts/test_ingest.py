@@ -27,7 +27,7 @@ LOVELACE = {
 def reading(application: Application, collection: str) -> Application:
     """The application, with an empty collection that reads facts from passages about their title."""
     put(application, collection)
-    application.serving.configure(application.access.scope(collection), {"passage_facts": "on"})
+    application.collection_settings.configure(application.access.scope(collection), {"passage_facts": "on"})
     return application
 
 
@@ -214,12 +214,12 @@ def test_facts_are_read_from_pages_and_only_where_that_is_set(application: Appli
     scope = put(application, collection, LOVELACE)
     assert facts(application, collection) == {}
 
-    assert application.serving.configure(scope, {"passage_facts": "on"}).passage_facts == "on"
+    assert application.collection_settings.configure(scope, {"passage_facts": "on"}).passage_facts == "on"
     put(application, collection, LOVELACE | {"id": "page"}, LOVELACE | {"id": "news", "title": "Council news"})
     sources = {row["sentence_id"] for row in state.rows(application, collection, "fact_source")}
     assert sources == set(state.sentences(application, collection, "page").values())
 
-    assert application.serving.configure(scope, {"passage_facts": None}).passage_facts == "off"
+    assert application.collection_settings.configure(scope, {"passage_facts": None}).passage_facts == "off"
     first, _ = LOVELACE["text"].split(". ")
     put(application, collection, LOVELACE | {"id": "page", "text": f"{first}. She lived in Rome."})
     after = facts(application, collection)

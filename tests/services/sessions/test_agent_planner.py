@@ -10,9 +10,9 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
+from engram.core.budget import Budget
 from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.session import Budget
 from engram.providers.llm import agent_prompts
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.fact_search import FactPattern

@@ -35,7 +35,7 @@ from engram.api.operations import operation
 from engram.api.schemas import MAX_ID, CollectionName
 from engram.composition.container import Application
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from engram.services.auth.scope import LOCAL, Scope
 
 NO_IDS = frozenset({"align", "merge", "revise", "revoke", "search"})

@@ -17,8 +17,8 @@ from engram.api.schemas import (
     Text,
     Whole,
 )
+from engram.core.budget import Budget
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.session import Budget
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision, StatedFact
 

@@ -7,6 +7,7 @@ from engram.composition.models import Models
 from engram.composition.parts.fact_services import FactServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
+from engram.services.corpus.collection_settings import CollectionSettingsService
 from engram.services.corpus.document_conversion import DocumentsService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
@@ -39,6 +40,11 @@ class CorpusServices:
         return DocumentsService(
             max_bytes=self.settings.document_max_bytes, timeout_seconds=self.settings.document_timeout_seconds
         )
+
+    @locked_property
+    def collection_settings(self) -> CollectionSettingsService:
+        """Settings of collections."""
+        return CollectionSettingsService(self.database)
 
     @locked_property
     def index(self) -> IndexService:

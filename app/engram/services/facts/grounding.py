@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.curation import curate, words
+from engram.core.planning.curation import curate
+from engram.core.text.words import words
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.providers.language.facts import extract_facts
 from engram.providers.language.name_words import FUNCTION_WORDS

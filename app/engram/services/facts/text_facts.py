@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.context.errors import BudgetSpentError, LlmError, LlmNotConfiguredError
+from engram.core.budget import Budget
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.session import Budget
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.providers.llm import Llm, Usage, facts_by_model, pieces
 from engram.services.facts.fact_service import StatedFact

@@ -14,7 +14,7 @@ from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.triples import Triple
 from engram.core.planning.session import Conclusion, CurationCounts, Note, PoolSentence, StopReason
 from engram.providers.language import SentenceAnalysis
-from engram.providers.llm import Llm, agent_prompts, convert_relation
+from engram.providers.llm import Llm, agent_prompts, convert_relation, maintain_facts
 from engram.providers.llm.agent_model import ask_turn
 from engram.services.facts import rule_agent
 from engram.services.facts.agent_memory import AgentMemory
@@ -109,7 +109,7 @@ class _FactReader:
         known = [*near, *(place for place in range(len(memory.facts)) if place not in near)][:SHOWN_FACTS]
         known_facts = [memory.facts[place] for place in known]
         try:
-            reply = llm.maintain_facts([(one.subject, one.predicate, one.object) for one in known_facts], text)
+            reply = maintain_facts(llm, [(one.subject, one.predicate, one.object) for one in known_facts], text)
         except LlmError as error:
             self.warnings.append(Fallback("updated-by-rules", error.detail))
             return Change(own)
