@@ -725,7 +725,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description State facts in the name of a source, or a text from which rules or a language model read facts.
+         * @description State facts in the name of a source, or a text from which the language model reads facts.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -2499,10 +2499,10 @@ export interface components {
             passage_count: number;
             /**
              * Passage Facts
-             * @description Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about their title, as pages of an encyclopedia are.
+             * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
              * @enum {string}
              */
-            passage_facts: "auto" | "on" | "off";
+            passage_facts: "on" | "off";
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
             past: components["schemas"]["PastOut"] | null;
             /**
@@ -2579,9 +2579,9 @@ export interface components {
             exploration?: components["schemas"]["ExplorationIn"] | null;
             /**
              * Passage Facts
-             * @description Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those about their title, as pages of an encyclopedia are.
+             * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
              */
-            passage_facts?: ("auto" | "on" | "off") | null;
+            passage_facts?: ("on" | "off") | null;
             /**
              * Serving
              * @description 'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
@@ -3859,7 +3859,7 @@ export interface components {
         };
         /**
          * FactWarningOut
-         * @description A part of a text that the language model was to read and the rules read instead.
+         * @description A part of a text that was left out, because the language model failed it or the budget was spent.
          */
         FactWarningOut: {
             /**
@@ -3869,14 +3869,14 @@ export interface components {
             detail: string;
             /**
              * Type
-             * @default read-by-rules
+             * @default not-read
              * @constant
              */
-            type?: "read-by-rules";
+            type?: "not-read";
         };
         /**
          * FactsIn
-         * @description Statement of a source: facts, or a text that rules or a language model read.
+         * @description Statement of a source: facts, or a text that the language model reads, which takes the scope `llm`.
          * @example {
          *       "facts": [
          *         {
@@ -3900,11 +3900,6 @@ export interface components {
              * @default default
              */
             collection?: string;
-            /**
-             * Extraction
-             * @description What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
-             */
-            extraction?: ("rules" | "llm") | null;
             /** Facts */
             facts?: components["schemas"]["FactIn"][];
             /**
@@ -3934,11 +3929,6 @@ export interface components {
             collection: string;
             /** Events */
             events: components["schemas"]["EventOut"][];
-            /**
-             * Extraction
-             * @description What read the text; null where there was none, or for a repeated request.
-             */
-            extraction?: ("rules" | "llm") | null;
             /**
              * Facts
              * @description As they stand now; those that nobody states any more are left out.
@@ -5614,7 +5604,7 @@ export interface components {
             exploration?: number;
             /**
              * Extraction
-             * @description 'agent': what reads facts from what it inserts: the rules, or the LLM.
+             * @description 'agent': what reads facts from what it inserts: rules, from passages about their title, or the LLM.
              * @default rules
              * @enum {string}
              */
@@ -6526,7 +6516,7 @@ export interface components {
         };
         /**
          * ReadingBudgetIn
-         * @description Most that reading a text by the language model may cost; the rules read the rest.
+         * @description Most that reading a text by the language model may cost; the rest is not read.
          */
         ReadingBudgetIn: {
             /**
@@ -7981,7 +7971,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
+            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "not-read" | "updated-by-rules";
         };
         /**
          * WhoOut
@@ -11326,7 +11316,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Temporarily unavailable */
+            /** @description The LLM endpoint failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12888,6 +12887,8 @@ export interface operations {
                 collection?: string | null;
                 /** @description The encoder of a new collection, by name; one that exists must be of it. */
                 encoder?: string | null;
+                /** @description Which passages ingest reads facts from in a new collection: 'on': those about their title; 'off': none. One that exists keeps its own. */
+                passage_facts?: "on" | "off";
             };
             header?: {
                 /** @description The same request again is answered alike. */

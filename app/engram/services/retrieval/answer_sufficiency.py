@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning import question_triples
 from engram.core.ranking import complementarity, passage_scores, sufficiency
 from engram.core.ranking.complementarity import CandidatePool, QuestionWords
 from engram.core.ranking.sufficiency import Chain
+from engram.core.text import question_triples
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query_plan import QueryPlan
 

@@ -619,14 +619,14 @@ class FactRevokeOut(Struct):
 
 class FactWarningOut(Struct):
     """
-    A part of a text that the language model was to read and the rules read instead.
+    A part of a text that was left out, because the language model failed it or the budget was spent.
     """
 
     detail: str
     """
     How the endpoint failed, or which budget was spent.
     """
-    type: Literal["read-by-rules"] = "read-by-rules"
+    type: Literal["not-read"] = "not-read"
 
 
 class FactsOut(Struct):
@@ -639,10 +639,6 @@ class FactsOut(Struct):
     facts: list[FactOut]
     """
     As they stand now; those that nobody states any more are left out.
-    """
-    extraction: Literal["rules", "llm"] | None = None
-    """
-    What read the text; null where there was none, or for a repeated request.
     """
     warnings: list[FactWarningOut] | None = None
 
@@ -1970,7 +1966,8 @@ class WarningOut(Struct):
         "sifted-by-rules",
         "noted-by-rules",
         "acted-by-rules",
-        "read-by-rules",
+        "not-read",
+        "updated-by-rules",
     ]
 
 
@@ -2137,9 +2134,9 @@ class CollectionOut(Struct):
     """
     name: str
     passage_count: int
-    passage_facts: Literal["auto", "on", "off"]
+    passage_facts: Literal["on", "off"]
     """
-    Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about their title, as pages of an encyclopedia are.
+    Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
     """
     past: PastOut | None
     """
