@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from engram.core.ranking import (
     passage_scores,
     propagation,
-    ranking_weights,
     remembered_sufficiency,
     reranking,
     sufficiency,
 )
 from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.duplicates import merge_duplicates
+from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
@@ -358,7 +358,7 @@ def _compute_beliefs(
 ) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
     """Return for each belief the mean weights, (k,), and the number of verdicts in them."""
     return {
-        of: (ranking_weights.posterior(began, learned[of].evidence).mean, learned[of].events)
+        of: (compute_mean(of.model, began, learned[of].evidence), learned[of].events)
         if of in learned
         else (began.mean, 0)
         for of, began in prior.of_answers.items()
