@@ -267,7 +267,7 @@ def _correct_level(
     spread are sufficient at rate r if the level is logit(r) sqrt(1 + π s² / 8) (MacKay, 1992). The shift counts as
     far as verdicts outweigh the prior of the bias.
     """
-    total = counted.precision[0, 0]
+    total = float(counted.precision[0, 0])
     centre = counted.precision[0] / total
     spread = max(float(mean @ (counted.precision / total - np.outer(centre, centre)) @ mean), 0.0)
     rate = (confirmed + 1.0) / (judged + 2.0)
