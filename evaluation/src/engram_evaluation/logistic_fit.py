@@ -55,6 +55,33 @@ def fit_logistic(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: flo
     raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
 
 
+def calibrate(prior: Prior, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> Prior:
+    """The prior with its log odds shifted and scaled to be true of judged answers (Platt, 1999).
+
+    Args:
+        corpora: as of ``fit_logistic``, each counting the same.
+
+    Raises:
+        ValueError: as ``fit_logistic``.
+    """
+    odds = [(np.column_stack([np.ones(len(rows)), rows @ prior.mean]), enough) for rows, enough in corpora]
+    shift, scale = fit_logistic(odds, TOLERANCE, 1.0).mean
+    mean = scale * prior.mean
+    mean[0] += shift
+    return Prior(mean, prior.precision)
+
+
+def find_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], withheld: float) -> float:
+    """The probability, in [0, 1], that all but a share ``withheld`` of the sufficient answers reach.
+
+    Args:
+        mean: weights, (k,).
+        corpora: as of ``fit_logistic``; the level is the mean of theirs.
+    """
+    levels = [np.quantile(rows[enough] @ mean, withheld) for rows, enough in corpora if enough.any()]
+    return float(1.0 / (1.0 + np.exp(-np.mean(levels))))
+
+
 def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:
     """The prior less sure of how often answers are enough and of how much its own word counts than of their order.
 

@@ -37,6 +37,10 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.ratings import REASONS
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior
 
+TENTH = 10
+"""Place of the passage that stands for those that are merely on the subject."""
+MOST_COSINE = 0.999
+"""Largest absolute cosine: artanh stays finite."""
 EVIDENCE_PASSAGES = 5
 """Passages that the evidence has to be among."""
 BEST = 2
@@ -47,6 +51,8 @@ FEATURES = (
     "margin_2_3",
     "margin_3_5",
     "margin_5_6",
+    "margin_1_10",
+    "nearness_1_10",
     "covered",
     "shared_new",
     "open",
@@ -58,6 +64,11 @@ FEATURES = (
 - bias: 1.
 - mass: log odds of the best two among all candidates under the softmax of their scores, within ``MOST_LOG_ODDS``.
 - margin_a_b: score of the a-th best less that of the b-th; the last stands for places that there are not.
+- nearness_1_10: artanh of the highest cosine with the question less artanh of the tenth highest. To a question that
+  the corpus cannot answer, many passages are near alike.
+
+The others are 0 in a general corpus, where they tell answers of other corpora wrong:
+
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
   ``complementarity``.
@@ -108,14 +119,18 @@ class Chain:
         return len(self.named) > 0 and bool(self.leading[:, :EVIDENCE_PASSAGES].any(axis=1).all())
 
 
-def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -> Floats:
+def features(
+    scores: Floats, similarity: Floats, shared_new: Floats, covered: float, chain: Chain, *, general: bool = False
+) -> Floats:
     """The features of one ranked answer, (len(FEATURES),).
 
     Args:
         scores: of all candidates, the best first, (n,).
-        shared_new: of the candidates in the same order, (n,).
+        similarity: cosine of each candidate and the question, (n,), in any order.
+        shared_new: of the candidates in the order of ``scores``, (n,).
         covered: see ``covered``.
-        chain: over the candidates in the same order.
+        chain: over the candidates in the order of ``scores``.
+        general: whether the corpus is a general one.
 
     Raises:
         ValueError: there is no candidate, or the scores are not in falling order.
@@ -128,20 +143,24 @@ def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -
     def score(place: int) -> float:
         return float(scores[min(place, len(scores)) - 1])
 
-    return np.array(
-        [
-            1.0,
-            _mass(scores),
-            score(2) - score(3),
-            score(3) - score(5),
-            score(5) - score(6),
-            covered,
-            float(shared_new[:EVIDENCE_PASSAGES].max()),
-            0.0 if chain.complete else float(min(chain.through, MOST_BRIDGES)),
-            float(chain.compared),
-            _rival(scores, chain),
-        ]
-    )
+    near = np.arctanh(np.clip(np.sort(similarity)[::-1], -MOST_COSINE, MOST_COSINE))
+    ranked = [
+        1.0,
+        _mass(scores),
+        score(2) - score(3),
+        score(3) - score(5),
+        score(5) - score(6),
+        score(1) - score(TENTH),
+        float(near[0] - near[min(TENTH, len(near)) - 1]),
+    ]
+    chained = [
+        covered,
+        float(shared_new[:EVIDENCE_PASSAGES].max()),
+        0.0 if chain.complete else float(min(chain.through, MOST_BRIDGES)),
+        float(chain.compared),
+        _rival(scores, chain),
+    ]
+    return np.array([*ranked, *([0.0] * len(chained) if general else chained)])
 
 
 def _rival(scores: Floats, chain: Chain) -> float:
