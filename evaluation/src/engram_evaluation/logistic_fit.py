@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engram.core.planning.feedback_stop import FEATURES, Network
 from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.sufficiency import find_level
 
 MAX_STEPS = 100
 TOLERANCE = 1e-9
@@ -71,15 +72,14 @@ def calibrate(prior: Prior, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]])
     return Prior(mean, prior.precision)
 
 
-def find_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], withheld: float) -> float:
-    """The probability, in [0, 1], that all but a share ``withheld`` of the sufficient answers reach.
+def find_mean_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
+    """Mean over corpora of the level of their sufficient answers, see ``sufficiency.find_level``.
 
     Args:
         mean: weights, (k,).
-        corpora: as of ``fit_logistic``; the level is the mean of theirs.
+        corpora: as of ``fit_logistic``.
     """
-    levels = [np.quantile(rows[enough] @ mean, withheld) for rows, enough in corpora if enough.any()]
-    return float(1.0 / (1.0 + np.exp(-np.mean(levels))))
+    return float(np.mean([find_level(rows[enough], mean) for rows, enough in corpora if enough.any()]))
 
 
 def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:

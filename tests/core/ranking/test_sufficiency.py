@@ -20,6 +20,7 @@ from engram.core.ranking.sufficiency import (
     compute_learned_mean,
     compute_word_coverage,
     features,
+    find_level,
     observe,
     probability,
     verdict_outcome,
@@ -47,10 +48,23 @@ def chain(
 
 
 def build_named_features(
-    scores: list[float], shared: list[float] | None = None, share: float = 0.5, said: Chain | None = None
+    scores: list[float],
+    shared: list[float] | None = None,
+    share: float = 0.5,
+    said: Chain | None = None,
+    *,
+    similarity: list[float] | None = None,
+    general: bool = False,
 ) -> dict[str, float]:
-    said = said or chain(len(scores))
-    values = features(np.array(scores), np.array(shared or [0.0] * len(scores)), share, said)
+    size = len(scores)
+    values = features(
+        np.array(scores),
+        np.array(similarity or [0.0] * size),
+        np.array(shared or [0.0] * size),
+        share,
+        said or chain(size),
+        general=general,
+    )
     return dict(zip(FEATURES, values.tolist(), strict=True))
 
 
@@ -59,6 +73,27 @@ class TestFeatures:
         found = build_named_features([9.0, 7.0, 4.0, 3.5, 3.0, 1.0, 0.0])
         assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (3.0, 1.0, 2.0)
         assert (found["bias"], found["covered"]) == (1.0, 0.5)
+
+    def test_the_tenth_stands_for_passages_on_the_subject(self) -> None:
+        scores = [float(20 - place) for place in range(12)]
+        similarity = [0.1, 0.5, *[0.2] * 7, 0.15, 0.7, 0.3]
+        found = build_named_features(scores, similarity=similarity)
+        assert found["margin_1_10"] == 9.0
+        # The tenth highest of twelve is the third lowest: 0.2.
+        assert found["nearness_1_10"] == pytest.approx(math.atanh(0.7) - math.atanh(0.2))
+
+    def test_few_candidates_end_with_the_last(self) -> None:
+        found = build_named_features([3.0, 1.0], similarity=[0.25, 1.0])
+        assert found["margin_1_10"] == 2.0
+        assert found["nearness_1_10"] == pytest.approx(math.atanh(sufficiency.MOST_COSINE) - math.atanh(0.25))
+
+    def test_general_corpus_has_no_features_of_chains(self) -> None:
+        said = chain(7, {6}, about={1, 2}, through=2, compared=True)
+        scores, shared = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [0.3] * 7
+        chained = FEATURES[FEATURES.index("covered") :]
+        found = build_named_features(scores, shared, said=said, general=True)
+        assert {found[name] for name in chained} == {0.0}
+        assert all(build_named_features(scores, shared, said=said)[name] > 0.0 for name in chained)
 
     def test_mass_is_the_log_odds_of_the_best_two(self) -> None:
         best, rest = math.exp(2) + math.exp(1), math.exp(0) + math.exp(-1)
@@ -79,17 +114,18 @@ class TestFeatures:
     def test_they_are_finite_and_do_not_mind_a_shift(self, scores: list[float], share: float) -> None:
         falling = np.sort(np.array(scores))[::-1]
         last = chain(len(falling), {1, len(falling)}, through=1)
-        found = features(falling, np.zeros(len(falling)), share, last)
+        zeros = np.zeros(len(falling))
+        found = features(falling, zeros, zeros, share, last)
         assert np.isfinite(found).all()
-        assert_allclose(features(falling + 3.0, np.zeros(len(falling)), share, last), found, atol=1e-6)
+        assert_allclose(features(falling + 3.0, zeros, zeros, share, last), found, atol=1e-6)
 
     def test_no_candidates_have_no_sufficiency_features(self) -> None:
         with pytest.raises(ValueError, match="without candidates"):
-            features(np.zeros(0), np.zeros(0), 0.0, chain(0))
+            features(np.zeros(0), np.zeros(0), np.zeros(0), 0.0, chain(0))
 
     def test_scores_have_to_fall(self) -> None:
         with pytest.raises(ValueError, match="falling"):
-            features(np.array([1.0, 2.0]), np.zeros(2), 0.0, chain(2))
+            features(np.array([1.0, 2.0]), np.zeros(2), np.zeros(2), 0.0, chain(2))
 
 
 class TestChain:
@@ -339,6 +375,13 @@ class TestObserve:
             observe(draw_answer(0), 1, FLAT, 0.0)
         with pytest.raises(ValueError, match="must be 0 or 1"):
             observe(draw_answer(0), 2, FLAT, 1.0)
+
+
+@pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (10, 1), (25, 2)])
+def test_level_withholds_one_right_answer_in_ten_at_most(count: int, withheld: int) -> None:
+    odds = np.random.default_rng(count).permutation(count) / 10.0
+    level = find_level(np.column_stack([np.ones(count), odds]), np.array([0.0, 1.0]))
+    assert int((1.0 / (1.0 + np.exp(-odds)) < level - 1e-12).sum()) == withheld
 
 
 def test_a_probability_is_one_whatever_the_weights() -> None:

@@ -84,6 +84,8 @@ MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
 SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
+WITHHELD_SHARE = 0.1
+"""Share of the right answers that ``min_sufficiency`` "auto" may withhold."""
 UNCONFIRMED = 8.0
 """Summed 1/R of confirmations with which the verdicts count half: four, at the default R of 0.5."""
 
@@ -195,6 +197,18 @@ def compute_word_coverage(
 def probability(features: Floats, weights: Floats) -> float:
     """Return the probability that the first five hold all the evidence, in [0, 1]."""
     return float(np.exp(-np.logaddexp(0.0, -(features @ weights))))
+
+
+def find_level(right: Floats, weights: Floats) -> float:
+    """The highest probability below which at most ``WITHHELD_SHARE`` of the right answers are, in [0, 1].
+
+    Args:
+        right: features of n > 0 answers that were sufficient, (n, k).
+        weights: (k,).
+    """
+    odds = np.sort(right @ weights)
+    lowest = odds[int(WITHHELD_SHARE * len(odds))]
+    return float(np.exp(-np.logaddexp(0.0, -lowest)))
 
 
 def verdict_outcome(

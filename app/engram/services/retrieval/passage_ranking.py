@@ -30,6 +30,7 @@ from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
 from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.withholding_level import WithholdingLevel, choose_level
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval import passage_candidates, passage_likeness, passages_by_key
@@ -62,6 +63,7 @@ class PassageRanking:
         sufficiency: whether it is, before recall; None where features do not rank.
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: what a reranker says of the candidates; None where none was asked, or it gave nothing.
+        level: of sufficiency below which the answer is withheld; None unless the query leaves it to Engram.
     """
 
     best: list[tuple[int, float]]
@@ -76,6 +78,7 @@ class PassageRanking:
     sufficiency: SufficiencyEstimate | None = None
     stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
     reranked: RerankedScores | None = None
+    level: WithholdingLevel | None = None
 
     @property
     def ordered(self) -> list[tuple[int, float]]:
@@ -246,6 +249,9 @@ def _rank_by_features(
         ),
         stand_in_by_passage=stand_in_by_passage,
         reranked=None if reranked is None else reranked.reorder(order),
+        level=choose_level(reader, plan, prior, believed[prior.of_sufficiency][0])
+        if plan.query.min_sufficiency == "auto"
+        else None,
     )
 
 
