@@ -85,7 +85,7 @@ def fit_kinds(
     weights: dict[str, Any] = {}
     for kind, other in start.items():
         own = [pair for pair in corpora if pair[0].scope.collection.corpus_kind == kind]
-        given_weights = None if ranking is None else ranking[kind][:2]
+        given_weights = None if ranking is None else ranking[kind]
         weights[kind] = fit_weights(own, steps, given_weights) if own else dict(other)
     return weights
 
@@ -99,18 +99,18 @@ def thin_dataset(dataset: Dataset) -> Dataset:
 def fit_weights(
     corpora: Corpora,
     steps: Steps,
-    ranking: tuple[NDArray[np.float64], Prior] | None = None,
+    ranking: RankingWeights | None = None,
 ) -> dict[str, Any]:
     """Fit all weights that collections of one kind start from, as a file holds them.
 
     Args:
-        ranking: of the first look and of both, as ``fit_looks`` gives them, if only what is enough is to be fitted.
+        ranking: the ranking weights to keep, if only what is enough is to be fitted.
 
     Raises:
         InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
     """
-    first, both = ranking or fit_looks(corpora, steps)
     names = tuple(dataset.name for _, dataset in corpora)
+    first, both, names = ranking or (*fit_looks(corpora, steps), names)
     return format_ranking(first, both, names, *fit_sufficiency(corpora, first, both, steps))
 
 

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -347,6 +347,7 @@ class TestObserve:
         # One of two confirms, so the level of the parabolas is right: logit(1/2) = 0.
         assert_allclose(compute_learned_mean(FLAT, total), posterior(FLAT, scaled).mean)
 
+    @settings(deadline=None, max_examples=10)
     @given(
         st.sampled_from([0.3, 0.5, 0.7, 0.9]),
         st.lists(st.sampled_from(["partial", "complete", "thumb"]), min_size=1, max_size=3),

@@ -56,7 +56,7 @@ def fit(
     previous = None if ranking is None else load_ranking(ranking)
     loaded = [cut_dataset(load_dataset(folder), limit) for folder in datasets]
     names = tuple(dataset.name for dataset in loaded)
-    if previous is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in previous.values()):
+    if previous is not None and not {name for _, _, fitted in previous.values() for name in fitted} >= set(names):
         fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in previous.items())
         raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
     with engine(Settings()) as (services, _), progress(err()) as bars:
