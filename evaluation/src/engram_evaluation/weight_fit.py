@@ -110,7 +110,11 @@ def fit_weights(
         InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
     """
     names = tuple(dataset.name for _, dataset in corpora)
-    first, both, names = ranking or (*fit_looks(corpora, steps), names)
+    if ranking is None:
+        first, both = fit_looks(corpora, steps)
+    else:
+        first, both, fitted = ranking
+        names = tuple(dict.fromkeys((*fitted, *names)))
     return format_ranking(first, both, names, *fit_sufficiency(corpora, first, both, steps))
 
 
