@@ -60,7 +60,8 @@ class PassageRanking:
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         weight_events: verdicts in the weights that it was ranked by.
-        sufficiency: whether it is, before recall; None where features do not rank.
+        sufficiency: whether it is enough, before recall and by the prior's ranking weights; None where features do
+            not rank.
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: what a reranker says of the candidates; None where none was asked, or it gave nothing.
         level: of sufficiency below which the answer is withheld; None unless the query leaves it to Engram.
@@ -215,12 +216,12 @@ def _rank_by_features(
     if reranked is not None:
         scores_by_place = scores_by_place + reranked.added
     order = np.lexsort((candidates.ids, -scores_by_place))
-    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
-    words = replace(candidates.words, in_passages=candidates.words.in_passages[first_places])
-    pool = None if pool is None else pool.reorder(order)
-    estimate = estimate_sufficiency(
-        plan, walk, scores_by_place[order], features[order], words, pool, *believed[prior.of_sufficiency]
+    # By the prior's weights: what verdicts teach the ranking must not move how sure other answers are.
+    prior_scores = features @ prior.prior.mean + (0.0 if reranked is None else reranked.added)
+    estimate = _estimate_sufficiency(
+        plan, walk, candidates, prior_scores, features, pool, *believed[prior.of_sufficiency]
     )
+    pool = None if pool is None else pool.reorder(order)
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     score_range = float(np.ptp(scores_by_place)) if len(scores_by_place) else 0.0
     for sentence, lift in lifts(walk.priors).items():
@@ -253,6 +254,24 @@ def _rank_by_features(
         if plan.query.min_sufficiency == "auto"
         else None,
     )
+
+
+def _estimate_sufficiency(
+    plan: QueryPlan,
+    walk: Walk,
+    candidates: CandidatePassages,
+    scores: NDArray[np.float64],
+    features: NDArray[np.float64],
+    pool: CandidatePool | None,
+    weights: NDArray[np.float64],
+    events: int,
+) -> SufficiencyEstimate:
+    """Estimate sufficiency of the candidates, ranked by these scores, (n,)."""
+    order = np.lexsort((candidates.ids, -scores))
+    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
+    words = replace(candidates.words, in_passages=candidates.words.in_passages[first_places])
+    ranked_pool = None if pool is None else pool.reorder(order)
+    return estimate_sufficiency(plan, walk, scores[order], features[order], words, ranked_pool, weights, events)
 
 
 def _apply_reranker(
