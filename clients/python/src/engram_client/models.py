@@ -1813,6 +1813,22 @@ class SufficiencyInfluenceOut(Struct):
     question: str
 
 
+class SufficiencyLevelOut(Struct):
+    """
+    The level below which an answer is withheld, and what it rests on.
+    """
+
+    confirmed: int
+    """
+    Answers of this collection that verdicts called sufficient.
+    """
+    source: Literal["prior", "verdicts"]
+    """
+    'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+    """
+    value: float
+
+
 class SufficiencyOut(Struct):
     """
     Derivation of the probability of sufficiency.
@@ -3001,6 +3017,10 @@ class EpisodeOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
+    """
     trace: TraceOut | None = None
     trace_id: str | None = None
     """
@@ -3068,6 +3088,10 @@ class QueryOut(Struct):
     sufficiency: float | None = None
     """
     With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
     """
     trace: TraceOut | None = None
     trace_id: str | None = None
