@@ -11,6 +11,7 @@ from pathlib import Path
 
 from common import application, passages, scratch_collection
 from engram.services.facts.entity_alignment import JUDGE
+from engram_evaluation.chains import read_page
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
         app.ingest.receive(app.access.prepare_opening(name)).add([], [])  # makes the collection
         scope = app.access.scope(name)
         for body in bodies:
-            stated = app.facts.read(body["title"], body["text"])
+            stated = read_page(app.language, body["title"], body["text"])
             if stated:
                 app.facts.state(scope, stated, source=body["id"], fingerprint=body["id"])
         with app.database.read() as reader:

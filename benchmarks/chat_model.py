@@ -25,9 +25,16 @@ from typing import Any, get_args
 from engram.context.errors import LlmError
 from engram.core.knowledge.agent_turns import AgentObservation
 from engram.core.passage_keys.expansion import WordedMethod
-from engram.core.planning.curation import words
+from engram.core.text.words import words
 from engram.providers.language import PassageText, load_language
-from engram.providers.llm import Llm, agent_model, facts_by_model, reasoning, session_model
+from engram.providers.llm import (
+    Llm,
+    agent_model,
+    facts_by_model,
+    maintain_facts,
+    reasoning,
+    session_model,
+)
 from engram_evaluation import reasoning_grades
 
 SAMPLE = files("engram.sample")
@@ -140,7 +147,7 @@ def uses() -> dict[str, ModelUse]:
         ),
         "facts of a passage": ModelUse(facts),
         "maintenance of facts": ModelUse(
-            lambda llm, item: llm.maintain_facts([("Ada", "born in", "Oslo")], "Ada was born in Lisbon.")
+            lambda llm, item: maintain_facts(llm, [("Ada", "born in", "Oslo")], "Ada was born in Lisbon.")
         ),
         "refine question": ModelUse(
             lambda llm, item: llm.refine_question(item.question, item.question, item.texts[:2])

@@ -254,9 +254,7 @@ def main() -> None:
     arguments = parser.parse_args()
     runs = []
     with tempfile.TemporaryDirectory(prefix="engram-citus-run-") as folder:
-        settings = Settings(
-            _env_file=None, data_dir=Path(folder), log_level="ERROR", facts=False, allowed_hosts="testserver"
-        )
+        settings = Settings(_env_file=None, data_dir=Path(folder), log_level="ERROR", allowed_hosts="testserver")
         with servers(settings) as plain, open_distributed(str(arguments.programs)) as coordinator:
             migrate(plain.database_url)
             kinds = {

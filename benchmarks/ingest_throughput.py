@@ -96,11 +96,13 @@ def ingest(
         app.language,
         app.kinds,
         batch_size=app.settings.ingest_batch_size,
-        facts=app.noise if facts else None,
-        align=app.align if facts else None,
+        facts=app.noise,
+        align=app.align,
     )
     runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:
+        if facts:
+            app.collection_settings.configure(app.access.scope(collection), {"passage_facts": "on"})
         job = app.jobs.job(app.access.scope(collection), common.stage(app, collection, bodies))
         clock = Clock(backends)
         if not runner.run_ready(collection_id=job.collection_id):

@@ -109,11 +109,11 @@ CREATE TABLE collection (
     going_since TIMESTAMP WITH TIME ZONE,
     title_share REAL,
     fixed_kind TEXT,
-    passage_facts TEXT DEFAULT 'auto' NOT NULL,
+    passage_facts TEXT DEFAULT 'off' NOT NULL,
     question_share REAL,
     question_count INTEGER DEFAULT 0 NOT NULL,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
-    CONSTRAINT collection_passage_facts_check CHECK (passage_facts IN ('auto', 'on', 'off')),
+    CONSTRAINT collection_passage_facts_check CHECK (passage_facts IN ('on', 'off')),
     CONSTRAINT collection_fixed_kind_check CHECK (fixed_kind IN ('encyclopedic', 'general')),
     CONSTRAINT collection_key_building_check CHECK (key_building IN ('full', 'title', 'abstract', 'keywords')),
     CONSTRAINT collection_serving_check CHECK (serving IN ('live', 'shadow')),
@@ -138,7 +138,7 @@ COMMENT ON COLUMN collection.keys_version IS 'A new value after each change of i
 COMMENT ON COLUMN collection.going_since IS 'When it was deleted: it is hidden, and its rows are removed piece by piece.';
 COMMENT ON COLUMN collection.title_share IS 'Share of passages titled after what they describe; null until measured.';
 COMMENT ON COLUMN collection.fixed_kind IS 'The kind of corpus that somebody set; null: the measured kind.';
-COMMENT ON COLUMN collection.passage_facts IS 'Passages that facts are read from: on (all), off (none), auto (those about their title).';
+COMMENT ON COLUMN collection.passage_facts IS 'Passages that facts are read from: on (those about their title), off (none).';
 COMMENT ON COLUMN collection.question_share IS 'Share of questions that name a candidate''s title; null until enough were asked.';
 COMMENT ON COLUMN collection.question_count IS 'Different questions that question_share was measured on.';
 

@@ -114,13 +114,11 @@ def one_trust() -> Iterator[None]:
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Defaults, on a data directory of this process."""
     data = tmp_path_factory.mktemp("engram")
-    # Facts have tests of their own; here, what an ingest sends and leaves is counted without them.
     return Settings(
         _env_file=None,
         data_dir=data,
         log_level="WARNING",
         allowed_hosts="testserver,x",
-        facts=False,
         embedded_memory_mb=PAGES_MB,
         embedding_precision=PRECISION,
     )

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.command import UNREACHABLE_URL, Cli
 
 QUESTION = "Where was Marie Curie born?"
@@ -29,7 +31,7 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
     assert re.fullmatch(
         r"     ranked as encyclopedic, by its titles \(\d+% of passages titled after their subject\)", kind
     )
-    assert facts == "     facts are read from passages about their title"
+    assert facts == "     facts are read from no passages"
     shadow, *_ = show_collection(cli, curie, "--shadow")
     assert shadow == fresh.removesuffix("live") + "in shadow: it learns, and serves without memory"
     experiment = write(tmp_path / "arms.json", ARMS)
@@ -117,3 +119,12 @@ def test_arms_are_compared(cli: Cli, curie: str, tmp_path: Path) -> None:
         cli("lift", "-c", curie, "--baseline", "read", "--to", "2999-01-01T00:00:00Z", "--json").stdout
     )
     assert (report["baseline"], report["to"]) == ("read", "2999-01-01T00:00:00Z")
+
+
+@pytest.mark.usefixtures("working")
+def test_a_collection_asks_for_facts_before_its_first_passage(cli: Cli, collection: str, tmp_path: Path) -> None:
+    page = {"id": "ada", "title": "Ada Berg", "text": "Ada Berg (1920–1990) was a Swedish painter."}
+    options = ("-c", collection, "--passage-facts")
+    assert cli("ingest", write(tmp_path / "pages.jsonl", page), *options, "on").returncode == 0
+    assert show_collection(cli, collection)[2] == "     facts are read from passages about their title"
+    assert "date of birth" in cli("fact", "search", "When was Ada Berg born?", "-c", collection).stdout

@@ -83,19 +83,6 @@ def test_judge_of_a_verdict_follows_from_the_access_key(http: TestClient, varian
     ]
 
 
-def test_a_text_states_what_rules_read_from_it(http: TestClient, there: str) -> None:
-    text = "Ada Lovelace (10 December 1815 – 27 November 1852) was an English mathematician."
-    body = {"collection": there, "source": "page", "title": "Ada Lovelace", "text": text}
-    first = send(http, "POST", "/facts", "1", **body)
-    born = next(fact for fact in first["facts"] if fact["predicate"] == "date of birth")
-    assert (born["subject"]["name"], born["object"], born["object_kind"]) == (
-        "Ada Lovelace",
-        "10 December 1815",
-        "date",
-    )
-    assert send(http, "POST", "/facts", "1", **body)["events"] == first["events"]
-
-
 def test_intervals_are_dates_and_a_day_is_asked_for(http: TestClient, there: str) -> None:
     fact = {
         "subject": "Acme",
@@ -246,78 +233,73 @@ TEACHING_FACT = {"subject": "Ada Berg", "relation": "taught in", "object": "Oslo
 READ = json.dumps({"facts": [TEACHING_FACT]})
 
 
-def test_a_model_reads_a_text_once_and_only_where_that_is_asked_for(
-    model_http: TestClient, there: str, model_server: OpenAiServer
-) -> None:
+def test_a_model_reads_a_text_once(model_http: TestClient, there: str, model_server: OpenAiServer) -> None:
     body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
-    ruled = send(model_http, "POST", "/facts", **body)
-    assert (ruled["extraction"], model_server.requests) == ("rules", [])
     model_server.queue(NAMES, READ)
-    read = send(model_http, "POST", "/facts", "1", **body, extraction="llm")
-    assert (read["extraction"], read["warnings"]) == ("llm", [])
+    read = send(model_http, "POST", "/facts", "1", **body)
+    assert read["warnings"] == []
     assert [(one["predicate"], one["object"]) for one in read["facts"]] == [("taught in", "Oslo")]
     shown = model_http.get(f"/facts/{read['facts'][0]['fact_id']}", params={"collection": there}).json()
     assert {source["text"] for source in shown["sources"]} == {"She taught in Oslo."}
-    again = send(model_http, "POST", "/facts", "1", **body, extraction="llm")
-    assert (again["events"], again["extraction"], len(model_server.requests)) == (read["events"], None, 2)
+    again = send(model_http, "POST", "/facts", "1", **body)
+    assert (again["events"], len(model_server.requests)) == (read["events"], 2)
 
 
 @pytest.mark.parametrize(
-    ("said", "budget", "calls"),
+    ("said", "budget", "calls", "problem"),
     [
-        ([Reply("no", status=400)], {}, 1),
-        (["no", "no"], {}, 2),
-        ([NAMES, "no", "no"], {}, 3),
-        ([], {"llm_calls": 0}, 0),
-        ([NAMES], {"llm_calls": 1}, 1),
+        ([Reply("no", status=400)], {}, 1, "llm-failed"),
+        (["no", "no"], {}, 2, "llm-failed"),
+        ([NAMES, "no", "no"], {}, 3, "llm-failed"),
+        ([], {"llm_calls": 0}, 0, "budget-spent"),
+        ([NAMES], {"llm_calls": 1}, 1, "budget-spent"),
     ],
 )
-def test_rules_read_what_the_model_fails_with_a_warning(
+def test_text_that_the_model_fails_states_nothing(
     model_http: TestClient,
     there: str,
     model_server: OpenAiServer,
     said: list[str | Reply],
     budget: dict[str, int],
     calls: int,
+    problem: str,
 ) -> None:
     model_server.queue(*said)
-    body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
-    read = send(model_http, "POST", "/facts", **body, extraction="llm", budget=budget)
-    assert read["extraction"] == "rules"
-    assert [warning["type"] for warning in read["warnings"]] == ["read-by-rules"]
-    assert ("place of birth", "Lund") in {(one["predicate"], one["object"]) for one in read["facts"]}
+    body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT, "budget": budget}
+    failed = model_http.post("/facts", json=body, headers={"idempotency-key": "1"})
+    assert (failed.status_code, failed.json()["type"]) == (502, f"urn:engram:problem:{problem}")
     assert len(model_server.requests) == calls
+    model_server.queue(NAMES, READ)
+    read = send(model_http, "POST", "/facts", "1", **body | {"budget": {}})
+    assert [(one["predicate"], one["object"]) for one in read["facts"]] == [("taught in", "Oslo")]
 
 
-def test_a_long_text_is_read_in_pieces_and_a_piece_that_fails_by_rules(
+def test_a_long_text_is_read_in_pieces_and_a_piece_that_fails_is_left_out(
     model_http: TestClient, there: str, model_server: OpenAiServer
 ) -> None:
     filler = "".join(f" Line {number} says {'nothing ' * 12}of note." for number in range(260))
     text = f"Ada Berg was born in Lund.{filler} Cara Lind was born in Malmö."
     fact = {"subject": "Ada Berg", "relation": "native of", "object": "Lund", "sentence": 1}
     model_server.queue(NAMES, json.dumps({"facts": [fact]}), Reply("no", status=400))
-    read = send(model_http, "POST", "/facts", collection=there, source="a page", text=text, extraction="llm")
-    assert (read["extraction"], len(read["warnings"]), len(model_server.requests)) == ("llm", 1, 3)
+    read = send(model_http, "POST", "/facts", collection=there, source="a page", text=text)
+    assert ([warning["type"] for warning in read["warnings"]], len(model_server.requests)) == (["not-read"], 3)
     said = {(one["subject"]["name"], one["predicate"], one["object"]) for one in read["facts"]}
-    assert {("Ada Berg", "native of", "Lund"), ("Cara Lind", "place of birth", "Malmö")} <= said
-    assert ("Ada Berg", "place of birth", "Lund") not in said
+    assert said == {("Ada Berg", "native of", "Lund")}
 
 
-def test_a_model_that_reads_takes_its_scope_and_an_endpoint(
-    model_http: TestClient, variant: Variant, there: str, model_server: OpenAiServer
+def test_reading_a_text_takes_a_model_and_its_scope(
+    http: TestClient, variant: Variant, there: str, model_server: OpenAiServer
 ) -> None:
-    guarded = variant(access="keys", llm_base_url=model_server.base_url, llm_max_attempts=1, facts_extraction="llm")
     body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
-    found = {}
-    for name, scopes in (("without", ["ingest"]), ("with", ["ingest", "llm"])):
+    silent = http.post("/facts", json=body)
+    assert (silent.status_code, silent.json()["type"]) == (503, "urn:engram:problem:llm-not-configured")
+    assert "ENGRAM_LLM_BASE_URL" in silent.json()["detail"]
+    guarded = variant(access="keys", llm_base_url=model_server.base_url, llm_max_attempts=1)
+    for name, scopes, status in (("without", ["ingest"], 403), ("with", ["ingest", "llm"], 200)):
         made = guarded.access_keys.make(
             LOCAL, AccessKeyRequest(name=f"{name}-{there[-8:]}", scopes={there: scopes})
         )
         client = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
-        found[name] = client.post("/facts", json=body).json()
-        refused = client.post("/facts", json={**body, "extraction": "llm"})
-        assert refused.status_code == (403 if name == "without" else 200), refused.text
-    assert (found["without"]["extraction"], found["without"]["warnings"]) == ("rules", [])
-    assert found["with"]["warnings"]  # as it is set, the model is asked, and says nothing of use
-    silent = TestClient(create_app(variant(llm_base_url=None))).post("/facts", json={**body, "extraction": "llm"})
-    assert (silent.status_code, silent.json()["type"]) == (503, "urn:engram:problem:llm-not-configured")
+        model_server.queue(*([NAMES, READ] if status == 200 else []))
+        answer = client.post("/facts", json=body)
+        assert answer.status_code == status, answer.text

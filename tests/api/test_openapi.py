@@ -108,6 +108,8 @@ def test_documented_problems_occur_and_have_one_shape(
         asking = {"methods": ["hyde"]} if path == "/expand" else {"stop_rule": "llm"}
         if path == "/facts/revise":
             arguments["json"], asking = {}, {"judge": "nobody", "instruction": "Curie was born in Warsaw."}
+        if path == "/facts":
+            arguments["json"], asking = {}, {"source": "a page", "text": "Curie was born in Warsaw."}
         arguments["json"] |= {"collection": request.getfixturevalue("curie")} | asking
     if status == 409 and "{feedback_id}" in path:
         collection, event = request.getfixturevalue("waiting")

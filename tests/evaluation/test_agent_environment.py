@@ -16,6 +16,7 @@ from engram_evaluation.commands import evaluate_command
 from engram_evaluation.dataset import build
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.run_options import Options
+from tests.support.doubts import list_doubted_facts
 from tests.support.openai_server import OpenAiServer
 
 QUESTION = "Who is the spouse of the director of Green Fields?"
@@ -95,7 +96,7 @@ def test_an_update_doubts_and_insert_only_offers_none() -> None:
     seen, *_, info = env.step(format_said("update", right.text))
     assert info["contradicted"] == 1
     assert "Oslo (doubted)" in seen
-    assert env.memory.list_doubted_facts()
+    assert list_doubted_facts(env.memory)
     only = GraphMemoryEnvironment(insert_only=True)
     assert "memory_update" not in only.system_prompt
     assert "memory_update" in env.system_prompt

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from engram.composition.container import Application
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView

@@ -73,7 +73,7 @@ def _faults(seed: int) -> Iterator[dict[str, Callable[[Tally], None]]]:
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", memory_mb=MEMORY_MB))
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))
         migrate(postgres.url)
-        settings = Settings(_env_file=None, data_dir=folder / "data", log_level="ERROR", facts=False)
+        settings = Settings(_env_file=None, data_dir=folder / "data", log_level="ERROR")
         application = Application(settings, Servers(postgres.url, redis.url), consumer="faults")
         stack.callback(application.close)
         second = encoder.shallow(folder / "shallow")
@@ -82,7 +82,6 @@ def _faults(seed: int) -> Iterator[dict[str, Callable[[Tally], None]]]:
             "DATABASE_URL": postgres.url,
             "REDIS_URL": redis.url,
             "ENGRAM_DATA_DIR": str(settings.data_dir),
-            "ENGRAM_FACTS": "false",
             "ENGRAM_FEEDBACK_SWEEP_SECONDS": "0.2",
             "ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "0",
         }

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from engram.composition.container import Application
+from engram.core.budget import Budget
 from engram.core.knowledge.agent_turns import AgentTurn, format_turn
-from engram.core.planning.session import Budget
 from engram.providers.llm import Llm
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.sessions.session_service import NewSession, SessionService

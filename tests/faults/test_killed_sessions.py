@@ -7,7 +7,7 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest

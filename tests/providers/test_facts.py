@@ -79,7 +79,7 @@ def test_each_place_lies_in_the_next_and_the_village_in_the_country(rules: RuleL
         ("She lived with her husband Otto Krag in Oslo.", ("Ada Berg", "spouse", "Otto Krag")),
         ("She married Otto Krag in 1950.", ("Ada Berg", "spouse", "Otto Krag")),
         ("Eva Krag, the sister of Otto Krag, came.", ("Eva Krag", "sibling", "Otto Krag")),
-        ("In 1951, she moved to Oslo.", ("Ada Berg", "based in", "Oslo")),
+        ("In 1951, she moved to Oslo.", ("Ada Berg", "moved to", "Oslo")),
         ("Otto Krag's brother Jens Krag wrote to her.", ("Otto Krag", "sibling", "Jens Krag")),
         ("Her show took place on 3 May 1950 at Krag Hall.", ("Ada Berg", "show took place at", "Krag Hall")),
         ("She painted 87 portraits.", ("Ada Berg", "painted", "87 portraits")),
@@ -180,7 +180,7 @@ def test_the_lead_may_call_the_topic_something_else(rules: RuleLanguage) -> None
     facts = read_triples(rules, "Ed Berg", "Edward James Berg is a painter.", "Berg lives in Lund.")
 
     assert ("Ed Berg", "also known as", "Edward James Berg") in facts
-    assert ("Ed Berg", "based in", "Lund") in facts
+    assert ("Ed Berg", "lives in", "Lund") in facts
 
 
 def test_a_clause_s_dates_are_its_facts_days(rules: RuleLanguage) -> None:
@@ -193,11 +193,23 @@ def test_a_clause_s_dates_are_its_facts_days(rules: RuleLanguage) -> None:
     assert all(fact.valid_from is None for fact in facts if fact.sentence == 0)
 
 
-def test_a_passage_without_a_title_says_things_of_its_names(rules: RuleLanguage) -> None:
-    facts = read_triples(rules, None, "Otto Krag founded Blue Harbour Gallery.", "He lived in Lund.")
-
-    assert ("Otto Krag", "founded", "Blue Harbour Gallery") in facts
-    assert not any(thing == "Lund" for _, _, thing in facts)
+@pytest.mark.parametrize(
+    ("title", "sentence"),
+    [
+        (None, "Otto Krag founded Blue Harbour Gallery."),
+        ("Reference for Nora Dahl", "Nora Dahl left Fjord Lines, where all liked her."),
+        ("Trustees, 4 February", "The trustees decided to thank Nora Dahl."),
+        ("Safety", "The safety officer met Nora Dahl."),
+        ("Data protection", "Data protection is the job of Nora Dahl."),
+        ("Congratulations", "Congratulations to Nora Dahl, who won a prize."),
+        ("Company handbook", "Nora Dahl was born in Bergen."),
+        ("Fjord Lines", "Fjord Lines replaced its old ferries with ships from Oslo."),
+    ],
+)
+def test_passage_that_is_not_about_its_title_gives_no_fact(
+    rules: RuleLanguage, title: str | None, sentence: str
+) -> None:
+    assert facts_of(rules, title, sentence) == []
 
 
 @pytest.mark.parametrize("title", [None, "Ada Berg", " "])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import spacy
 
-from engram.core.planning.question_triples import triples
 from engram.core.ranking.coverage import content_words
+from engram.core.text.question_triples import triples
 from engram.core.text.temporal import find_time_expressions
 from engram.providers.language import (
     Language,

@@ -13,7 +13,15 @@ import pytest
 
 from engram.context.errors import LlmError, LlmRefusalError
 from engram.core.knowledge.agent_turns import AgentObservation
-from engram.providers.llm import Llm, agent_model, reasoning, session_model
+from engram.providers.llm import (
+    Llm,
+    agent_model,
+    extract_entities,
+    extract_relations,
+    maintain_facts,
+    reasoning,
+    session_model,
+)
 from engram_evaluation import reasoning_grades
 from tests.support.openai_server import OpenAiServer, Reply
 
@@ -103,19 +111,19 @@ USES = {
         lambda llm: llm.refine_question(QUESTION, "Ada's river", TEXTS), {"question": "Which river is Lisbon on?"}
     ),
     "entities": Use(
-        lambda llm: llm.extract_entities(None, TEXTS),
+        lambda llm: extract_entities(llm, None, TEXTS),
         {"entities": ["Ada", "Lisbon"]},
         paper='["Ada", "Lisbon"]',
         understood=True,
     ),
     "relations": Use(
-        lambda llm: llm.extract_relations(None, SENTENCES, ["Ada", "Lisbon"]),
+        lambda llm: extract_relations(llm, None, SENTENCES, ["Ada", "Lisbon"]),
         {"facts": [fact(sentence=1)]},
         ("facts", 0, "sentence"),
         paper=json.dumps([GRAM_FACT]),  # it names no sentence, and a fact without a source is none
     ),
     "maintenance": Use(
-        lambda llm: llm.maintain_facts([("Ada", "born in", "Oslo")], "Ada was born in Lisbon."),
+        lambda llm: maintain_facts(llm, [("Ada", "born in", "Oslo")], "Ada was born in Lisbon."),
         {"remove": [1], "add": [fact()]},
         ("remove",),
         paper=json.dumps({"remove": [GRAM_FACT], "add": [GRAM_FACT]}),  # removes by words, not by number
@@ -391,11 +399,11 @@ def test_reasoning_may_copy_the_example(server: OpenAiServer, llm: Llm) -> None:
 
 def test_facts_that_the_text_does_not_name_are_left_out(server: OpenAiServer, llm: Llm) -> None:
     server.queue('{"entities": ["Ada", "Ada Lind", "3 May 1904"]}')
-    assert llm.extract_entities(None, TEXTS) == ["Ada"]
+    assert extract_entities(llm, None, TEXTS) == ["Ada"]
     example = {"subject": "Ada Lind", "relation": "born in", "object": "Malmö"}
     server.queue(json.dumps({"remove": [1], "add": [example, fact()]}))
     known = [("Bees", "make", "honey"), ("Ada", "born in", "Oslo")]
-    came = llm.maintain_facts(known, "Ada was born in Lisbon.")
+    came = maintain_facts(llm, known, "Ada was born in Lisbon.")
     assert came.remove == ()  # the correction does not speak of bees
     assert [(one.subject, one.object) for one in came.add] == [("Ada", "Lisbon")]
 

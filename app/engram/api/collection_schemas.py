@@ -8,7 +8,7 @@ from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
 from engram.core.ranking.profiles import ProfileName
-from engram.services.experiments.experiment_arms import Serving
+from engram.services.corpus.collection_settings import Serving
 from engram.services.retrieval.query import Memory, Strategy
 
 
@@ -95,8 +95,8 @@ class CollectionOut(ResponseModel):
     question_count: int = Field(description="Different questions that were looked at for that, of the latest 300.")
     fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by what was measured.")
     passage_facts: PassageFacts = Field(
-        description="Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about "
-        "their title, as pages of an encyclopedia are."
+        description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
+        "encyclopedia are; 'off': none."
     )
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None

@@ -54,7 +54,7 @@ def set_collection(
     passage_facts: Annotated[
         str | None,
         typer.Option(
-            help="Which passages facts are read from: on (all), off (none), auto (those about their title)."
+            help="Which passages facts are read from at ingest: on (those about their title), off (none)."
         ),
     ] = None,
 ) -> Iterator[Any]:
@@ -82,7 +82,7 @@ def set_collection(
     _say_collection(document)
 
 
-_FACTS_FROM = {"on": "all passages", "off": "no passages", "auto": "passages about their title"}
+_FACTS_FROM = {"on": "passages about their title", "off": "no passages"}
 
 
 def _kind_reason(document: dict[str, Any]) -> str:

@@ -89,6 +89,7 @@ class Application:
     question_spreads = PartAttribute(lambda app: app.retrieval_services.question_spreads)
     ingest = PartAttribute(lambda app: app.corpus_services.ingest)
     documents = PartAttribute(lambda app: app.corpus_services.documents)
+    collection_settings = PartAttribute(lambda app: app.corpus_services.collection_settings)
     index = PartAttribute(lambda app: app.corpus_services.index)
     kinds = PartAttribute(lambda app: app.corpus_services.kinds)
     names = PartAttribute(lambda app: app.corpus_services.names)

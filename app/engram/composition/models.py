@@ -18,9 +18,10 @@ from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors, load_priors
+from engram.providers.reranker.cross_encoder import CrossEncoder
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
-from engram.providers.stop_weights import CrossEncoder, Relevance, StopWeights, load_stop
+from engram.providers.stop_weights import Relevance, StopWeights, load_stop
 from engram.services.auth.encoder import Encoder
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import KeyLearning

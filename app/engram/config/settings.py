@@ -268,23 +268,6 @@ class Settings(RetrievalSettings, OperationSettings):
         ),
     )
 
-    # Facts
-    facts: bool = Field(
-        default=True,
-        description=(
-            "Keep a graph of what passages say, as subject, predicate and object, by rules, as they are ingested, "
-            "which makes ingest about 1.03 times as dear. "
-            "Facts that callers state are kept in any case."
-        ),
-    )
-    facts_extraction: Literal["rules", "llm"] = Field(
-        default="rules",
-        description=(
-            "What reads the texts that `POST /facts` gives, where a request does not say: rules, or the LLM, which "
-            "falls back to them. Passages are read by rules."
-        ),
-    )
-
     # LLM, optional: any OpenAI-compatible endpoint
     llm_base_url: str | None = Field(
         default=None,

@@ -725,7 +725,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description State facts in the name of a source, or a text from which rules or a language model read facts.
+         * @description State facts in the name of a source, or a text from which the language model reads facts.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -1963,9 +1963,9 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
-            min_sufficiency?: number | null;
+            min_sufficiency?: number | "auto" | null;
             /** Query */
             query: string;
             /**
@@ -2499,10 +2499,10 @@ export interface components {
             passage_count: number;
             /**
              * Passage Facts
-             * @description Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about their title, as pages of an encyclopedia are.
+             * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
              * @enum {string}
              */
-            passage_facts: "auto" | "on" | "off";
+            passage_facts: "on" | "off";
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
             past: components["schemas"]["PastOut"] | null;
             /**
@@ -2579,9 +2579,9 @@ export interface components {
             exploration?: components["schemas"]["ExplorationIn"] | null;
             /**
              * Passage Facts
-             * @description Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those about their title, as pages of an encyclopedia are.
+             * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
              */
-            passage_facts?: ("auto" | "on" | "off") | null;
+            passage_facts?: ("on" | "off") | null;
             /**
              * Serving
              * @description 'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
@@ -3141,6 +3141,8 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
+            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
+            sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -3859,7 +3861,7 @@ export interface components {
         };
         /**
          * FactWarningOut
-         * @description A part of a text that the language model was to read and the rules read instead.
+         * @description A part of a text that was left out, because the language model failed it or the budget was spent.
          */
         FactWarningOut: {
             /**
@@ -3869,14 +3871,14 @@ export interface components {
             detail: string;
             /**
              * Type
-             * @default read-by-rules
+             * @default not-read
              * @constant
              */
-            type?: "read-by-rules";
+            type?: "not-read";
         };
         /**
          * FactsIn
-         * @description Statement of a source: facts, or a text that rules or a language model read.
+         * @description Statement of a source: facts, or a text that the language model reads, which takes the scope `llm`.
          * @example {
          *       "facts": [
          *         {
@@ -3900,11 +3902,6 @@ export interface components {
              * @default default
              */
             collection?: string;
-            /**
-             * Extraction
-             * @description What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
-             */
-            extraction?: ("rules" | "llm") | null;
             /** Facts */
             facts?: components["schemas"]["FactIn"][];
             /**
@@ -3934,11 +3931,6 @@ export interface components {
             collection: string;
             /** Events */
             events: components["schemas"]["EventOut"][];
-            /**
-             * Extraction
-             * @description What read the text; null where there was none, or for a repeated request.
-             */
-            extraction?: ("rules" | "llm") | null;
             /**
              * Facts
              * @description As they stand now; those that nobody states any more are left out.
@@ -5614,7 +5606,7 @@ export interface components {
             exploration?: number;
             /**
              * Extraction
-             * @description 'agent': what reads facts from what it inserts: the rules, or the LLM.
+             * @description 'agent': what reads facts from what it inserts: rules, from passages about their title, or the LLM.
              * @default rules
              * @enum {string}
              */
@@ -6252,9 +6244,9 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
-            min_sufficiency?: number | null;
+            min_sufficiency?: number | "auto" | null;
             /** Query */
             query: string;
             /**
@@ -6364,6 +6356,8 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
+            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
+            sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -6526,7 +6520,7 @@ export interface components {
         };
         /**
          * ReadingBudgetIn
-         * @description Most that reading a text by the language model may cost; the rules read the rest.
+         * @description Most that reading a text by the language model may cost; the rest is not read.
          */
         ReadingBudgetIn: {
             /**
@@ -7732,6 +7726,25 @@ export interface components {
             question: string;
         };
         /**
+         * SufficiencyLevelOut
+         * @description The level below which an answer is withheld, and what it rests on.
+         */
+        SufficiencyLevelOut: {
+            /**
+             * Confirmed
+             * @description Answers of this collection that verdicts called sufficient.
+             */
+            confirmed: number;
+            /**
+             * Source
+             * @description 'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+             * @enum {string}
+             */
+            source: "prior" | "verdicts";
+            /** Value */
+            value: number;
+        };
+        /**
          * SufficiencyOut
          * @description Derivation of the probability of sufficiency.
          */
@@ -7981,7 +7994,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
+            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "not-read" | "updated-by-rules";
         };
         /**
          * WhoOut
@@ -11326,7 +11339,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Temporarily unavailable */
+            /** @description The LLM endpoint failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12888,6 +12910,8 @@ export interface operations {
                 collection?: string | null;
                 /** @description The encoder of a new collection, by name; one that exists must be of it. */
                 encoder?: string | null;
+                /** @description Which passages ingest reads facts from in a new collection: 'on': those about their title; 'off': none. One that exists keeps its own. */
+                passage_facts?: "on" | "off";
             };
             header?: {
                 /** @description The same request again is answered alike. */

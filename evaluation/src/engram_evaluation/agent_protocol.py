@@ -13,7 +13,7 @@ from typing import Any
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import NOTHING_TO_INSERT, AgentTurn, format_turn
 from engram.core.knowledge.linearise import count_tokens
-from engram.core.planning.curation import normalise_words
+from engram.core.text.words import normalise_words
 from engram.providers.language import Language
 from engram.providers.llm import Llm, agent_model, agent_prompts
 from engram.services.facts import rule_agent

@@ -12,7 +12,6 @@ from rich.console import Console
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.core.ranking.profiles import PROFILES
-from engram.providers.language import Language
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
 from engram_evaluation import model_paraphrases, verdict_givers, worded_answers
@@ -76,8 +75,6 @@ class ConfiguredServices(EvaluatedServices, Protocol):
     def settings(self) -> Settings: ...
     @property
     def priors(self) -> RankingPriors: ...
-    @property
-    def language(self) -> Language: ...
 
 
 def evaluate(

@@ -13,6 +13,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.providers.embedder import Embedder
+from engram.providers.language import Language
 from engram.providers.llm import Llm
 from engram.services.auth.scope import AccessService, Principal, Scope
 from engram.services.corpus.kind_measurement import KindService
@@ -54,6 +55,8 @@ class IngestFailedError(EngramError):
 class EvaluatedServices(Protocol):
     """The use cases that an evaluation drives."""
 
+    @property
+    def language(self) -> Language: ...
     @property
     def access(self) -> AccessService: ...
     @property

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from engram.context.errors import EngramError, InvalidRequestError, LlmError, LlmNotConfiguredError
-from engram.core.planning.session import Budget, StopRule
+from engram.core.budget import Budget
+from engram.core.planning.session import StopRule
 from engram.providers.llm import Usage
 from engram.services.retrieval.query import Query
 from engram.services.sessions.rfm_rag_planner import RFM_RAG

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
+from engram.core.budget import Budget
 from engram.core.planning import feedback_stop, round_sufficiency
 from engram.core.planning.feedback_stop import Network
-from engram.core.planning.session import Budget
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.services.sessions.rfm_rag_planner import RFM_RAG
 from engram.services.sessions.session_service import NewSession

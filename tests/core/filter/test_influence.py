@@ -131,9 +131,9 @@ def test_means_without_a_term_are_those_of_the_other_terms() -> None:
     size = len(FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
     terms = [draw_evidence(seed, size) for seed in range(4)]
-    means = compute_means_without(prior, sum(terms, build_empty_evidence(size)), terms)
+    means = compute_means_without("ranking", prior, sum(terms, build_empty_evidence(size)), terms)
     assert means.shape == (4, size)
     for left_out, mean in enumerate(means):
         others = sum((term for at, term in enumerate(terms) if at != left_out), build_empty_evidence(size))
         np.testing.assert_allclose(mean, posterior(prior, others).mean, atol=1e-9)
-    assert compute_means_without(prior, build_empty_evidence(size), []).shape == (0, size)
+    assert compute_means_without("ranking", prior, build_empty_evidence(size), []).shape == (0, size)

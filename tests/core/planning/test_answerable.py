@@ -4,8 +4,8 @@ import pytest
 
 from engram.core.planning.answerable import ReadSentence, has_answer, is_stated, list_missing_names, question_share
 from engram.core.planning.binding import BindingSentence
-from engram.core.planning.question_triples import triples
 from engram.core.ranking.coverage import content_words
+from engram.core.text.question_triples import triples
 
 READ = [
     BindingSentence(1, "Edmund Hillary was a beekeeper from New Zealand.", (), "Edmund Hillary"),

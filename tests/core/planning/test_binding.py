@@ -1,7 +1,7 @@
 """Unknowns bound by sentences that say the relation."""
 
 from engram.core.planning.binding import BindingSentence, bind, binds, describes
-from engram.core.planning.question_triples import ANSWER, QuestionTriple
+from engram.core.text.question_triples import ANSWER, QuestionTriple
 
 DIRECTOR = QuestionTriple("The Salt Road", "director", "?1", "the director of The Salt Road")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from engram.core.planning.binding import BindingSentence
 from engram.core.planning.chain_binding import bind_chain
-from engram.core.planning.question_triples import ANSWER, QuestionTriple
+from engram.core.text.question_triples import ANSWER, QuestionTriple
 
 SPLIT = [
     QuestionTriple("The Salt Road", "director", "?1", "the director of The Salt Road"),

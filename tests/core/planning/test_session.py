@@ -1,6 +1,7 @@
 """Budgets of sessions."""
 
-from engram.core.planning.session import Budget, Cost, find_exhausted_limit
+from engram.core.budget import Budget
+from engram.core.planning.session import Cost, find_exhausted_limit
 
 BUDGET = Budget(rounds=3, llm_calls=10, tokens=100, seconds=5.0, passages=8)
 

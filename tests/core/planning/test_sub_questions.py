@@ -2,7 +2,6 @@
 
 import pytest
 
-from engram.core.planning.question_triples import QuestionTriple
 from engram.core.planning.sub_questions import (
     find_carried_nouns,
     fits,
@@ -10,6 +9,7 @@ from engram.core.planning.sub_questions import (
     select_whole_names,
     tidy_text,
 )
+from engram.core.text.question_triples import QuestionTriple
 
 NAMES = [
     "Pluto",

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.planning.binding import BindingSentence
-from engram.core.planning.question_triples import QuestionTriple
 from engram.core.planning.triple_coverage import gap_query, triple_coverage
+from engram.core.text.question_triples import QuestionTriple
 
 DIRECTOR = QuestionTriple("The Quiet Weir", "director", "?1", "the director of The Quiet Weir")
 MOTHER = QuestionTriple("?1", "who is mother of", "?", "who is the mother of ?1")

@@ -146,7 +146,7 @@ def test_reads_work_without_the_collection_encoder(application: Application, oth
     assert other.key_view.view(scope, "vistula", 10)
     assert other.evolve.roll_back(scope, 0).generation == 0
     assert other.lift.lift(scope, since=None, before=None, baseline=None)
-    assert other.serving.configure(scope, {"serving": "shadow"}).serving == "shadow"
+    assert other.collection_settings.configure(scope, {"serving": "shadow"}).serving == "shadow"
     assert other.feedback.event(scope, events[1]).event.status == "applied"
     undo.assert_verified(other, held)
     assert other.revoke.revoke(scope, events[1]).status == "revoked"

@@ -30,7 +30,7 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "roll back": lambda app, scope: app.evolve.roll_back(scope, 0),
     "where keys stand": lambda app, scope: app.evolve.load_standing(scope),
     "set a judge": lambda app, scope: app.judges.set(scope, "a", share=0.1),
-    "configure": lambda app, scope: app.serving.configure(scope, {"serving": "shadow"}),
+    "configure": lambda app, scope: app.collection_settings.configure(scope, {"serving": "shadow"}),
     "lift": lambda app, scope: app.lift.lift(scope, since=None, before=None, baseline=None),
     "retry": lambda app, scope: app.feedback.retry(scope, 1),
     "retry all": lambda app, scope: app.feedback.retry_all(scope),

@@ -45,7 +45,13 @@ class DisturbedEncoder:
 
 def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Runner:
     ingest = IndexService(
-        application.database, Encoder(embedder), application.language, application.kinds, batch_size=batch_size
+        application.database,
+        Encoder(embedder),
+        application.language,
+        application.kinds,
+        batch_size=batch_size,
+        facts=application.noise,
+        align=application.align,
     )
     return runner(application, ingest=ingest)
 

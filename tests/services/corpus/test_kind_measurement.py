@@ -183,7 +183,13 @@ def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
     state.stage_passages(application, collection, PAGES[0], *ARTICLES)
     encoder = CountingEncoder(application.embedder, judge_first_page)
     index = IndexService(
-        application.database, Encoder(encoder), application.language, application.kinds, batch_size=1
+        application.database,
+        Encoder(encoder),
+        application.language,
+        application.kinds,
+        batch_size=1,
+        facts=application.noise,
+        align=application.align,
     )
     assert runner(application, ingest=index).run_ready() == 1
 

@@ -86,7 +86,7 @@ def measure_unassigned(application: Application, collection: str) -> ArmLift:
 
 
 def test_figures_are_those_of_the_verdicts(application: Application, curie: str) -> None:
-    application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
+    application.collection_settings.configure(application.access.scope(curie), {"experiment": ARMS})
     off = [add_query(application, curie, "off", hops=hops, total_ms=10.0 * hops) for hops in (1, 2, 3, 3)]
     add_verdict(application, curie, off[0], supporting=["warsaw"])  # second of two: recall 1, reciprocal rank 1/2
     add_verdict(application, curie, off[1], missed=["tokyo"])  # nothing found: recall 0, rank 0, no success
@@ -204,7 +204,7 @@ def test_arms_come_in_the_experiments_order_then_former_ones_then_none(
     found = report(application, curie)
     assert [arm.arm for arm in found.arms] == ["alpha", "read", "zeta", None]
     assert found.baseline == "alpha"
-    application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
+    application.collection_settings.configure(application.access.scope(curie), {"experiment": ARMS})
     found = report(application, curie)
     assert [(arm.arm, arm.queries) for arm in found.arms] == [
         ("off", 0), ("read", 1), ("alpha", 1), ("zeta", 1), (None, 1)
@@ -264,7 +264,7 @@ def test_pages_miss_nothing_and_count_nothing_twice(
 
 
 def test_real_queries_are_measured(application: Application, curie: str) -> None:
-    application.serving.configure(
+    application.collection_settings.configure(
         application.access.scope(curie), {"experiment": {"arms": [{"name": "only", "percent": 100}]}}
     )
     query = Query(text="Where was Marie Curie born?", scope=application.access.scope(curie), caller_chose_arm=False)

@@ -1,20 +1,18 @@
 """Facts of passages: kept with the passages, changed with them, and erased with them; proved and copied."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from engram.composition.container import Application, Servers
-from engram.config.settings import Settings
+from engram.composition.container import Application
 from engram.core.knowledge.beliefs import UNSAID
 from engram.core.knowledge.triples import Triple
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision, StatedFact
 from tests.support import past, state, undo
-from tests.support.databases import application_on
 from tests.support.statements import record_statements
 
 LOVELACE = {
@@ -25,11 +23,12 @@ LOVELACE = {
 }
 
 
-@pytest.fixture(scope="module")
-def reading(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
-    """An application that keeps facts of what it ingests."""
-    with application_on(addresses, settings.model_copy(update={"facts": True}), application) as services:
-        yield services
+@pytest.fixture
+def reading(application: Application, collection: str) -> Application:
+    """The application, with an empty collection that reads facts from passages about their title."""
+    put(application, collection)
+    application.collection_settings.configure(application.access.scope(collection), {"passage_facts": "on"})
+    return application
 
 
 def put(application: Application, name: str, *passages: Mapping[str, Any]) -> Scope:
@@ -209,3 +208,22 @@ def test_names_of_passages_join_what_they_mean(reading: Application, collection:
     undo.assert_verified(reading, collection)
     reading.ingest.delete_passage(reading.access.scope(collection), "solomon")
     assert state.rows(reading, collection, "fact_entity") == []
+
+
+def test_facts_are_read_from_pages_and_only_where_that_is_set(application: Application, collection: str) -> None:
+    scope = put(application, collection, LOVELACE)
+    assert facts(application, collection) == {}
+
+    assert application.collection_settings.configure(scope, {"passage_facts": "on"}).passage_facts == "on"
+    put(application, collection, LOVELACE | {"id": "page"}, LOVELACE | {"id": "news", "title": "Council news"})
+    sources = {row["sentence_id"] for row in state.rows(application, collection, "fact_source")}
+    assert sources == set(state.sentences(application, collection, "page").values())
+
+    assert application.collection_settings.configure(scope, {"passage_facts": None}).passage_facts == "off"
+    first, _ = LOVELACE["text"].split(". ")
+    put(application, collection, LOVELACE | {"id": "page", "text": f"{first}. She lived in Rome."})
+    after = facts(application, collection)
+    assert after[BORN]["closed_reason"] == UNSAID
+    assert after["date of birth", "10 December 1815"]["closed_reason"] is None
+    assert not any(thing == "Rome" for _, thing in after)
+    undo.assert_verified(application, collection)

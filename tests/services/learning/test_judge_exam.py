@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engram.context.errors import LlmError, UnfitModelError
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from engram.providers.llm import Llm
 from engram.services.learning.judge_exam import CONTROL_QUESTIONS, ExamResult, ModelExam, examine
 from engram.services.sessions.session_service import NewSession

@@ -63,7 +63,15 @@ def worker(
     how: dict[str, Any] = {"batch_size": batch_size, "rebase": rebase}
     return runner(
         application,
-        ingest=IndexService(application.database, encoder, application.language, application.kinds, **how),
+        ingest=IndexService(
+            application.database,
+            encoder,
+            application.language,
+            application.kinds,
+            facts=application.noise,
+            align=application.align,
+            **how,
+        ),
         rekey=RekeyService(application.database, encoder, **how),
     )
 

@@ -28,7 +28,7 @@ def rivers(ingest: Ingest, curie: str) -> str:
 
 
 def explores(application: Application, collection: str, **setting: Any) -> None:
-    application.serving.configure(
+    application.collection_settings.configure(
         application.access.scope(collection), {"exploration": {"share": 1.0, "seed": 1} | setting}
     )
 

@@ -66,7 +66,7 @@ class TestServedCopies:
         marked = application.access.scope(past.collection).collection.past or {}
         assert (marked["of"], marked["until"]) == (taught, until.isoformat())
         assert application.access.scope(taught).collection.past is None
-        application.serving.configure(application.access.scope(past.collection), {"serving": "live"})
+        application.collection_settings.configure(application.access.scope(past.collection), {"serving": "live"})
         assert rows_of_collection(application, past.collection)[0]["serving"] == "live"
 
     def test_it_learns_on_and_can_be_deleted_beside_the_live_one(

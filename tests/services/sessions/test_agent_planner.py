@@ -10,9 +10,9 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
+from engram.core.budget import Budget
 from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.session import Budget
 from engram.providers.llm import agent_prompts
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.fact_search import FactPattern
@@ -22,6 +22,7 @@ from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from tests.conftest import CURIE
 from tests.support import undo
+from tests.support.doubts import list_doubted_facts
 from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply
 
@@ -290,7 +291,7 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
         "Marie Curie | native of: Paris",
         "Marie Curie | native of: Warsaw",
     ]
-    assert memory.list_doubted_facts() == [0]
+    assert list_doubted_facts(memory) == [0]
     assert [one.cost["llm_calls"] for one in session.rounds] == [3, 4, 1]
 
 

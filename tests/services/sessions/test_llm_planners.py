@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest

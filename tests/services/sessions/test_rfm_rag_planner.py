@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from tests.services.sessions.test_llm_planners import CHAIN, Asking, Model, asking, numbers, refuse, reply_kept
 
 __all__ = ["asking"]

@@ -10,8 +10,8 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
+from engram.core.budget import Budget
 from engram.core.planning import tree_search
-from engram.core.planning.session import Budget
 from engram.core.planning.tree_search import Rollout, SearchLimits, TreeStep, settle
 from engram.services.auth.scope import Scope
 from engram.services.sessions import auto_planner

@@ -23,10 +23,18 @@ from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, Storable
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
+from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.corpus.passage_intake import PassageReception
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
+NewPassageFacts = Annotated[
+    PassageFacts,
+    Query(
+        description="Which passages ingest reads facts from in a new collection: 'on': those about their title; "
+        "'off': none. One that exists keeps its own."
+    ),
+]
 NamedCollection = Annotated[CollectionName | None, Query(alias="collection", description="The collection's name.")]
 JSON_TYPE = "application/json"
 NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -59,6 +67,7 @@ async def post_passages(
     key: OptionalKey,
     collection: NamedCollection = None,
     encoder: EncoderName = None,
+    passage_facts: NewPassageFacts = "off",
 ) -> AcceptedJob:
     """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
 
@@ -75,7 +84,8 @@ async def post_passages(
     opening = await build_opener(app, asker, need)
 
     def receive(name: str | None) -> PassageReception:
-        return app.ingest.receive(replace(opening(name or DEFAULT_COLLECTION), encoder=encoder), key)
+        opened = replace(opening(name or DEFAULT_COLLECTION), encoder=encoder, passage_facts=passage_facts)
+        return app.ingest.receive(opened, key)
 
     if media_type == JSON_TYPE:
         if collection is not None:

@@ -9,7 +9,7 @@ from engram.api.schemas import MAX_ID, Model, ResponseModel, Text, Whole
 from engram.core.experiments import assignment
 from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
 from engram.core.ranking.profiles import ProfileName
-from engram.services.experiments.experiment_arms import Serving
+from engram.services.corpus.collection_settings import Serving
 from engram.services.experiments.measured_lift import ArmLift, Lift
 from engram.services.retrieval.query import Memory, Strategy
 
@@ -94,8 +94,8 @@ class CollectionPatch(Model):
 
     passage_facts: PassageFacts | None = Field(
         default=None,
-        description="Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those "
-        "about their title, as pages of an encyclopedia are.",
+        description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
+        "encyclopedia are; 'off', and null: none.",
     )
 
     def patch(self) -> dict[str, Any]:

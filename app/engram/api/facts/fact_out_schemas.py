@@ -11,7 +11,7 @@ from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.services.facts.fact_search import FactSearchResult
 from engram.services.facts.fact_service import AppliedEvent
 from engram.services.facts.fact_views import FactRow, FactView
-from engram.services.facts.text_facts import ExtractedFacts, Extraction
+from engram.services.facts.text_facts import ExtractedFacts
 
 
 class EntityRef(BaseModel):
@@ -121,9 +121,9 @@ class EventOut(ResponseModel):
 
 
 class FactWarningOut(BaseModel):
-    """A part of a text that the language model was to read and the rules read instead."""
+    """A part of a text that was left out, because the language model failed it or the budget was spent."""
 
-    type: Literal["read-by-rules"] = "read-by-rules"
+    type: Literal["not-read"] = "not-read"
     detail: str = Field(description="How the endpoint failed, or which budget was spent.")
 
 
@@ -132,9 +132,6 @@ class FactsOut(BaseModel):
 
     collection: str
     events: list[EventOut]
-    extraction: Extraction | None = Field(
-        default=None, description="What read the text; null where there was none, or for a repeated request."
-    )
     warnings: list[FactWarningOut] = Field(default_factory=list)
     facts: list[FactOut] = Field(description="As they stand now; those that nobody states any more are left out.")
 
@@ -144,7 +141,6 @@ class FactsOut(BaseModel):
     ) -> "FactsOut":
         """Build the response; ``read``: the text, if there was one."""
         return cls(
-            extraction=None if read is None else read.by,
             warnings=[] if read is None else [FactWarningOut(detail=detail) for detail in read.failed],
             collection=collection,
             events=[one.event for one in applied],

@@ -35,9 +35,8 @@ from engram.api.operations import operation
 from engram.api.schemas import MAX_ID, CollectionName
 from engram.composition.container import Application
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
-from engram.core.planning.session import Budget
+from engram.core.budget import Budget
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.facts.text_facts import BY_LLM
 
 NO_IDS = frozenset({"align", "merge", "revise", "revoke", "search"})
 
@@ -60,20 +59,15 @@ EntityId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Graph = Annotated[CollectionName | None, Query(description="A graph of its own; by default the collection's.")]
 
 
-@router.post("/facts", **operation("State facts", needs(INGEST), 404, reads_json=True))
+@router.post("/facts", **operation("State facts", needs(INGEST), 404, 502, reads_json=True))
 async def post_facts(sent: Posted[FactsIn], app: App, key: OptionalKey, answering: Answering) -> FactsOut:
-    """State facts in the name of a source, or a text from which rules or a language model read facts.
+    """State facts in the name of a source, or a text from which the language model reads facts.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
     """
-    body, scope = sent.body, sent.scope
-    by_model = (
-        body.text is not None
-        and app.texts.choose_extraction(body.extraction, allowed=scope.is_allowed(LLM)) == BY_LLM
-    )
     work = partial(_state_facts, sent, app, key)
-    # Rules take the processor, as questions do; a language model is waited for.
-    return await (run_in_threadpool(work) if by_model else answering.do(work))
+    # Storing facts takes the processor, as questions do; a language model is waited for.
+    return await (answering.do(work) if sent.body.text is None else run_in_threadpool(work))
 
 
 def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -> FactsOut:
@@ -90,8 +84,8 @@ def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -
         _take_facts(app, scope, len(body.facts))
         applied = state([fact.to_stated_fact() for fact in body.facts])
         return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts))
-    if body.extraction == BY_LLM:
-        scope.need(LLM, "A language model that reads facts")
+    app.texts.require_model()
+    scope.need(LLM, "A language model that reads facts")
     earlier_statement = app.facts.find_earlier_statement(
         scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.request_values()
     )
@@ -99,8 +93,7 @@ def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -
         return FactsOut.from_service(
             body.collection, [earlier_statement], app.show.facts(scope, earlier_statement.facts)
         )
-    by = app.texts.choose_extraction(body.extraction, allowed=scope.is_allowed(LLM))
-    read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
+    read = app.texts.read(body.title, body.text, Budget(**body.budget.model_dump()))
     _take_facts(app, scope, len(read.stated))
     applied = state(read.stated)
     return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts), read)

@@ -17,11 +17,10 @@ from engram.api.schemas import (
     Text,
     Whole,
 )
+from engram.core.budget import Budget
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.session import Budget
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision, StatedFact
-from engram.services.facts.text_facts import Extraction
 
 MAX_FACTS = 1_000
 MAX_NAME = 200
@@ -76,7 +75,7 @@ class FactIn(Model):
 
 
 class ReadingBudgetIn(Model):
-    """Most that reading a text by the language model may cost; the rules read the rest."""
+    """Most that reading a text by the language model may cost; the rest is not read."""
 
     llm_calls: Annotated[int, Field(ge=0, le=1_000, strict=True), Whole] = Field(
         default=Budget().llm_calls, description="Completions, repetitions included; a text takes two a piece."
@@ -88,7 +87,7 @@ class ReadingBudgetIn(Model):
 
 
 class FactsIn(Model):
-    """Statement of a source: facts, or a text that rules or a language model read."""
+    """Statement of a source: facts, or a text that the language model reads, which takes the scope `llm`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": CURIE})
 
@@ -98,13 +97,6 @@ class FactsIn(Model):
     facts: list[FactIn] = Field(default_factory=list, max_length=MAX_FACTS)
     title: Name | None = Field(default=None, description="What the text is about.")
     text: Annotated[Text, Field(max_length=MAX_TEXT)] | None = None
-    extraction: Extraction | None = Field(
-        default=None,
-        description=(
-            "What reads the text: the rules, or the language model, which takes the scope `llm`. By default as "
-            "ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used."
-        ),
-    )
     budget: ReadingBudgetIn = Field(default_factory=ReadingBudgetIn)
 
     @model_validator(mode="after")

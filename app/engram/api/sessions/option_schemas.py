@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import Field, StrictInt
 
 from engram.api.schemas import CollectionName, Flag, Model, Text, Whole
-from engram.services.facts.text_facts import Extraction
-from engram.services.sessions.tree_options import MOST_DOCUMENTS, Combine, Part, TreeOptions
+from engram.services.sessions.tree_options import MOST_DOCUMENTS, Combine, Extraction, Part, TreeOptions
 
 _BY_DEFAULT = TreeOptions()
 
@@ -60,7 +59,10 @@ class OptionsIn(Model):
         default=False, description="'agent': it may insert and search, but not update what it inserted."
     )
     extraction: Extraction = Field(
-        default="rules", description="'agent': what reads facts from what it inserts: the rules, or the LLM."
+        default="rules",
+        description=(
+            "'agent': what reads facts from what it inserts: rules, from passages about their title, or the LLM."
+        ),
     )
     graph: CollectionName | None = Field(
         default=None,

@@ -21,7 +21,8 @@ from engram.api.schemas import (
     Whole,
 )
 from engram.api.sessions.option_schemas import OptionsIn
-from engram.core.planning.session import Budget, NoteKind, Round, SessionSummary, Status, StopReason, StopRule
+from engram.core.budget import Budget
+from engram.core.planning.session import NoteKind, Round, SessionSummary, Status, StopReason, StopRule
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest

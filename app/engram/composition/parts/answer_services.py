@@ -43,7 +43,7 @@ class AnswerServices:
     @locked_property
     def serving(self) -> ServingService:
         """Answers to queries by their collection's settings."""
-        return ServingService(self.database, self.ask)
+        return ServingService(self.ask)
 
     @locked_property
     def lift(self) -> LiftService:

@@ -7,6 +7,7 @@ from engram.composition.models import Models
 from engram.composition.parts.fact_services import FactServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
+from engram.services.corpus.collection_settings import CollectionSettingsService
 from engram.services.corpus.document_conversion import DocumentsService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
@@ -41,6 +42,11 @@ class CorpusServices:
         )
 
     @locked_property
+    def collection_settings(self) -> CollectionSettingsService:
+        """Settings of collections."""
+        return CollectionSettingsService(self.database)
+
+    @locked_property
     def index(self) -> IndexService:
         """Graph builder."""
         settings, models = self.settings, self.models
@@ -52,7 +58,7 @@ class CorpusServices:
             batch_size=settings.ingest_batch_size,
             time_llm=models.llm if settings.llm_time_extraction else None,
             rebase=self.passage_keys.evolve.rebase,
-            facts=models.noise if settings.facts else None,
+            facts=models.noise,
             align=self.facts.align,
         )
 

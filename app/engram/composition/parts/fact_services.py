@@ -29,12 +29,12 @@ class FactServices:
     @locked_property
     def facts(self) -> FactsService:
         """Intake of statements."""
-        return FactsService(self.database, self.models.language, self.models.noise, self.align)
+        return FactsService(self.database, self.models.noise, self.align)
 
     @locked_property
     def texts(self) -> TextService:
         """Extraction of facts from text."""
-        return TextService(self.models.language, self.models.llm, self.settings.facts_extraction)
+        return TextService(self.models.language, self.models.llm)
 
     @locked_property
     def fact_search(self) -> FactSearch:

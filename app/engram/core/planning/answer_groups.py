@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from engram.core.planning.curation import words
+from engram.core.text.words import words
 
 _ARTICLES = frozenset({"the", "a", "an"})
 _CONNECTORS = frozenset({"of", "de", "da", "di", "du", "del", "der", "den", "la", "le", "van", "von", "and", "the"})

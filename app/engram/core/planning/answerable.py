@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from engram.core.planning.answer_kinds import has_answer_kind
 from engram.core.planning.binding import BindingSentence, is_about, list_relation_words, stems
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares, count_intermediate_unknowns
 from engram.core.ranking.coverage import content_words
+from engram.core.text.question_triples import ANSWER, QuestionTriple, compares, count_intermediate_unknowns
 
 LEAST_ANSWERABILITY = 0.5
 """Least mean of question share and the probability of enough from which on a corpus counts as having the answer."""

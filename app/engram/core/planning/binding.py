@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.core.planning.curation import normalise_words, words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple
 from engram.core.ranking.coverage import content_words
+from engram.core.text.question_triples import ANSWER, QuestionTriple
+from engram.core.text.words import normalise_words, words
 
 _SAID: Mapping[str, str] = {
     "director": "directed director directorial",

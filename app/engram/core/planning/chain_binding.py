@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engram.core.planning.binding import Binding, BindingSentence, bind
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns
 from engram.core.planning.sub_questions import fits
+from engram.core.text.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns
 
 
 def bind_chain(

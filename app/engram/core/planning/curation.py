@@ -6,15 +6,15 @@ the shorter in one run of the longer). The first to come is kept, also where the
 goes on standing.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from engram.core.text.words import words
+
 Repeats = Literal["exact", "near", "contained"]
 REPETITION_OVERLAP = 0.8
 """Least overlap of word pairs from which two sentences say the same: one word of twenty may differ."""
-_WORD = re.compile(r"[^\W_]+")
 _KeyT = TypeVar("_KeyT")
 
 
@@ -48,16 +48,6 @@ def curate(candidates: Sequence[str], known_texts: Iterable[str] = ()) -> Curati
         else:
             dropped[at] = how
     return CurationResult(kept, dropped)
-
-
-def words(text: str) -> list[str]:
-    """The words of a text, case-folded, in order."""
-    return [word.casefold() for word in _WORD.findall(text)]
-
-
-def normalise_words(text: str) -> str:
-    """The words of a text, case-folded and joined by single spaces."""
-    return " ".join(words(text))
 
 
 class _CuratedText:

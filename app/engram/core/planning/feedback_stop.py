@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engram.core.planning.curation import normalise_words
 from engram.core.ranking.ranking_weights import Floats
+from engram.core.text.words import normalise_words
 
 FEATURES = ("bias", "entities", "relevance")
 AT_LEAST = 0.5

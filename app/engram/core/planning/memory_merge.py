@@ -6,8 +6,8 @@ note is identified by its words. Places say nothing, since a rewritten memory ha
 
 from collections.abc import Sequence
 
-from engram.core.planning.curation import words
 from engram.core.planning.session import Note
+from engram.core.text.words import words
 
 _Identity = tuple[str, ...]
 

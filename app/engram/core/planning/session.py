@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from engram.core.budget import Budget
+
 Status = Literal["running", "stopped", "cancelled", "failed"]
 """``stopped`` is the end of all that went well; a round that is asked for has it run again."""
 StopRule = Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]
@@ -44,25 +46,6 @@ found nothing that was not there. ``asked``: it did the rounds that its caller a
 it had read was deleted. The rest are budgets that are spent, or what became of its job.
 """
 NoteKind = Literal["binding", "fact", "contradiction", "answer"]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Limits of a session's cost; each is >= 0.
-
-    Attributes:
-        rounds: that retrieve.
-        llm_calls: completions, those that were asked for again included.
-        tokens: of prompts and completions, as far as the endpoint tells.
-        seconds: of work on it, waiting for a worker not included.
-        passages: distinct ones that its rounds read.
-    """
-
-    rounds: int = 3
-    llm_calls: int = 40
-    tokens: int = 100_000
-    seconds: float = 120.0
-    passages: int = 40
 
 
 @dataclass(frozen=True, slots=True)

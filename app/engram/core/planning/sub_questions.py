@@ -9,8 +9,8 @@ import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from engram.core.planning.question_triples import QuestionTriple
 from engram.core.ranking.coverage import content_words
+from engram.core.text.question_triples import QuestionTriple
 
 _ARTICLES = frozenset({"the", "a", "an"})
 _DO = frozenset({"do", "does", "did"})

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.core.planning.binding import BindingSentence, binds
-from engram.core.planning.curation import normalise_words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns
+from engram.core.text.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns
+from engram.core.text.words import normalise_words
 
 LEAST_WORD_SHARE = 0.5
 """Share of a triple's words that one sentence has to have for the answer to count as covered."""

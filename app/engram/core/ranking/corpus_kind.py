@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 CorpusKind = Literal["encyclopedic", "general"]
-PassageFacts = Literal["auto", "on", "off"]
-"""Which passages facts are read from: ``on``: all, ``off``: none, ``auto``: those about their title."""
+PassageFacts = Literal["on", "off"]
+"""Whether ingest reads facts: ``on``: from passages about their title, ``off``: from none."""
 KindSource = Literal["setting", "questions", "titles", "default"]
 """What decided on a kind: somebody set it, questions, titles, or nothing yet."""
 

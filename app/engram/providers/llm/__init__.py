@@ -1,6 +1,13 @@
 """The optional language model: any OpenAI-compatible endpoint, asked for small JSON answers."""
 
-from engram.providers.llm.fact_model import convert_relation, facts_by_model, pieces
+from engram.providers.llm.fact_model import (
+    convert_relation,
+    extract_entities,
+    extract_relations,
+    facts_by_model,
+    maintain_facts,
+    pieces,
+)
 from engram.providers.llm.fact_prompts import FACTS_VERSION
 from engram.providers.llm.fact_replies import FactCorrection, Relation
 from engram.providers.llm.llm_client import Llm
@@ -18,6 +25,9 @@ __all__ = [
     "Relation",
     "Usage",
     "convert_relation",
+    "extract_entities",
+    "extract_relations",
     "facts_by_model",
+    "maintain_facts",
     "pieces",
 ]

@@ -1,12 +1,13 @@
-"""Facts of a passage by the language model: its names, then what it says of them; by rules where that fails."""
+"""Facts by the language model: those of a passage, and what a correction in words changes of others."""
 
 from collections.abc import Sequence
 
 from engram.core.knowledge.triples import Kind, Triple
-from engram.core.planning.curation import words
 from engram.core.text.temporal import find_time_expressions
+from engram.core.text.words import words
 from engram.providers.language import SentenceAnalysis
-from engram.providers.llm.fact_replies import Relation
+from engram.providers.llm import fact_replies, prompts, replies
+from engram.providers.llm.fact_replies import FactCorrection, Relation
 from engram.providers.llm.llm_client import Llm
 from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, quote
 
@@ -32,8 +33,8 @@ def facts_by_model(
     Raises:
         LlmError: the endpoint failed, or twice replied with something else.
     """
-    entities = llm.extract_entities(title, [sentence.text for sentence in sentences])
-    relations = llm.extract_relations(title, [(at, one.text) for at, one in enumerate(sentences)], entities)
+    entities = extract_entities(llm, title, [sentence.text for sentence in sentences])
+    relations = extract_relations(llm, title, [(at, one.text) for at, one in enumerate(sentences)], entities)
     texts = [sentence.text for sentence in sentences]
     triples = [
         convert_relation(relation, texts[relation.sentence], first + relation.sentence)
@@ -41,6 +42,51 @@ def facts_by_model(
         if relation.sentence is not None and _is_borne(relation, title, texts, relation.sentence)
     ]
     return sorted(triples, key=lambda triple: triple.sentence)
+
+
+def extract_entities(llm: Llm, title: str | None, sentences: Sequence[str]) -> list[str]:
+    """The names that a text says something of, its title first if it has one; each once."""
+    if not sentences:
+        return []
+    evidence = prompts.number_sentences(enumerate(sentences))
+    messages = prompts.entities(title, evidence)
+    source = " ".join([title or "", *sentences])
+    entities = llm.ask(
+        "entities",
+        messages,
+        lambda reply: fact_replies.read_entities(reply, source),
+        fact_replies.EntitiesReply,
+    )
+    return replies.select_distinct([*([title.strip()] if title else []), *entities])
+
+
+def extract_relations(
+    llm: Llm, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]
+) -> list[Relation]:
+    """Extract the relations between the entities from sentences with ids."""
+    if not sentences or len(entities) < 2:
+        return []
+    evidence = prompts.number_sentences(sentences)
+    return llm.ask(
+        "relations",
+        prompts.relations(title, evidence, entities),
+        lambda reply: fact_replies.read_relations(reply, entities, evidence.ids),
+        fact_replies.RelationsReply,
+    )
+
+
+def maintain_facts(llm: Llm, facts: Sequence[tuple[str, str, str]], correction: str) -> FactCorrection:
+    """Read the changes that a correction in words makes to facts."""
+    if not correction.strip():
+        return FactCorrection((), ())
+    lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]
+    evidence = prompts.number_sentences(lines)
+    return llm.ask(
+        "maintenance",
+        prompts.maintenance(evidence, correction),
+        lambda reply: fact_replies.read_maintenance(reply, facts[: len(evidence.ids)], correction),
+        fact_replies.MaintenanceReply,
+    )
 
 
 def pieces(sentences: Sequence[SentenceAnalysis]) -> list[tuple[int, Sequence[SentenceAnalysis]]]:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AliasChoices, Field
 
-from engram.core.planning.curation import words
+from engram.core.text.words import words
 from engram.providers.llm.replies import Line, Number, Reply, UnusableReplyError, read, select_distinct
 
 MOST_ENTITIES = 200

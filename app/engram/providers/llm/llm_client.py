@@ -16,8 +16,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from engram.context import deadline
 from engram.context.errors import ConfigurationError, LlmError, LlmRefusalError
 from engram.core.passage_keys.expansion import WordedMethod
-from engram.providers.llm import fact_replies, prompts, replies, token_meter
-from engram.providers.llm.fact_replies import FactCorrection, Relation
+from engram.providers.llm import prompts, replies, token_meter
 from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Reply, UnusableReplyError, Usage
 from engram.providers.llm.reply_json import collect_texts, drop_thoughts
 from engram.providers.llm.response_format import EndpointOptions
@@ -233,48 +232,6 @@ class Llm:
         evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
         messages = prompts.refinement(question, draft, evidence)
         return self.ask("refine", messages, replies.read_question, replies.QuestionReply)
-
-    def extract_entities(self, title: str | None, sentences: Sequence[str]) -> list[str]:
-        """The names that a text says something of, its title first if it has one; each once."""
-        if not sentences:
-            return []
-        evidence = prompts.number_sentences(enumerate(sentences))
-        messages = prompts.entities(title, evidence)
-        source = " ".join([title or "", *sentences])
-        entities = self.ask(
-            "entities",
-            messages,
-            lambda reply: fact_replies.read_entities(reply, source),
-            fact_replies.EntitiesReply,
-        )
-        return replies.select_distinct([*([title.strip()] if title else []), *entities])
-
-    def extract_relations(
-        self, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]
-    ) -> list[Relation]:
-        """Extract the relations between the entities from sentences with ids."""
-        if not sentences or len(entities) < 2:
-            return []
-        evidence = prompts.number_sentences(sentences)
-        return self.ask(
-            "relations",
-            prompts.relations(title, evidence, entities),
-            lambda reply: fact_replies.read_relations(reply, entities, evidence.ids),
-            fact_replies.RelationsReply,
-        )
-
-    def maintain_facts(self, facts: Sequence[tuple[str, str, str]], correction: str) -> FactCorrection:
-        """Read the changes that a correction in words makes to facts."""
-        if not correction.strip():
-            return FactCorrection((), ())
-        lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]
-        evidence = prompts.number_sentences(lines)
-        return self.ask(
-            "maintenance",
-            prompts.maintenance(evidence, correction),
-            lambda reply: fact_replies.read_maintenance(reply, facts[: len(evidence.ids)], correction),
-            fact_replies.MaintenanceReply,
-        )
 
     def ask(
         self,

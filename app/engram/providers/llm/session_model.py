@@ -6,7 +6,7 @@ function here that gives both to ``Llm.ask``, which asks once more where the rep
 
 from collections.abc import Sequence
 
-from engram.core.planning.question_triples import QuestionTriple
+from engram.core.text.question_triples import QuestionTriple
 from engram.providers.llm import prompts, session_prompts, session_replies
 from engram.providers.llm.llm_client import Llm
 from engram.providers.llm.session_replies import Gaps, NextStep, NotedFinding, SelectedSentences

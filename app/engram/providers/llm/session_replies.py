@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from engram.core.planning.question_triples import ANSWER, MOST_TRIPLES, QuestionTriple
+from engram.core.text.question_triples import ANSWER, MOST_TRIPLES, QuestionTriple
 from engram.providers.llm.replies import (
     Flag,
     Line,

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 
+from engram.providers.reranker.cross_encoder import CrossEncoder, cross_encoder_name
 from engram.providers.reranker.reranker_protocol import RerankerError
-from engram.providers.stop_weights import CrossEncoder, cross_encoder_name
 
 
 class FolderReranker:

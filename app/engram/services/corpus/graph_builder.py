@@ -68,7 +68,7 @@ class _Plan:
     texts: Vectors = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
-    facts: dict[str, list[Triple]] = field(default_factory=dict)
+    facts: dict[str, list[Triple]] | None = None
     by_rules: TimesByRules = field(default_factory=TimesByRules)
 
 
@@ -83,17 +83,17 @@ class IndexService:
         kinds: KindService,
         *,
         batch_size: int,
+        facts: FilterConstants,
+        align: AlignmentService,
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
-        facts: FilterConstants | None = None,
-        align: AlignmentService | None = None,
     ) -> None:
-        """Passages give no facts unless ``facts`` says by which noises; ``align`` joins names of theirs."""
+        """``facts`` says by which noises facts of passages count, and ``align`` joins their names."""
         self._database = database
         self._encoder = encoder
         self._language = language
         self._kinds = kinds
-        self._facts = None if facts is None else fact_learning.as_source(facts)
+        self._facts = fact_learning.as_source(facts)
         self._align = align
         self._batch_size = batch_size
         self._times = None if time_llm is None else TimeExtraction(time_llm)
@@ -153,7 +153,7 @@ class IndexService:
             except _StaleError:
                 current = self._plan(work.job, plan.lines[0] - 1, limit=len(plan.lines))
             else:
-                if new and self._align is not None:
+                if new:
                     with stage("align"), self._database.read() as reader:
                         collection = collections.load_by_id(reader, work.job.collection_id)
                     self._align.join_new(collection, new)
@@ -211,12 +211,8 @@ class IndexService:
                 replace_sentences(draft, self._times.date_sentences(draft.sentences, plan.by_rules))
                 for draft in plan.drafts
             ]
-        if self._facts is not None and collection.passage_facts != "off":
-            everywhere = collection.passage_facts == "on"
-            plan.facts = {
-                draft.external_id: extract_facts(draft.title, draft.sentences, everywhere=everywhere)
-                for draft in plan.drafts
-            }
+        if collection.passage_facts == "on":
+            plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection, plan)
         return plan
@@ -316,7 +312,7 @@ class IndexService:
                 fresh_entities.append(sentence.entities)
                 fresh_places.append((draft.external_id, position))
         removed = [sentence for left in stored.values() for sentence in left]
-        if self._facts is not None or removed:
+        if plan.facts is not None or removed:
             fact_graph.lock(writer, collection_id)
         changed = sorted({passage for (passage, _), left in stored.items() if left})
         losing = fact_learning.leave(writer, collection_id, _changes(plan, placed, sentences, changed), removed)
@@ -373,8 +369,11 @@ class IndexService:
         sentences: Mapping[tuple[str, int], int],
         losing: set[int],
     ) -> dict[int, str]:
-        """Have the passages' sentences say what they say now, and nothing else; the entities that are new."""
-        if self._facts is None:
+        """Have the passages' sentences say what they say now; return the entities that are new, with their names.
+
+        Where the collection reads no facts, only those go whose sentence went.
+        """
+        if plan.facts is None:
             if losing:
                 fact_learning.settle_facts(writer, collection_id, losing)
             return {}

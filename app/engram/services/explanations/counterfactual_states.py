@@ -16,7 +16,7 @@ from engram.core.filter import state_replay as core
 from engram.core.filter.caps import comparisons, select_counting
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
-from engram.core.ranking import ranking_weights
+from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
@@ -215,7 +215,7 @@ class Weights:
     """
 
     def __init__(self, reader: Reader, collection_id: int, believed: PriorIdentity, prior: Prior) -> None:
-        self._reader, self._collection_id, self._prior = reader, collection_id, prior
+        self._reader, self._collection_id, self._prior, self._model = reader, collection_id, prior, believed.model
         self.prior = self.mean = prior.mean
         self.events = 0
         self.left_out: list[int] = []
@@ -227,11 +227,13 @@ class Weights:
         learned = learned_weights.find(reader, collection_id, believed)
         if learned is not None:
             self._total, self.events = learned.evidence, learned.events
-            self.mean = ranking_weights.posterior(prior, self._total).mean
+            self.mean = compute_mean(believed.model, prior, self._total)
         self._terms = log.list_latest_terms(reader, collection_id, believed, TERMS)
         heeded = [term for term in self._terms if term.counted]
         self.left_out = [term.event_id for term in heeded]
-        self.means = influence.compute_means_without(prior, self._total, [term.evidence for term in heeded])
+        self.means = influence.compute_means_without(
+            self._model, prior, self._total, [term.evidence for term in heeded]
+        )
 
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell the weights without these events: of which others they say whether they count.
@@ -257,7 +259,7 @@ class Weights:
         """The mean as if the event had never come, (k,); ``leave_out`` comes first."""
         flipped = self._flipped.get(event, set())
         concerned = {(term.judge, term.day) for term in self._terms if term.event_id in {event, *flipped}}
-        removed = build_empty_evidence(len(self.prior))
+        removed = build_empty_evidence(len(self._total.information))
         for judge, day in sorted(concerned):
             of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
             remaining = [term for term in of_day if term.event_id != event]
@@ -268,7 +270,7 @@ class Weights:
             for term in of_day:
                 sign = int(term.counted) - int(counts.get(term.event_id, False))
                 removed += WeightEvidence(sign * term.evidence.information, sign * term.evidence.precision)
-        mean: Floats = influence.compute_means_without(self._prior, self._total, [removed])[0]
+        mean: Floats = influence.compute_means_without(self._model, self._prior, self._total, [removed])[0]
         return mean
 
 

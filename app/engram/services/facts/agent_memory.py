@@ -17,7 +17,6 @@ from typing import Any, Literal
 from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import (
     CONTRADICT,
-    LEAST_BELIEF,
     SOURCE,
     SUPERSEDE,
     Fact,
@@ -233,10 +232,6 @@ class AgentMemory:
         """One fact in words, without its source."""
         fact = self.facts[place]
         return f"{fact.subject} | {fact.predicate}: {fact.object}"
-
-    def list_doubted_facts(self) -> list[int]:
-        """Facts that are believed less than not."""
-        return [place for place, fact in self.believed.items() if fact.belief < LEAST_BELIEF]
 
     def to_json(self) -> dict[str, Any]:
         """Return the memory as JSON."""

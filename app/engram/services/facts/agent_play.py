@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engram.core.knowledge.agent_turns import Act, AgentObservation, AgentTurn
-from engram.core.planning.curation import normalise_words
+from engram.core.text.words import normalise_words
 from engram.services.facts.agent_memory import FUNCTIONAL, AgentMemory, MemorySearchResult
 from engram.services.facts.grounding import GroundedFacts, StreamDocument
 

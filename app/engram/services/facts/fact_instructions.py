@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engram.context.errors import LlmNotConfiguredError
-from engram.providers.llm import Llm, convert_relation
+from engram.providers.llm import Llm, convert_relation, maintain_facts
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern, FactSearch
 from engram.services.facts.fact_service import AppliedEvent, Correction, FactsService, StatedFact
@@ -47,7 +47,7 @@ class InstructionService:
         )
         facts_seen = self._search.search(scope, pattern).facts
         known = list(facts_seen.values())
-        reply = self._llm.maintain_facts([(row.subject, row.predicate, row.object) for row in known], instruction)
+        reply = maintain_facts(self._llm, [(row.subject, row.predicate, row.object) for row in known], instruction)
         added = [
             StatedFact(replace(convert_relation(one, instruction, 0), confidence=1.0), instruction)
             for one in reply.add

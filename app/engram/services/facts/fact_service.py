@@ -9,8 +9,6 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import CLOSE, CONTRADICT
 from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.triples import Triple
-from engram.providers.language import Language, PassageText
-from engram.providers.language.facts import extract_facts
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
 from engram.services.facts.entity_alignment import AlignmentService
@@ -81,18 +79,10 @@ class Correction:
 class FactsService:
     """Takes in what is said of facts, and takes it back."""
 
-    def __init__(
-        self, database: Database, language: Language, constants: FilterConstants, align: AlignmentService
-    ) -> None:
+    def __init__(self, database: Database, constants: FilterConstants, align: AlignmentService) -> None:
         self._database = database
-        self._language = language
         self._constants = constants
         self._align = align
-
-    def read(self, title: str | None, text: str) -> list[StatedFact]:
-        """Read the facts of a text by rules."""
-        (sentences,) = self._language.analyse_passages([PassageText(title, text)])
-        return [StatedFact(triple, sentences[triple.sentence].text) for triple in extract_facts(title, sentences)]
 
     def state(
         self,

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.curation import curate, words
+from engram.core.planning.curation import curate
+from engram.core.text.words import words
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.providers.language.facts import extract_facts
 from engram.providers.language.name_words import FUNCTION_WORDS
@@ -55,7 +56,7 @@ class GroundedFacts:
 
 
 def read_by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-    """Facts as rules read them."""
+    """Facts that rules read from a document about its title."""
     return extract_facts(title, sentences)
 
 

@@ -1,26 +1,20 @@
-"""Facts of a text, read by rules or by a language model within a budget.
+"""Facts of a text, read by the language model within a budget.
 
-The model is asked before any transaction begins. What it fails, or what the budget does not reach, the rules read,
-and whoever asked is told so.
+The model is asked before any transaction begins. What it fails, or what the budget does not reach, is left out, and
+whoever asked is told so.
 """
 
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from engram.context.errors import BudgetSpentError, LlmError, LlmNotConfiguredError
+from engram.core.budget import Budget
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.session import Budget
 from engram.providers.language import Language, PassageText, SentenceAnalysis
-from engram.providers.language.facts import extract_facts
 from engram.providers.llm import Llm, Usage, facts_by_model, pieces
 from engram.services.facts.fact_service import StatedFact
-
-Extraction = Literal["rules", "llm"]
-BY_RULES: Extraction = "rules"
-BY_LLM: Extraction = "llm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +23,10 @@ class ExtractedFacts:
 
     Attributes:
         stated: each fact with the sentence that says it.
-        by: who read it; "llm" where the model read any of it.
-        failed: why the rules read what the model was asked for; empty if it read all.
+        failed: why pieces of the text were left out; empty if the model read all.
     """
 
     stated: Sequence[StatedFact]
-    by: Extraction
     failed: Sequence[str] = ()
 
 
@@ -76,59 +68,51 @@ class Allowance:
 
 
 class TextService:
-    """Reads facts from texts."""
+    """Reads facts from texts by the language model."""
 
-    def __init__(self, language: Language, llm: Llm | None, extraction: Extraction) -> None:
-        """``extraction`` is what reads where a request does not say."""
+    def __init__(self, language: Language, llm: Llm | None) -> None:
         self._language = language
         self._llm = llm
-        self._extraction = extraction
 
-    def choose_extraction(self, extraction: Extraction | None, *, allowed: bool) -> Extraction:
-        """Return the reader of a text: the requested one, else the setting's if the caller may use the model.
+    def require_model(self) -> Llm:
+        """Return the model.
 
         Raises:
-            LlmNotConfiguredError: the model is wanted and there is no endpoint.
+            LlmNotConfiguredError: there is no endpoint.
         """
-        if extraction == BY_LLM and self._llm is None:
-            raise LlmNotConfiguredError("Facts read by a language model need ENGRAM_LLM_BASE_URL to be set.")
-        if extraction is not None:
-            return extraction
-        return self._extraction if allowed and self._llm is not None else BY_RULES
+        if self._llm is None:
+            raise LlmNotConfiguredError(
+                "Facts are read from text by a language model: set ENGRAM_LLM_BASE_URL, or send `facts`."
+            )
+        return self._llm
 
-    def read(
-        self, title: str | None, text: str, by: Extraction = BY_RULES, budget: Budget | None = None
-    ) -> ExtractedFacts:
-        """Read the facts of a text. The model reads long text in pieces; the rules read pieces that it fails.
+    def read(self, title: str | None, text: str, budget: Budget | None = None) -> ExtractedFacts:
+        """Read the facts of a text, a long one in pieces; leave out the pieces that the model fails.
 
         No transaction may be open.
+
+        Raises:
+            LlmNotConfiguredError: there is no endpoint.
+            LlmError: the model failed every piece.
         """
+        llm = self.require_model().attach_meter(Allowance(budget or Budget()))
         (sentences,) = self._language.analyse_passages([PassageText(title, text)])
-        if by == BY_RULES or self._llm is None:
-            return ExtractedFacts(_build_stated_facts(extract_facts(title, sentences), sentences), BY_RULES)
-        llm = self._llm.attach_meter(Allowance(budget or Budget()))
         found, failed = read_by_model(llm, title, sentences)
-        by = BY_RULES if len(failed) == len(pieces(sentences)) else BY_LLM
-        return ExtractedFacts(_build_stated_facts(found, sentences), by, list(dict.fromkeys(failed)))
+        if failed and len(failed) == len(pieces(sentences)):
+            raise failed[0]
+        stated = [StatedFact(triple, sentences[triple.sentence].text) for triple in found]
+        return ExtractedFacts(stated, list(dict.fromkeys(error.detail for error in failed)))
 
 
 def read_by_model(
     llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis]
-) -> tuple[list[Triple], list[str]]:
-    """Read the facts of a passage by the model, piece by piece; return reasons for pieces read by rules."""
+) -> tuple[list[Triple], list[LlmError]]:
+    """Read the facts of a passage by the model, piece by piece; return the errors of pieces that it failed too."""
     found: list[Triple] = []
-    failed: list[str] = []
-    ruled: list[Triple] | None = None
+    failed: list[LlmError] = []
     for first, piece in pieces(sentences):
         try:
             found += facts_by_model(llm, title, piece, first)
         except LlmError as error:
-            failed.append(error.detail)
-            if ruled is None:  # all at once: who "she" is may stand in an earlier piece
-                ruled = extract_facts(title, sentences)
-            found += [one for one in ruled if first <= one.sentence < first + len(piece)]
+            failed.append(error)
     return found, failed
-
-
-def _build_stated_facts(triples: Sequence[Triple], sentences: Sequence[SentenceAnalysis]) -> list[StatedFact]:
-    return [StatedFact(triple, sentences[triple.sentence].text) for triple in triples]

@@ -57,6 +57,7 @@ def answer(retrieved: RetrievalResult) -> Answer:
         shadow=plan.query.shadow,
         sufficiency=None if ranking.sufficiency is None else ranking.sufficiency.probability,
         insufficient=retrieved.explored.withheld,
+        sufficiency_level=ranking.level,
         timings=timings(retrieved),
         warnings=plan.warnings,
         rest=hop_loop.cut_walk(plan, walk) if walk.hops else None,

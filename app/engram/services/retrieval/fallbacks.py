@@ -14,7 +14,8 @@ FallbackType = Literal[
     "sifted-by-rules",
     "noted-by-rules",
     "acted-by-rules",
-    "read-by-rules",
+    "not-read",
+    "updated-by-rules",
 ]
 
 

@@ -138,7 +138,7 @@ def load_walk(stored: Mapping[str, Any]) -> Walk:
         recalled=[_load_support(past) for past in stored["recalled"]],
         priors=dict(stored["priors"]),
         vouched=stored["vouched"],
-        evidence_known=[PastEvidence(**one) for one in stored.get("evidence_known", ())],
+        evidence_known=[PastEvidence(**one) for one in stored["evidence_known"]],
         stop_reason=stored["stop_reason"],
         near=stored["near"],
     )

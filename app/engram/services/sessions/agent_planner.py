@@ -14,13 +14,13 @@ from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.core.knowledge.triples import Triple
 from engram.core.planning.session import Conclusion, CurationCounts, Note, PoolSentence, StopReason
 from engram.providers.language import SentenceAnalysis
-from engram.providers.llm import Llm, agent_prompts, convert_relation
+from engram.providers.llm import Llm, agent_prompts, convert_relation, maintain_facts
 from engram.providers.llm.agent_model import ask_turn
 from engram.services.facts import rule_agent
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe
 from engram.services.facts.grounding import GroundedFacts, StreamDocument, bears, ground_text, read_by_rules
-from engram.services.facts.text_facts import BY_LLM, read_by_model
+from engram.services.facts.text_facts import read_by_model
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.session_rules import OrderedPassages, move_evidence_first, rank_by_rules
@@ -103,15 +103,15 @@ class _FactReader:
     def update(self, text: str, document: StreamDocument, memory: AgentMemory) -> Change:
         """Read a correction: removals and additions by the model (GRAM, Fig. 6), else by rules."""
         own, llm = self.insert(text, document), self.tools.llm
-        if self.options.extraction != BY_LLM or llm is None or not memory.facts:
+        if self.options.extraction != "llm" or llm is None or not memory.facts:
             return Change(own)
         near = memory.search(text, paths=SHOWN_FACTS, budget=agent_prompts.MAX_DOCUMENT_CHARACTERS).facts
         known = [*near, *(place for place in range(len(memory.facts)) if place not in near)][:SHOWN_FACTS]
         known_facts = [memory.facts[place] for place in known]
         try:
-            reply = llm.maintain_facts([(one.subject, one.predicate, one.object) for one in known_facts], text)
+            reply = maintain_facts(llm, [(one.subject, one.predicate, one.object) for one in known_facts], text)
         except LlmError as error:
-            self.warnings.append(Fallback("read-by-rules", error.detail))
+            self.warnings.append(Fallback("updated-by-rules", error.detail))
             return Change(own)
         added = []
         for one in reply.add:
@@ -125,10 +125,11 @@ class _FactReader:
         )
 
     def _read(self, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-        if self.options.extraction != BY_LLM or self.tools.llm is None:
+        if self.options.extraction != "llm" or self.tools.llm is None:
             return read_by_rules(title, sentences)
         triples, failed = read_by_model(self.tools.llm, title, sentences)
-        self.warnings += [Fallback("read-by-rules", detail) for detail in dict.fromkeys(failed)]
+        reasons = dict.fromkeys(error.detail for error in failed)
+        self.warnings += [Fallback("not-read", reason) for reason in reasons]
         return triples
 
 

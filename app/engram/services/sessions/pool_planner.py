@@ -16,8 +16,6 @@ from engram.context.errors import LlmError
 from engram.core.planning.answerable import has_answer
 from engram.core.planning.binding import Binding, BindingSentence, binds
 from engram.core.planning.chain_binding import bind_chain
-from engram.core.planning.curation import normalise_words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopReason
 from engram.core.planning.sub_questions import (
     find_carried_nouns,
@@ -25,6 +23,8 @@ from engram.core.planning.sub_questions import (
     select_whole_names,
     tidy_text,
 )
+from engram.core.text.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
+from engram.core.text.words import normalise_words
 from engram.providers.llm import Llm, session_model
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback

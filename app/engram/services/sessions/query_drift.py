@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from engram.core.planning.curation import words
+from engram.core.text.words import words
 from engram.services.sessions.session_state import SessionState
 from engram.services.sessions.session_tools import StepTools
 

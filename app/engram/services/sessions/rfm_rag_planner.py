@@ -16,11 +16,11 @@ from typing import Any
 from engram.context.errors import InvalidRequestError, LlmError
 from engram.core.planning.binding import Binding, BindingSentence
 from engram.core.planning.chain_binding import bind_chain
-from engram.core.planning.curation import normalise_words
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopRule
 from engram.core.planning.triple_coverage import gap_query, triple_coverage
 from engram.core.ranking.coverage import coverage
+from engram.core.text.question_triples import ANSWER, QuestionTriple, triples
+from engram.core.text.words import normalise_words
 from engram.providers.llm import Llm, session_model
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback

@@ -14,9 +14,9 @@ from uuid import UUID
 
 from engram.context.errors import NotFoundError
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
-from engram.core.planning.curation import normalise_words
 from engram.core.planning.session import Round
 from engram.core.ranking.coverage import content_words
+from engram.core.text.words import normalise_words
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_verdict

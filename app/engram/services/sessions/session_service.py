@@ -11,7 +11,8 @@ import structlog
 
 from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
-from engram.core.planning.session import Budget, SessionSummary, Status, find_exhausted_limit
+from engram.core.budget import Budget
+from engram.core.planning.session import SessionSummary, Status, find_exhausted_limit
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope

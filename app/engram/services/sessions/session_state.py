@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from engram.core.budget import Budget
 from engram.core.planning.feedback_stop import AT_LEAST
 from engram.core.planning.session import (
-    Budget,
     Conclusion,
     Cost,
     Note,

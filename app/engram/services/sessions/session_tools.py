@@ -8,10 +8,11 @@ from typing import NoReturn
 from uuid import UUID
 
 from engram.context.errors import BudgetSpentError
+from engram.core.budget import Budget
 from engram.core.planning.answerable import ReadSentence
 from engram.core.planning.binding import BindingSentence
 from engram.core.planning.curation import curate
-from engram.core.planning.session import Budget, Cost, CurationCounts, Gap, PoolSentence, StopReason
+from engram.core.planning.session import Cost, CurationCounts, Gap, PoolSentence, StopReason
 from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import Language, PassageText
 from engram.providers.language.lexical_terms import terms

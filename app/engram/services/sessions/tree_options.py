@@ -8,10 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.tree_search import SearchLimits
-from engram.services.facts.text_facts import Extraction
 from engram.services.sessions.tree_branch import MemoryAblation
 
 Combine = Literal["vote", "synthesis"]
+Extraction = Literal["rules", "llm"]
+"""What reads facts from an agent's words."""
 Part = Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]
 """What a session can do without: of memory management, where the extractor is the two before it together; and of
 rounds, of which ``pool`` heeds all: going on from the walk before, gap vectors, ranking by what binds.

@@ -4,7 +4,8 @@ import threading
 from dataclasses import dataclass
 
 from engram.context.errors import BudgetSpentError
-from engram.core.planning.session import Budget, Cost
+from engram.core.budget import Budget
+from engram.core.planning.session import Cost
 from engram.providers.llm import Usage
 from engram.providers.llm.llm_client import CallMeter
 

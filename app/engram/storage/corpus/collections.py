@@ -82,7 +82,7 @@ class Collection:
             measured, or of too few.
         question_count: different questions that were looked at for that.
         fixed_kind: the kind of corpus that somebody set; None: by these shares.
-        passage_facts: which passages facts are read from.
+        passage_facts: whether ingest reads facts from passages about their title.
         created_at: when it was made; None: not read from the database.
     """
 
@@ -106,7 +106,7 @@ class Collection:
     index_recall: Mapping[str, IndexRecall] = field(default_factory=dict)
     title_share: float | None = None
     fixed_kind: CorpusKind | None = None
-    passage_facts: PassageFacts = "auto"
+    passage_facts: PassageFacts = "off"
     question_share: float | None = None
     question_count: int = 0
     created_at: datetime | None = None
@@ -179,16 +179,23 @@ def load_by_id(reader: Reader, collection_id: int) -> Collection:
     return build_from_row(row)
 
 
-def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> OpenedCollection:
+def open_for_writing(
+    writer: Writer,
+    name: str,
+    encoder: EncoderId,
+    tenant: str = LOCAL_TENANT,
+    passage_facts: PassageFacts = "off",
+) -> OpenedCollection:
     """The tenant's collection called ``name``, kept from deletion by this transaction.
 
     Args:
         encoder: of the collection that is made if there is none; one that there is may be of another.
+        passage_facts: of the collection that is made if there is none; one that there is keeps its own.
     """
-    parameters = {"tenant": tenant, "name": name, **asdict(encoder)}
+    parameters = {"tenant": tenant, "name": name, "passage_facts": passage_facts, **asdict(encoder)}
     insert = """
-        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension)
-        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s, %(dimension)s)
+        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_facts)
+        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s, %(dimension)s, %(passage_facts)s)
         ON CONFLICT (tenant, name) DO NOTHING
     """
     named = f"FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {NOT_DELETED}"

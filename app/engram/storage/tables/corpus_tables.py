@@ -107,8 +107,8 @@ collection = Table(
     require(
         "passage_facts",
         Text,
-        default="'auto'",
-        comment="Passages that facts are read from: on (all), off (none), auto (those about their title).",
+        default="'off'",
+        comment="Passages that facts are read from: on (those about their title), off (none).",
     ),
     Column(
         "question_share",
@@ -118,7 +118,7 @@ collection = Table(
     require(
         "question_count", Integer, default="0", comment="Different questions that question_share was measured on."
     ),
-    CheckConstraint("passage_facts IN ('auto', 'on', 'off')", name="passage_facts"),
+    CheckConstraint("passage_facts IN ('on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),

@@ -619,14 +619,14 @@ class FactRevokeOut(Struct):
 
 class FactWarningOut(Struct):
     """
-    A part of a text that the language model was to read and the rules read instead.
+    A part of a text that was left out, because the language model failed it or the budget was spent.
     """
 
     detail: str
     """
     How the endpoint failed, or which budget was spent.
     """
-    type: Literal["read-by-rules"] = "read-by-rules"
+    type: Literal["not-read"] = "not-read"
 
 
 class FactsOut(Struct):
@@ -639,10 +639,6 @@ class FactsOut(Struct):
     facts: list[FactOut]
     """
     As they stand now; those that nobody states any more are left out.
-    """
-    extraction: Literal["rules", "llm"] | None = None
-    """
-    What read the text; null where there was none, or for a repeated request.
     """
     warnings: list[FactWarningOut] | None = None
 
@@ -1817,6 +1813,22 @@ class SufficiencyInfluenceOut(Struct):
     question: str
 
 
+class SufficiencyLevelOut(Struct):
+    """
+    The level below which an answer is withheld, and what it rests on.
+    """
+
+    confirmed: int
+    """
+    Answers of this collection that verdicts called sufficient.
+    """
+    source: Literal["prior", "verdicts"]
+    """
+    'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+    """
+    value: float
+
+
 class SufficiencyOut(Struct):
     """
     Derivation of the probability of sufficiency.
@@ -1970,7 +1982,8 @@ class WarningOut(Struct):
         "sifted-by-rules",
         "noted-by-rules",
         "acted-by-rules",
-        "read-by-rules",
+        "not-read",
+        "updated-by-rules",
     ]
 
 
@@ -2137,9 +2150,9 @@ class CollectionOut(Struct):
     """
     name: str
     passage_count: int
-    passage_facts: Literal["auto", "on", "off"]
+    passage_facts: Literal["on", "off"]
     """
-    Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about their title, as pages of an encyclopedia are.
+    Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
     """
     past: PastOut | None
     """
@@ -3004,6 +3017,10 @@ class EpisodeOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
+    """
     trace: TraceOut | None = None
     trace_id: str | None = None
     """
@@ -3071,6 +3088,10 @@ class QueryOut(Struct):
     sufficiency: float | None = None
     """
     With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
     """
     trace: TraceOut | None = None
     trace_id: str | None = None

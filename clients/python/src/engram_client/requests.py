@@ -497,7 +497,7 @@ class OptionsIn(TypedDict):
     """
     extraction: NotRequired[Literal["rules", "llm"]]
     """
-    'agent': what reads facts from what it inserts: the rules, or the LLM.
+    'agent': what reads facts from what it inserts: rules, from passages about their title, or the LLM.
     """
     graph: NotRequired[str | None]
     """
@@ -660,9 +660,9 @@ class QueryIn(TypedDict):
     """
     Null: the profile's own. Only with strategy 'graph'.
     """
-    min_sufficiency: NotRequired[float | None]
+    min_sufficiency: NotRequired[float | Literal["auto"] | None]
     """
-    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
     """
     stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
     """
@@ -718,7 +718,7 @@ class RankingOptionsIn(TypedDict):
 
 class ReadingBudgetIn(TypedDict):
     """
-    Most that reading a text by the language model may cost; the rules read the rest.
+    Most that reading a text by the language model may cost; the rest is not read.
     """
 
     llm_calls: NotRequired[int]
@@ -944,9 +944,9 @@ class AnswerIn(TypedDict):
     """
     Null: the profile's own. Only with strategy 'graph'.
     """
-    min_sufficiency: NotRequired[float | None]
+    min_sufficiency: NotRequired[float | Literal["auto"] | None]
     """
-    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
     """
     stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
     """
@@ -1004,9 +1004,9 @@ class CollectionPatch(TypedDict):
     """
     Null: none.
     """
-    passage_facts: NotRequired[Literal["auto", "on", "off"] | None]
+    passage_facts: NotRequired[Literal["on", "off"] | None]
     """
-    Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those about their title, as pages of an encyclopedia are.
+    Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
     """
     serving: NotRequired[Literal["live", "shadow"] | None]
     """
@@ -1016,15 +1016,11 @@ class CollectionPatch(TypedDict):
 
 class FactsIn(TypedDict):
     """
-    Statement of a source: facts, or a text that rules or a language model read.
+    Statement of a source: facts, or a text that the language model reads, which takes the scope `llm`.
     """
 
     budget: NotRequired[ReadingBudgetIn]
     collection: NotRequired[str]
-    extraction: NotRequired[Literal["rules", "llm"] | None]
-    """
-    What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
-    """
     facts: NotRequired[list[FactIn]]
     graph: NotRequired[str | None]
     """

@@ -1,7 +1,6 @@
 """Commands of the package, which ``engram`` finds by the entry point ``engram.commands``."""
 
 from engram_evaluation.commands import (
-    check_facts_command,
     check_sessions_command,
     evaluate_command,
     fit_command,
@@ -12,7 +11,6 @@ from engram_evaluation.commands import (
 )
 
 __all__ = [
-    "check_facts_command",
     "check_sessions_command",
     "evaluate_command",
     "fit_command",

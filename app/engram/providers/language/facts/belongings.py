@@ -25,7 +25,7 @@ def opens_kin(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Cla
     if clause.kin is not None:
         return True
     opening = saying.number == 0 and all(one.kind in "dwapo" for one in clause.gap)
-    if saying.topic is None or not opening or find_kin([one.word for one in clause.gap]) is None:
+    if not opening or find_kin([one.word for one in clause.gap]) is None:
         return False
     following = next((one.kind for one in islice(items, at + 1, None) if one.kind in ",;.bxv"), ".")
     if following in "bxv":

@@ -1,4 +1,4 @@
-"""Facts of a passage: its topic first, then sentence by sentence."""
+"""Facts of a page, a passage about its title: its topic first, then sentence by sentence."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,15 +8,11 @@ from itertools import pairwise
 from engram.core.knowledge.triples import Triple
 from engram.providers.language.entity_names import normalise_entity, title_entities
 from engram.providers.language.facts import clause_words
-from engram.providers.language.facts.assertion import is_denied
 from engram.providers.language.facts.brackets import read_bracket_facts, split_brackets
-from engram.providers.language.facts.context import Context
 from engram.providers.language.facts.name_types import is_heading, is_organisation
-from engram.providers.language.facts.roles import OFFICES
 from engram.providers.language.facts.sentence_items import Item, Names, drop_qualifier, name_words, read
 from engram.providers.language.facts.sentence_reader import read_sentence
 from engram.providers.language.facts.stated_facts import SentenceFacts, Topic, find_kind, heads
-from engram.providers.language.facts.statements import read_statements
 from engram.providers.language.language_protocol import SentenceAnalysis
 
 MAX_OBJECT_CHARACTERS = 200
@@ -27,18 +23,6 @@ _LIFE = re.compile(
 )
 _DEFINED = re.compile(r"[A-Z][^().]{0,80}\([^()]{0,200}[0-9]{4}[^()]{0,80}\)")
 """A name with dates in brackets, with which pages of an encyclopedia begin."""
-_CLOSER = frozenset({"position held", "based in", "affiliation"})
-_POST_OPENINGS = OFFICES | {"chief", "managing"}
-_FACT_WORDS = OFFICES | frozenset(
-    """based became becomes employed headquartered headquarters joined left lived lives located member moved office
-    relocated resides situated succeeded succeeds taught teaches took worked works""".split()
-)
-"""Words without one of which a sentence of a page states none of these."""
-_COMMON = (
-    frozenset(clause_words.PREDICATES.values())
-    | frozenset(clause_words.KIN.values())
-    | {"is a", "country", "located in"}
-)
 DEFINITION_CHARACTERS = 150
 """Characters within which the brackets of a definition open."""
 MOST_NAME_WORDS = 3
@@ -47,57 +31,53 @@ _MATTER = re.compile(r"^[A-Z][a-z]+ (?:about|for|from|on|to|with) ")
 _OPENING = 1_000  # characters of a sentence in which pronouns are looked for
 READ_CHARACTERS = 5_000
 """Characters of a sentence that are read for facts: what is longer is a list, and clauses look back and ahead."""
+_DENIED = re.compile(
+    r"""\?["'”’)\s]*$
+    |^(?:it|there)\ (?:is|was)\ (?:not\ true|not\ the\ case|no\ truth|wrong|false|untrue|incorrect)\b
+    |\bthat\ is\ (?:not\ true|wrong|untrue|false)\b""",
+    re.VERBOSE,
+)
 _PERSONAL = re.compile(r"(?:^|[.,;]\s+|\band\s+)(?:He|She|His|Her|he|she)\b")
 
 
-def extract_facts(
-    title: str | None, sentences: Sequence[SentenceAnalysis], *, everywhere: bool = True
-) -> list[Triple]:
-    """Read what the sentences of one passage state, in the order of the text; no fact twice in a sentence.
+def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
+    """Read what a page states about its title, in the order of the text; no fact twice in a sentence.
 
-    It works on what any pipeline gives, sentences and the names in them, and takes time linear in the text.
-    A passage about its title is read as a page of an encyclopedia. Every passage is read for posts, places,
-    relatives and
-    lives (``statements``); where a title is a heading, or the first sentence has another subject, for nothing else.
+    A page is a passage about its title, as in an encyclopedia. Other passages give no facts. The reading works on
+    what any pipeline gives, sentences and the names in them, and takes time linear in the text.
 
     Args:
-        title: of the passage; the subject of a sentence that has none, if it names something.
+        title: of the passage.
         sentences: all of its sentences, in order.
-        everywhere: also read passages that are not about their title.
     """
     title = title.strip() if title and title.strip() else None
     sentences = [_cut_sentence(sentence) for sentence in sentences]
-    named = title if title is not None and not is_heading(drop_qualifier(title)) else None
-    about = title if title is not None and sentences and _is_subject(title, named, sentences[0]) else None
-    if about is None and not everywhere:
+    if title is None or not sentences or not _is_subject(title, sentences[0]):
         return []
-    known = named if named is not None and any(drop_qualifier(named) in one.text for one in sentences) else None
-    context = Context(about or known, is_page=about is not None)
     topic: Topic | None = None
     extracted: list[Triple] = []
     lead = True
     for ordinal, sentence in enumerate(sentences):
         names = Names([*sentence.entities, *title_entities(title)])
-        everything = read(sentence.text, names)
-        items, brackets = split_brackets(everything, sentence.text)
-        if about is not None and lead:
-            topic = _topic(about, items, sentences)
-            context.topic, context.kind = topic.words, topic.kind
-        telling = about is None or any(item.word.partition(" ")[0] in _FACT_WORDS for item in everything)
-        stated = read_statements(sentence.text, everything, context, ordinal) if telling else []
-        if about is not None and not is_denied(sentence.text):
+        items, brackets = split_brackets(read(sentence.text, names), sentence.text)
+        if topic is None or lead:
+            topic = _topic(title, items, sentences)
+        if not _is_denied(sentence.text):
             speaks = any(item.kind in "bv" for item in items)
-            alias_facts = _alias(topic, items, ordinal) if lead and speaks else []
-            alias_facts += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
-            if topic is not None:
-                verb = next((item.start for item in items if item.kind in "bx"), len(sentence.text))
-                for place, bracket in enumerate(brackets):
-                    own = lead and (place == 0 or bracket.start < verb)
-                    alias_facts += read_bracket_facts(bracket, topic, names, ordinal, own=own)
-            stated = _merge_readings(alias_facts, stated)
+            stated = _alias(topic, items, ordinal) if lead and speaks else []
+            stated += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
+            verb = next((item.start for item in items if item.kind in "bx"), len(sentence.text))
+            for place, bracket in enumerate(brackets):
+                own = lead and (place == 0 or bracket.start < verb)
+                stated += read_bracket_facts(bracket, topic, names, ordinal, own=own)
             lead = lead and not speaks
-        extracted += _select_distinct(stated)
+            extracted += _select_distinct(stated)
     return extracted
+
+
+def _is_denied(text: str) -> bool:
+    """Return whether a sentence is a question, or says that something is wrong."""
+    return _DENIED.search(" ".join(text.casefold().split())) is not None
 
 
 def _cut_sentence(sentence: SentenceAnalysis) -> SentenceAnalysis:
@@ -108,24 +88,19 @@ def _cut_sentence(sentence: SentenceAnalysis) -> SentenceAnalysis:
     return replace(sentence, text=text[: text.rfind(" ")] if " " in text else text)
 
 
-def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:  # noqa: PLR0911 - a case each
-    """Return whether a passage is about its title: its first sentence begins with it, or has no other subject.
-
-    Args:
-        title: of the passage.
-        name: the same, None for a heading.
-        first: sentence of the passage.
-    """
+def _is_subject(title: str, first: SentenceAnalysis) -> bool:  # noqa: PLR0911 - a case each
+    """Return whether a passage is about its title: its first sentence begins with it, or has no other subject."""
     bare = drop_qualifier(title)
+    heading = is_heading(bare)
     items, _ = split_brackets(read(first.text, Names([*first.entities, *title_entities(title)])), first.text)
     verb = next((place for place, item in enumerate(items) if item.kind in "bxv"), len(items))
     opening = first.text[: items[verb].start] if verb < len(items) else first.text
     whole, text = _letters(bare), _letters(first.text)
     if is_organisation(bare) and not _defines(first.text, items):
         return False
-    if name is not None and whole.startswith(_letters(opening)) and len(_letters(opening)) > 1:
+    if not heading and whole.startswith(_letters(opening)) and len(_letters(opening)) > 1:
         return True
-    if name is None:
+    if heading:
         begins = text.removeprefix("the").startswith(whole.removeprefix("the"))
         following = items[verb + 1].word if verb + 1 < len(items) else ""
         begins = begins and (following in {"a", "an"} or "(" in opening)
@@ -172,39 +147,6 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _merge_readings(first_reading: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
-    """The first reading of a sentence, and what the second states of posts and seats.
-
-    What the first says of these in looser words goes: "elected mayor of, Braga" beside "position held, mayor of
-    Braga".
-    """
-    closer = [fact for fact in stated if fact.predicate in _CLOSER]
-    remaining = [
-        fact
-        for fact in first_reading
-        if fact.predicate in _COMMON
-        or (
-            not _is_of_holder(fact.predicate)
-            and not any(
-                (fact.subject == one.subject and _is_within(fact.object, one.object))
-                or (fact.object == one.subject and _is_within(f"{fact.predicate} of {fact.subject}", one.object))
-                for one in closer
-            )
-        )
-    ]
-    return [*remaining, *closer]
-
-
-def _is_of_holder(predicate: str) -> bool:
-    """Return whether a predicate says of a page's topic what the holder of a post did: "director moved to"."""
-    words = predicate.split()
-    return len(words) > 1 and words[0] in _POST_OPENINGS and words[-1] in {"to", "in", "at", "from"}
-
-
-def _is_within(part: str, whole: str) -> bool:
-    return f" {part.casefold()} " in f" {whole.casefold()} "
-
-
 def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalysis]) -> Topic:
     """Return the topic of a passage, by its first sentence and the pronouns of the others."""
     verb = next((place for place, item in enumerate(items) if item.kind in "bx"), None)
@@ -228,10 +170,10 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
     )
 
 
-def _alias(topic: Topic | None, items: Sequence[Item], ordinal: int) -> list[Triple]:
+def _alias(topic: Topic, items: Sequence[Item], ordinal: int) -> list[Triple]:
     """Return the topic's other name in the lead: the name before the verb, if it shares a word with the title."""
     first = next((place for place, item in enumerate(items[:3]) if item.kind not in 'd"'), None)
-    if topic is None or first is None or items[first].kind != "N" or first + 1 == len(items):
+    if first is None or items[first].kind != "N" or first + 1 == len(items):
         return []
     name = items[first].text
     own, title = name_words(name), name_words(topic.name)

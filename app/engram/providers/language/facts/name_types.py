@@ -4,22 +4,19 @@ import re
 
 from engram.providers.language.name_words import NAME_PARTICLES
 
-ORGANISATIONS = frozenset(
-    """agency airline association bank brand brewery broadcaster business carrier chain charity club college
-    company consultancy cooperative council federation firm foundation group hospital hotel institute
-    laboratory maker manufacturer museum network newspaper operator organisation organization practice
-    publisher retailer school society startup subsidiary supplier theater theatre trust union university
-    utility wholesaler""".split()
-)
-_ORGANISATION_WORDS = ORGANISATIONS | frozenset(
-    """academy air airlines airways analytics authority bakery bank brothers bureau capital chamber church co
-    commission committee community computing consulting corp corporation council court dairy department
-    developments electric electronics energie energy engineering enterprises faculty films finance foods fund
-    gallery games gas glass gmbh holding holdings inc industries insurance international investments labs
-    library limited line lines llc logistics ltd media mills mining ministry mobility motors office oil
-    orchestra parliament partners party pharma plc police power press productions properties rail railway
-    railways records republic robotics sa se services shipping software solutions sons steel studios systems
-    team technologies technology telecom textiles trading transport travel ventures water wines works""".split()
+_ORGANISATION_WORDS = frozenset(
+    """academy agency air airline airlines airways analytics association authority bakery bank brand brewery
+    broadcaster brothers bureau business capital carrier chain chamber charity church club co college
+    commission committee community company computing consultancy consulting cooperative corp corporation
+    council court dairy department developments electric electronics energie energy engineering enterprises
+    faculty federation films finance firm foods foundation fund gallery games gas glass gmbh group holding
+    holdings hospital hotel inc industries institute insurance international investments laboratory labs
+    library limited line lines llc logistics ltd maker manufacturer media mills mining ministry mobility
+    motors museum network newspaper office oil operator orchestra organisation organization parliament
+    partners party pharma plc police power practice press productions properties publisher rail railway
+    railways records republic retailer robotics sa school se services shipping society software solutions sons
+    startup steel studios subsidiary supplier systems team technologies technology telecom textiles theater
+    theatre trading transport travel trust union university utility ventures water wholesaler wines works""".split()
 )
 _HEADINGS = frozenset(
     """about absences action actions agenda announcement announcements annual apologies appendix appointments
@@ -50,11 +47,6 @@ def is_heading(title: str) -> bool:
     small = [part for part in parts if part[0].islower() and part not in _LOWER_CASE_WORDS]
     dated = re.search(r",\s*[0-9]", title) is not None
     return bool(small or dated or plain & _HEADINGS or title.rstrip().endswith(("?", "!")))
-
-
-def is_heading_word(word: str) -> bool:
-    """Return whether a word stands in headings and in no name."""
-    return word.strip(".,:;!?").casefold() in _HEADINGS
 
 
 def is_organisation(name: str) -> bool:

@@ -43,19 +43,14 @@ class SentenceFacts:
         number: of the clause that began last.
     """
 
-    def __init__(self, topic: Topic | None, ordinal: int, *, lead: bool) -> None:
+    def __init__(self, topic: Topic, ordinal: int, *, lead: bool) -> None:
         self.topic = topic
-        self.lead = lead and topic is not None
-        self.main = self.topic_name
+        self.lead = lead
+        self.main: str | None = topic.name
         self.number = 0
         self._ordinal = ordinal
         self._triples: list[tuple[Triple, int]] = []
         self._times: dict[int, tuple[int | None, int | None]] = {}
-
-    @property
-    def topic_name(self) -> str | None:
-        """The title, if there is one."""
-        return self.topic.name if self.topic is not None else None
 
     def start_clause(self) -> int:
         """The number of another clause."""
@@ -67,8 +62,8 @@ class SentenceFacts:
 
         A film is no "he" and a painter no "it": that is somebody else, nobody knows who.
         """
-        meant = self.main if self.main is not None else self.topic_name
-        if self.topic is None or meant != self.topic.name:
+        meant = self.main if self.main is not None else self.topic.name
+        if meant != self.topic.name:
             return meant
         if pronoun.word in {"he", "she", "his", "her"}:
             return None if self.topic.kind in {"work", "place"} else meant
@@ -78,14 +73,12 @@ class SentenceFacts:
 
     def resolve_name(self, name: str) -> str:
         """The title for a name made of words of it."""
-        if self.topic is None:
-            return name
         own = name_words(name)
         return self.topic.name if own and own <= self.topic.words else name
 
     def find_subject_kind(self, subject: str, phrase: Sequence[Item] = ()) -> str:
         """Return the kind of a subject, by the phrase that defines it unless it is the topic."""
-        if self.topic is not None and subject == self.topic.name:
+        if subject == self.topic.name:
             return self.topic.kind
         return find_kind(heads(phrase))
 

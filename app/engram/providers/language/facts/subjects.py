@@ -95,7 +95,7 @@ def find_subject(saying: SentenceFacts, clause: Clause, *, started: bool) -> Non
         clause.subject = clause.subject if started else None
     elif not before:
         if clause.subject is None:
-            clause.subject = saying.main if started else saying.topic_name
+            clause.subject = saying.main if started else saying.topic.name
     elif all(item.kind != "N" for item in before):
         _noun_subject(saying, clause, before)
     else:
@@ -136,9 +136,9 @@ def _noun_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item])
     So is "the director of the film"; whose "the wife of the director" is does not say.
     """
     owned = before[0].kind == "o"
-    clause.subject = saying.resolve_pronoun(before[0]) if owned else saying.topic_name
+    clause.subject = saying.resolve_pronoun(before[0]) if owned else saying.topic.name
     nouns = [item.word for item in before if item.kind == "w"]
-    topical = saying.topic is not None and before[0].kind == "d" and nouns and nouns[-1] in saying.topic.nouns
+    topical = before[0].kind == "d" and nouns and nouns[-1] in saying.topic.nouns
     if not owned and not topical and len(nouns) > MOST_NOUNS:
         clause.subject = None
     elif owned or not topical:

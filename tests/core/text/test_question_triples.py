@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.planning.question_triples import (
+from engram.core.text.question_triples import (
     ANSWER,
     MOST_TRIPLES,
     QuestionTriple,
