@@ -66,6 +66,8 @@ def test_what_real_people_said_stands_in_one_table(tmp_path: Path) -> None:
     assert "2wiki" not in people
     changed = "(-0.100 to +0.200), 2 of 20 lose"
     assert [f"0.100 -> 0.200 {changed}", f"0.700 -> 0.900 {changed}"] in cells(page, "judged questions")
+    graded_line = next(line for line in page.splitlines() if line.startswith("| nDCG@10 by grades before -> after"))
+    assert graded_line.endswith("| 2wiki | liveqa_med |")
 
 
 def cold(value: float) -> list[dict[str, Any]]:

@@ -12,8 +12,6 @@ from engram_evaluation.run_options import Options
 
 UNCHANGED = frozenset({"cold", "stream", "clicks", "thumbs", "answers", "sweep", "session"})
 """Protocols without a state before and after the same verdicts."""
-NAMES = change_table.METRICS | ratings_table.METRICS
-"""Metric -> how it is shown."""
 
 
 def list_changes(
@@ -50,6 +48,14 @@ def list_changes(
     )
 
 
+def list_metric_names(protocol: str) -> Mapping[str, str]:
+    """Metric -> how changes of a protocol show it."""
+    ratings = ratings_table.METRICS if protocol == "human" else {}
+    return change_table.METRICS | ratings
+
+
 def build_change_grid(options: Options, changes: Sequence[GroupChange]) -> Grid | None:
     """Build the table of changes; None where there is none, or the report has it already."""
-    return change_table.build_grid(changes, NAMES) if changes and options.protocol != "levels" else None
+    if not changes or options.protocol == "levels":
+        return None
+    return change_table.build_grid(changes, list_metric_names(options.protocol))

@@ -11,7 +11,7 @@ from engram_evaluation import (
 from engram_evaluation.change_table import GroupChange, write_change
 from engram_evaluation.learning_variations import FLIP_RATES
 from engram_evaluation.own_tables import OWN_TABLES
-from engram_evaluation.report_changes import NAMES
+from engram_evaluation.report_changes import list_metric_names
 from engram_evaluation.report_files import ReportExtract
 from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, TableLine, cell, label, legend
 
@@ -150,10 +150,11 @@ def _robustness(runs: Sequence[ReportExtract]) -> Grid:
 
 def _build_change_grids(runs: Sequence[ReportExtract]) -> list[Grid]:
     """One table for each metric: before -> after of every group, a column for each data set."""
+    names = list_metric_names(runs[0].protocol)
     metrics = dict.fromkeys(change.metric for run in runs for change in run.changes)
     return [
         _side_by_side(
-            f"{NAMES[metric]} before -> after (95% interval of the change)",
+            f"{names[metric]} before -> after (95% interval of the change)",
             runs,
             [
                 {
