@@ -12,7 +12,7 @@ from rich.console import Console
 
 from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.profiles import Profile
+from engram.core.ranking.profiles import DEFAULT, PAPER, Profile
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.query import Query
@@ -27,7 +27,6 @@ from engram_evaluation.learning_variations import (
     FIXED_GAIN,
     FLIP_RATES,
     FULL,
-    LEVELS,
     NOISE,
     PASSAGE_KEYS,
     RULES,
@@ -247,27 +246,40 @@ def test_levels_are_measured_together_left_out_and_alone(
     """Passage keys are a level too where the data set has expansions, and before any verdict all arms are one."""
     few = replace(sample_dataset, questions=sample_dataset.questions[:8])
     report = run_protocol("levels", few, limit=3)
-    arms = [variation.name for variation in list_variations("levels", has_expansions=True)]
-    assert arms[0] == "all levels"
-    assert {arms[1].partition(" ")[2], arms[5].removesuffix(" alone")} == {"question memory"}
+    arms = [variation.name for variation in list_variations("levels", DEFAULT, has_expansions=True)]
+    assert arms[:2] == ["all levels", "without question memory"]
+    assert arms[-1] == f"{PASSAGE_KEYS} alone"
     (grid,) = levels_table.build_grids(report.lines())
-    headings, table = grid.headings, grid.rows
-    assert headings[:3] == [levels_table.METRICS, f"{JUDGED_GROUP} (3)", f"{PARAPHRASES} (3)"]
-    assert [row[0] for row in table] == [levels_table.BEFORE, *arms]
-    assert all(len(row) == len(headings) for row in table)
-    hops = {arm: report.value("hops", JUDGED_GROUP, 1, arm) for arm in arms}
-    assert hops["all levels"] == hops["question memory alone"] < hops["without question memory"]
+    assert grid.headings[:3] == [levels_table.METRICS, f"{JUDGED_GROUP} (3)", f"{PARAPHRASES} (3)"]
+    assert [row[0] for row in grid.rows] == [levels_table.BEFORE, *arms]
+    assert all(len(row) == len(grid.headings) for row in grid.rows)
+    assert report.value("recall@5", JUDGED_GROUP, 1, "question memory alone") == 1.0
     assert rows(application, f"evaluate-{few.name}", "passage_key")  # of the last arm, passage keys alone
-    assert not rows(application, f"evaluate-{few.name}", "memory_audit")
+    assert not rows(application, f"evaluate-{few.name}", "ranking_audit")
     markdown = report.markdown()
     assert f"| {levels_table.BEFORE} | " in markdown
     assert "## What verdicts change" not in markdown
 
 
-def test_without_expansions_passage_keys_are_no_level() -> None:
-    names = [variation.name for variation in list_variations("levels", has_expansions=False)]
-    assert len(names) == 1 + 2 * len(LEVELS)
-    assert not any(PASSAGE_KEYS in name for name in names)
+@pytest.mark.parametrize(
+    ("profile", "names"),
+    [
+        (
+            replace(DEFAULT, policy=replace(DEFAULT.policy, sentence_memories=True)),
+            {"question memory", "sentence memories", "ranking weights"},
+        ),
+        (PAPER, {"sentence memories"}),
+    ],
+)
+def test_levels_are_those_that_the_profile_reads(profile: Profile, names: set[str]) -> None:
+    variations = list_variations("levels", profile, has_expansions=False)
+    assert {variation.name.removesuffix(" alone") for variation in variations if "alone" in variation.name} == (
+        names if len(names) > 2 else set()
+    )
+    (every, *_) = variations
+    assert (every.name, every.frozen) == ("all levels", frozenset())
+    assert not any(variation.expanded for variation in variations)
+    assert len({variation.frozen for variation in variations}) == len(variations)
 
 
 @pytest.mark.parametrize("protocol", ["same", "stream"])

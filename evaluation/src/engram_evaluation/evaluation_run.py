@@ -11,6 +11,7 @@ from rich.console import Console
 
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.core.ranking.profiles import PROFILES
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
 from engram_evaluation import model_paraphrases, verdict_givers, worded_answers
@@ -202,7 +203,8 @@ def _run(run: Run) -> list[Phase]:
     protocol = run.options.protocol
     if protocol in alone:
         return alone[protocol](run)
-    return run_learning(run, list_variations(protocol, has_expansions=bool(run.dataset.expansions)))
+    profile, has_expansions = PROFILES[run.options.profile], bool(run.dataset.expansions)
+    return run_learning(run, list_variations(protocol, profile, has_expansions=has_expansions))
 
 
 def write(report: RunReport, folder: Path) -> list[Path]:

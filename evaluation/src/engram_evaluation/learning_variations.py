@@ -7,6 +7,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from engram.core.filter.logged_verdict import Expansion
+from engram.core.ranking.profiles import Profile
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Question
@@ -124,23 +125,31 @@ COMPARED_VARIATIONS = {
 """Protocol -> the ways to learn that it compares, whatever the data set."""
 
 
-def list_variations(protocol: str, *, has_expansions: bool) -> tuple[Variation, ...]:
+def list_variations(protocol: str, profile: Profile, *, has_expansions: bool) -> tuple[Variation, ...]:
     """List the ways to learn that a protocol compares; only ``FULL`` where it compares none.
 
     Args:
+        profile: whose levels ``levels`` compares.
         has_expansions: whether the data set has expansions, which teach passage keys.
     """
     if protocol != "levels":
         return COMPARED_VARIATIONS.get(protocol, (FULL,))
-    every = frozenset[str]().union(*LEVELS.values())
-    without = [
-        Variation(f"without {level}", frozen=scopes, expanded=has_expansions) for level, scopes in LEVELS.items()
-    ]
-    alone = [Variation(f"{level} alone", frozen=every - scopes) for level, scopes in LEVELS.items()]
-    if has_expansions:
-        without.append(Variation(f"without {PASSAGE_KEYS}"))
-        alone.append(Variation(f"{PASSAGE_KEYS} alone", frozen=every, expanded=True))
-    return (Variation("all levels", expanded=has_expansions), *without, *alone)
+    is_read = {
+        "question memory": profile.recalls,
+        "sentence memories": profile.policy.sentence_memories,
+        "ranking weights": profile.by_features,
+        PASSAGE_KEYS: has_expansions,
+    }
+    levels = [level for level, read in is_read.items() if read]
+    learning = {"all levels": frozenset(levels)}
+    learning |= {f"without {level}": frozenset(levels) - {level} for level in levels}
+    learning |= {f"{level} alone": frozenset({level}) for level in levels}
+    variations: dict[frozenset[str], Variation] = {}
+    for name, taught in learning.items():
+        frozen = frozenset[str]().union(*(LEVELS.get(level, ()) for level in levels if level not in taught))
+        # Of two levels, one left out is the other alone.
+        variations.setdefault(taught, Variation(name, frozen=frozen, expanded=PASSAGE_KEYS in taught))
+    return tuple(variations.values())
 
 
 class FlippingJudge:
