@@ -416,7 +416,7 @@ class TestObserve:
             observe_answer(draw_answer(0), 2, FLAT, 1.0)
 
 
-@pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (10, 1), (25, 2)])
+@pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (19, 1), (20, 1), (29, 2)])
 def test_level_withholds_one_right_answer_in_ten_at_most(count: int, withheld: int) -> None:
     odds = np.random.default_rng(count).permutation(count) / 10.0
     level = find_level(np.column_stack([np.ones(count), odds]), np.array([0.0, 1.0]))

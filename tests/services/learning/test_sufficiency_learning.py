@@ -158,7 +158,7 @@ class TestAutomaticLevel:
         level = answer.sufficiency_level
         assert level is not None
         assert (level.source, level.confirmed) == ("verdicts", LEAST_CONFIRMED)
-        assert level.value == pytest.approx(probabilities[LEAST_CONFIRMED // 10])
+        assert level.value == pytest.approx(probabilities[1])
         assert answer.insufficient == ((answer.sufficiency or 0.0) < level.value)
         kept = application.ask.episode(application.access.scope(curie), answer.query_id)
         assert kept.answer["sufficiency_level"]["value"] == level.value

@@ -200,14 +200,17 @@ def probability(features: Floats, weights: Floats) -> float:
 
 
 def find_level(right: Floats, weights: Floats) -> float:
-    """The highest probability below which at most ``WITHHELD_SHARE`` of the right answers are, in [0, 1].
+    """The highest level below which at most ``WITHHELD_SHARE`` of further right answers are expected, in [0, 1].
+
+    Of n answers, the k-th lowest has a share k / (n + 1) of further ones of their kind below it on average (Vovk et
+    al., 2005). With fewer than nine it is the lowest.
 
     Args:
         right: features of n > 0 answers that were sufficient, (n, k).
         weights: (k,).
     """
     odds = np.sort(right @ weights)
-    lowest = odds[int(WITHHELD_SHARE * len(odds))]
+    lowest = odds[max(int(WITHHELD_SHARE * (len(odds) + 1)) - 1, 0)]
     return float(np.exp(-np.logaddexp(0.0, -lowest)))
 
 
