@@ -105,7 +105,7 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
         PassageKeyCache(0),
         threshold=1.0,
     )
-    influences = Influences(app.priors, app.settings.question_memory_threshold)
+    influences = Influences(app.priors, app.question_spreads)
     return QueryService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 

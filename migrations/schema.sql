@@ -817,6 +817,14 @@ CREATE TABLE question (
 ALTER TABLE question ALTER COLUMN embedding SET STORAGE MAIN;
 COMMENT ON TABLE question IS 'Questions that verdicts were given for; rows are only inserted.';
 
+CREATE TABLE question_memory (
+    collection_id BIGINT NOT NULL,
+    version UUID NOT NULL,
+    CONSTRAINT question_memory_pkey PRIMARY KEY (collection_id)
+);
+COMMENT ON TABLE question_memory IS 'Version of a collection''s question memory: what a process measured of an earlier one is stale.';
+COMMENT ON COLUMN question_memory.version IS 'A new value after each change of questions and their supports.';
+
 CREATE TABLE question_support (
     collection_id BIGINT NOT NULL,
     question_id BIGINT NOT NULL,
@@ -1214,6 +1222,7 @@ ALTER TABLE idempotency ADD CONSTRAINT idempotency_collection_fkey FOREIGN KEY(c
 ALTER TABLE sentence_memory ADD CONSTRAINT sentence_memory_sentence_fkey FOREIGN KEY(collection_id, sentence_id) REFERENCES sentence (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE sentence_memory ADD CONSTRAINT sentence_memory_time_expression_fkey FOREIGN KEY(collection_id, time_expression_id) REFERENCES time_expression (collection_id, id);
 ALTER TABLE question ADD CONSTRAINT question_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
+ALTER TABLE question_memory ADD CONSTRAINT question_memory_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE question_support ADD CONSTRAINT question_support_question_fkey FOREIGN KEY(collection_id, question_id) REFERENCES question (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE question_support ADD CONSTRAINT question_support_sentence_fkey FOREIGN KEY(collection_id, sentence_id) REFERENCES sentence (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE ranking_belief ADD CONSTRAINT ranking_belief_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;

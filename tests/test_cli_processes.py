@@ -34,7 +34,7 @@ def cli(tmp_path: Path, settings: Settings) -> Cli:
         (["verify"], "ENGRAM_LOG_LEVEL", "LOUD"),
         (["serve"], "ENGRAM_PORT", "0"),
         (["worker"], "ENGRAM_PROCESS_NOISE", "nan"),
-        (["judge", "--once"], "ENGRAM_QUESTION_MEMORY_THRESHOLD", "2"),
+        (["judge", "--once"], "ENGRAM_JUDGE_DAILY_SHARE", "2"),
         (["up"], "ENGRAM_EMBEDDING_RUNTIME", "magic"),
     ],
 )

@@ -61,7 +61,7 @@ def test_questions_are_grouped_by_overlap_with_adapted_ones() -> None:
 
 
 def test_paraphrases_are_what_is_near_where_there_are_any() -> None:
-    reworded = replace(SMALL, paraphrases={"q1": question("q1-para", "a"), "q2": question("q2-para", "b")})
+    reworded = replace(SMALL, paraphrases={"q1": (question("q1-para", "a"),), "q2": (question("q2-para", "b"),)})
     groups = split(reworded, select_expandable(reworded, None), 1.0, 0, {}).groups
     assert [q.id for q in groups[adapt_table.NEAR_GROUP]] == ["q1-para"]
 

@@ -7,7 +7,6 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram_evaluation.clicks_protocol import (
-    MEMORY_OFF,
     READINGS,
     REPEATED_GROUP,
     examination,
@@ -15,6 +14,7 @@ from engram_evaluation.clicks_protocol import (
     simulate_clicks,
 )
 from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.protocols import MEMORY_OFF
 from engram_evaluation.retrieval_metrics import QuestionScores
 from engram_evaluation.run_options import Options
 from tests.evaluation.conftest import Evaluate

@@ -66,8 +66,40 @@ def test_a_folder_is_read(folder: Path) -> None:
     assert (second.relevant, second.gold) == ({"b"}, ())
     assert [question.id for question in dataset.unlabelled] == ["q3"]
     assert list(dataset.paraphrases) == ["q1"]
-    assert dataset.paraphrases["q1"].gold == first.gold
-    assert dataset.paraphrases["q1"].answers == first.answers
+    (paraphrase,) = dataset.paraphrases["q1"]
+    assert (paraphrase.gold, paraphrase.answers, paraphrase.relevant) == (first.gold, first.answers, first.relevant)
+
+
+def test_a_question_may_have_several_paraphrases(folder: Path) -> None:
+    more = {"_id": "q1-other", "text": "What comes before all?", "metadata": {"paraphrase_of": "q1"}}
+    one = load(folder)
+    (folder / "paraphrases.jsonl").write_text(lines([*PARAPHRASES, more]), encoding="utf-8")
+    several = load(folder)
+    assert [paraphrase.id for paraphrase in several.paraphrases["q1"]] == ["q1-para", "q1-other"]
+    assert several.list_paraphrases(several.questions) == list(several.paraphrases["q1"])
+    assert several.fingerprint != one.fingerprint
+    (folder / "paraphrases.jsonl").write_text(lines([*PARAPHRASES, PARAPHRASES[0]]), encoding="utf-8")
+    with pytest.raises(DatasetError, match="query 'q1-para' comes twice"):
+        load(folder)
+
+
+def test_grades_are_read_for_questions_and_their_paraphrases(folder: Path) -> None:
+    before = load(folder)
+    (folder / "graded.tsv").write_text("q1\ta\t4\nq1\tb\t1\n", encoding="utf-8")
+    dataset = load(folder)
+    first, second = dataset.questions
+    assert (first.grades, second.grades) == ({"a": 4.0, "b": 1.0}, {})
+    assert dataset.paraphrases["q1"][0].grades == first.grades
+    assert dataset.fingerprint != before.fingerprint
+    for line, message in (
+        ("q1\tz\t4", "line 1: there is no passage 'z'"),
+        ("z\ta\t4", "line 1: there is no query 'z'"),
+        ("q1\ta\t0", "line 1: a grade is a number from 1 on, not 0"),
+        ("q1\ta\tgood", "line 1: expected query id, passage id and score"),
+    ):
+        (folder / "graded.tsv").write_text(line + "\n", encoding="utf-8")
+        with pytest.raises(DatasetError, match=message):
+            load(folder)
 
 
 def test_compressed_files_are_the_same_data_set(folder: Path) -> None:

@@ -42,11 +42,11 @@ def test_a_budget_is_split_by_score() -> None:
 
 def test_a_moving_average_begins_in_the_middle() -> None:
     average = MovingAverage()
-    assert average.score("a", 1.0) == pytest.approx(0.85 + 0.15 * 0.5)
+    assert average.score("a", 1.0) == pytest.approx(0.9 + 0.1 * 0.5)
     average.learn(thumb("a"), scale_scores(SCORED))
-    assert average.score("a", 0.0) == pytest.approx(0.15 * (0.5 + 0.1 * 0.5))
+    assert average.score("a", 0.0) == pytest.approx(0.1 * (0.5 + 0.1 * 0.5))
     average.learn(thumb("a", up=False), scale_scores(SCORED))
-    assert average.score("a", 0.0) == pytest.approx(0.15 * 0.55 * 0.9)
+    assert average.score("a", 0.0) == pytest.approx(0.1 * 0.55 * 0.9)
 
 
 def test_equal_scores_keep_their_order() -> None:

@@ -115,7 +115,7 @@ def test_report_page_escapes_measured_text(tmp_path: Path) -> None:
 
 def test_lines_by_turn_and_bars_where_arms_are_compared(tmp_path: Path) -> None:
     write(tmp_path, "2wiki", "similar", build_rows(["default"], ["judged", "others"], 3))
-    write(tmp_path, "2wiki", "ablation", build_rows(["full", "frozen"], ["judged", "others"], 3))
+    write(tmp_path, "2wiki", "noise", build_rows(["full", "frozen"], ["judged", "others"], 3))
     write(tmp_path, "2wiki", "time", build_rows(["full", "timeless"], ["judged", "others"], 1))
     one, judged, others, bars = list_charts(tmp_path)
     assert isinstance(one, Lines)

@@ -10,7 +10,7 @@ import pytest
 
 from engram.context.errors import InvalidRequestError
 from engram.services.learning.incoming_verdict import Verdict
-from engram_evaluation import ratings_table
+from engram_evaluation import change_table, ratings_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
 from engram_evaluation.human_protocol import split
@@ -162,7 +162,9 @@ def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Ev
     first = report.value("rated", ratings_table.TAUGHT_GROUP, 0, OURS)
     rules = [report.value("rated", ratings_table.TAUGHT_GROUP, 1, rule.name) for rule in HUMAN]
     assert shown == [f"{value:.3f}" for value in (first, *rules)]
-    assert f"| {ratings_table.OTHER_GROUP}: R@5, {OURS} |" in markdown  # among the changes, with an interval
+    changes = {line.split(" | ")[0] for line in markdown.partition(f"## {change_table.TITLE}")[2].splitlines()}
+    assert {f"| {ratings_table.OTHER_GROUP}: R@5", f"| {ratings_table.UNTAUGHT}: nDCG@10 by ratings"} <= changes
+    assert {phase.arm for phase in report.drift} == {OURS}
     page = gather([tmp_path])
     assert (
         headings.replace(f"| {ratings_table.METRICS['rated']}", f"| sample: {ratings_table.METRICS['rated']}")

@@ -16,26 +16,29 @@ from engram.core.ranking.profiles import Profile
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.query import Query
+from engram_evaluation import levels_table
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_variations import (
-    ABLATION,
     CLAIMED_EXAMINATION,
     COMPARED_VARIATIONS,
     FIXED_GAIN,
     FLIP_RATES,
     FULL,
+    LEVELS,
     NOISE,
+    PASSAGE_KEYS,
     RULES,
     SYBIL,
     TIME,
     FlippingJudge,
     Variation,
     attacker,
+    list_variations,
 )
-from engram_evaluation.protocols import JUDGED_GROUP
+from engram_evaluation.protocols import JUDGED_GROUP, PARAPHRASES
 from engram_evaluation.run_options import SCOPES, Options
 from engram_evaluation.stream_protocol import arrivals
 from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
@@ -91,14 +94,6 @@ def test_a_timeless_arm_ignores_the_time_a_question_names(application: Applicati
         harness.ask(question, QueryArm("default", "read", timeless=timeless))[0].trace for timeless in (False, True)
     ]
     assert [trace.time_constraint if trace else "" for trace in named] == ["1867", None]
-
-
-def test_without_hub_cap_more_is_read(application: Application, addresses: Servers) -> None:
-    variation = next(variation for variation in ABLATION if variation.hub_limit)
-    services = build_variation(application, addresses, variation)
-    services.close()
-    assert services.settings.hub_limit > application.settings.hub_limit
-    assert services.settings.question_memory_threshold == application.settings.question_memory_threshold
 
 
 def test_a_flipped_verdict_says_the_opposite() -> None:
@@ -246,14 +241,33 @@ def test_a_poisoner_says_that_the_question_led_to_what_is_wrong() -> None:
     assert attacker("expansions", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown[:1]) is None
 
 
-def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:
-    report = run_protocol("ablation", few, limit=3)
-    arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED_GROUP, 1)]
-    assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
-    assert report.value("hops", JUDGED_GROUP, 1, "default") < report.value(
-        "hops", JUDGED_GROUP, 1, "without recall"
-    )
-    assert report.build_further_tables() == []
+def test_levels_are_measured_together_left_out_and_alone(
+    run_protocol: Evaluate, application: Application, sample_dataset: Dataset
+) -> None:
+    """Passage keys are a level too where the data set has expansions, and before any verdict all arms are one."""
+    few = replace(sample_dataset, questions=sample_dataset.questions[:8])
+    report = run_protocol("levels", few, limit=3)
+    arms = [variation.name for variation in list_variations("levels", has_expansions=True)]
+    assert arms[0] == "all levels"
+    assert {arms[1].partition(" ")[2], arms[5].removesuffix(" alone")} == {"question memory"}
+    (grid,) = levels_table.build_grids(report.lines())
+    headings, table = grid.headings, grid.rows
+    assert headings[:3] == [levels_table.METRICS, f"{JUDGED_GROUP} (3)", f"{PARAPHRASES} (3)"]
+    assert [row[0] for row in table] == [levels_table.BEFORE, *arms]
+    assert all(len(row) == len(headings) for row in table)
+    hops = {arm: report.value("hops", JUDGED_GROUP, 1, arm) for arm in arms}
+    assert hops["all levels"] == hops["question memory alone"] < hops["without question memory"]
+    assert rows(application, f"evaluate-{few.name}", "passage_key")  # of the last arm, passage keys alone
+    assert not rows(application, f"evaluate-{few.name}", "memory_audit")
+    markdown = report.markdown()
+    assert f"| {levels_table.BEFORE} | " in markdown
+    assert "## What verdicts change" not in markdown
+
+
+def test_without_expansions_passage_keys_are_no_level() -> None:
+    names = [variation.name for variation in list_variations("levels", has_expansions=False)]
+    assert len(names) == 1 + 2 * len(LEVELS)
+    assert not any(PASSAGE_KEYS in name for name in names)
 
 
 @pytest.mark.parametrize("protocol", ["same", "stream"])

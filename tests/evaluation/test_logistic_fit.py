@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.ranking.ranking_weights import Prior, build_empty_evidence, posterior
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import FEATURES, observe
-from engram_evaluation.logistic_fit import fit_logistic, fit_network, loosen_prior
+from engram_evaluation.logistic_fit import calibrate, find_mean_level, fit_logistic, fit_network, loosen_prior
 
 SIZE = len(FEATURES)
 
 
 class TestFit:
-    WEIGHTS = np.array([-3.0, 1.0, -0.5, 0.5, 0.0, 0.5, 0.0, -0.5, 0.0, 0.5])
+    WEIGHTS = np.array([-3.0, 1.0, -0.5, 0.5, 0.0, 0.5, 0.0, -0.5, 0.0, 0.5, 0.0, -0.5])
 
     def corpus(self, seed: int, count: int = 400) -> tuple[np.ndarray, np.ndarray]:
         draw = np.random.default_rng(seed)
@@ -33,7 +33,7 @@ class TestFit:
 
     def test_scales_of_features_make_no_difference(self) -> None:
         rows, enough = self.corpus(3)
-        scale = np.array([1.0, 10.0, 0.1, 1.0, 5.0, 1.0, 1.0, 2.0, 1.0, 0.5])
+        scale = np.array([1.0, 10.0, 0.1, 1.0, 5.0, 1.0, 1.0, 2.0, 1.0, 0.5, 3.0, 1.0])
         one, other = fit_logistic([(rows, enough)], 0.03, 60.0), fit_logistic([(rows * scale, enough)], 0.03, 60.0)
         assert_allclose(other.mean * scale, one.mean, rtol=1e-4, atol=1e-6)
 
@@ -78,8 +78,9 @@ class TestLoosened:
         x = np.append(1.0, np.full(SIZE - 1, 0.1))
         moved = {}
         for name, prior in (("tight", self.PRIOR), ("loose", loosen_prior(self.PRIOR, 0.5, 0.0))):
-            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE))
-            moved[name] = posterior(prior, seen).mean - prior.mean
+            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE + 1))
+            evidence = WeightEvidence(seen.information[:SIZE], seen.precision[:SIZE, :SIZE])
+            moved[name] = posterior(prior, evidence).mean - prior.mean
         assert moved["loose"][0] < 3 * moved["tight"][0] < 0
         assert np.abs(moved["loose"][1:]).max() < np.abs(moved["tight"][1:]).max()
 
@@ -119,3 +120,21 @@ def test_a_network_refuses_examples_of_one_class(suffices: list[bool]) -> None:
 def test_a_network_has_units() -> None:
     with pytest.raises(ValueError, match="at least one"):
         fit_network([(np.ones((2, 3)), np.array([True, False]))], units=0, ridge=0.1)
+
+
+class TestCalibrated:
+    def test_shift_and_scale_are_found(self) -> None:
+        """Answers whose log odds are 0.5 x - 1 by a model that says 2 x."""
+        draw = np.random.default_rng(0)
+        rows = np.column_stack([np.ones(20_000), draw.normal(0.0, 2.0, 20_000)])
+        enough = draw.random(20_000) < 1.0 / (1.0 + np.exp(1.0 - 0.5 * rows[:, 1]))
+        calibrated = calibrate(Prior(np.array([0.0, 2.0]), np.eye(2)), [(rows, enough)])
+        assert_allclose(calibrated.mean, [-1.0, 0.5], atol=0.05)
+        assert_array_equal(calibrated.precision, np.eye(2))
+
+    def test_level_is_the_mean_over_corpora(self) -> None:
+        odds = [np.arange(10.0), np.arange(10.0) + 1.0]
+        corpora = [(np.column_stack([np.ones(10), one]), np.ones(10, dtype=bool)) for one in odds]
+        # One of ten is withheld, so the second lowest is the level: 1 and 2 in log odds.
+        levels = [1.0 / (1.0 + np.exp(-value)) for value in (1.0, 2.0)]
+        assert find_mean_level(np.array([0.0, 1.0]), corpora) == pytest.approx(np.mean(levels))

@@ -97,9 +97,9 @@ def test_refused_ones_give_way_to_the_data_sets_own_and_are_counted(
         {"identical": 1, "unusable": 1},
         1,
     )
-    assert {key: one.text for key, one in report.dataset.paraphrases.items()} == {
+    assert {key: one.text for key, (one,) in report.dataset.paraphrases.items()} == {
         first.id: f"{first.text} (please)",
-        second.id: few.paraphrases[second.id].text,
+        second.id: few.paraphrases[second.id][0].text,
         fourth.id: f"{fourth.text} (please)",
     }
     assert {len(phase.rows) for phase in report.phases if phase.group == PARAPHRASES} == {3}

@@ -17,6 +17,7 @@ from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED_FILE
 from engram.services.learning.incoming_verdict import NamedSentence
+from engram_evaluation import change_table
 from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
 from engram_evaluation.expected import ExpectedFigures, Figure, read_published
 from engram_evaluation.harness import Harness, open_harness
@@ -80,6 +81,9 @@ def test_without_paraphrases_questions_that_share_a_passage_take_their_place() -
 
     assert names("similar") == {JUDGED_GROUP: ["1", "2"], SHARING_GROUP: ["3", "6"], UNJUDGED: ["4", "5"]}
     assert names("same", 3) == {JUDGED_GROUP: ["1", "2", "3"], SHARING_GROUP: ["5", "6"], UNJUDGED: ["4"]}
+    reworded = replace(dataset, paraphrases={"1": (questions[0],)})
+    with_paraphrase = plan(reworded, options("similar"), 0).groups
+    assert [question.id for question in with_paraphrase[SHARING_GROUP]] == ["3"]
     assert names("unrelated", 1) == {JUDGED_GROUP: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
 
 
@@ -88,6 +92,9 @@ def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
     assert plan(sample_dataset, options("different"), 0) == first
     assert first.judged != second.judged
     other = {q.id for q in first.groups[OTHER_HALF]}
+    judged_evidence = frozenset[str]().union(*(q.relevant for q in first.judged))
+    sharing = [q for q in first.groups[OTHER_HALF] if q.relevant & judged_evidence]
+    assert first.groups.get(SHARING_GROUP, []) == sharing
     assert not other & {q.id for q in first.judged}
     for kind in {q.type for q in sample_dataset.questions}:
         of_kind = [q for q in sample_dataset.questions if q.type == kind]
@@ -133,7 +140,7 @@ def test_passages_alone_teach_the_judged_questions(
     bare = replace(
         sample_dataset,
         questions=tuple(replace(question, gold=()) for question in sample_dataset.questions),
-        paraphrases={of: replace(question, gold=()) for of, question in sample_dataset.paraphrases.items()},
+        paraphrases={of: (replace(one, gold=()),) for of, (one,) in sample_dataset.paraphrases.items()},
     )
     report = run_protocol("same", bare, limit=12)
     before, after = (report.value("recall@2", JUDGED_GROUP, turn) for turn in (0, 1))
@@ -228,8 +235,8 @@ def test_a_stopped_run_goes_on_where_it_was(
     before = len(asked)
     resumed = run_protocol("similar", few, limit=4)
     groups = len(resumed.phases[0].rows), len(resumed.phases[1].rows), len(resumed.phases[2].rows)
-    # Nothing of "before" is measured again: only the verdicts and turn 1.
-    assert len(asked) - before == 4 + sum(groups)
+    # Nothing of "before" is measured again: only the verdicts, and turn 1 with memory and without.
+    assert len(asked) - before == 4 + 2 * sum(groups)
     asked.clear()
     again = run_protocol("similar", few, limit=4)
     assert asked == []
@@ -257,8 +264,10 @@ def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_pat
         "engram evaluate sample --protocol different --profile default --turns 2 --verdicts full "
         "--seed 0 --seed 1 --limit 6"
     )
-    assert len(document["phases"]) == 2 * 2 * 3  # seeds, groups, turns
-    assert {row["group"] for row in document["summary"]} == {JUDGED_GROUP, OTHER_HALF}
+    groups = {JUDGED_GROUP, PARAPHRASES, OTHER_HALF}
+    main = [phase for phase in document["phases"] if phase["group"] in groups]
+    assert len(main) == 2 * 3 * 3  # seeds, groups, turns
+    assert {row["group"] for row in document["summary"]} - {SHARING_GROUP} == groups
     question = document["phases"][0]["questions"][0]
     assert set(question["values"]) >= {"recall@5", "ndcg@10", "mrr", "support", "hops", "shown", "ms"}
     markdown = (tmp_path / f"{slug}.md").read_text(encoding="utf-8")
@@ -268,6 +277,27 @@ def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_pat
     console = Console(width=120, file=io.StringIO(), record=True)
     console.print(report.table())
     assert "judged questions, turn 2" in console.export_text()
+
+
+def test_what_bystanders_lose_stands_beside_what_is_gained(
+    run_protocol: Evaluate, few: Dataset, tmp_path: Path
+) -> None:
+    report = run_protocol("same", few, limit=4)
+    document = json.loads((tmp_path / f"{report.options.slug('sample')}.json").read_text(encoding="utf-8"))
+    changes = {(change["group"], change["metric"]): change for change in document["changes"]}
+    assert {group for group, _ in changes} == {phase.group for phase in report.phases}
+    judged = changes[JUDGED_GROUP, "recall@5"]
+    assert (judged["before"], judged["after"]) == tuple(
+        report.value("recall@5", JUDGED_GROUP, turn) for turn in (0, 1)
+    )
+    for change in changes.values():
+        assert change["off"] == change["before"]  # without memory nothing has changed
+        assert change["gained"] + change["lost"] <= change["questions"]
+    (table,) = report.build_further_tables()
+    assert table.title == change_table.TITLE
+    assert "memory off" in [column.header for column in table.columns]
+    ablated = run_protocol("time", few, limit=2)
+    assert ablated.drift == ()
 
 
 def test_an_older_version_of_the_corpus_leaves_nothing_behind(

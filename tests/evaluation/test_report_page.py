@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engram_evaluation import adapt_table
+from engram_evaluation import adapt_table, people_table, ratings_table
 from engram_evaluation.learning_variations import RULES, format_noisy_arm
 from engram_evaluation.report_files import ReportFileError
 from engram_evaluation.report_page import gather
@@ -35,6 +35,37 @@ def write(folder: Path, dataset: str, protocol: str, rows: list[dict[str, Any]],
     path = folder / f"{dataset}-{protocol}{arguments.replace(' ', '')}.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     return path
+
+
+def change(group: str, metric: str, before: float, after: float) -> dict[str, Any]:
+    counts = {"questions": 20, "gained": 3, "lost": 2}
+    figures = {"before": before, "after": after, "low": -0.1, "high": 0.2, "off": before}
+    return {"arm": "default", "group": group, "metric": metric} | counts | figures
+
+
+def add_changes(path: Path, changes: list[dict[str, Any]]) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(document | {"changes": changes}), encoding="utf-8")
+
+
+def test_what_real_people_said_stands_in_one_table(tmp_path: Path) -> None:
+    """Of raters by their ratings, of graded answers by the labels; a set without either is left out."""
+    same, everything = ratings_table.TAUGHT_GROUP, ratings_table.OTHER_GROUP
+    rated = write(tmp_path, "feedbackqa", "human", [row("noise per rating", same, turn, 0.5) for turn in (0, 1)])
+    add_changes(rated, [change(same, "graded", 0.6, 0.7), change(everything, "ndcg@10", 0.5, 0.5)])
+    graded = write(tmp_path, "liveqa_med", "similar", [row("default", "judged questions", 0, 0.5)])
+    judged = [change("judged questions", metric, 0.7, 0.9) for metric in ("ndcg@10", "graded")]
+    add_changes(graded, judged)
+    plain = write(tmp_path, "2wiki", "similar", [row("default", "judged questions", 0, 0.5)])
+    add_changes(plain, [change("judged questions", "ndcg@10", 0.1, 0.2)])
+    page = gather([tmp_path])
+    people = page.partition(f"## {people_table.TITLE}")[2].partition("## ")[0]
+    assert cells(people, f"feedbackqa: {same}") == [["20", "0.600", "0.700", "-0.100 to +0.200", "0.600", "3", "2"]]
+    assert len(cells(people, f"feedbackqa: {everything}")) == 1
+    assert [line[:3] for line in cells(people, "liveqa_med: judged questions")] == [["20", "0.700", "0.900"]]
+    assert "2wiki" not in people
+    changed = "(-0.100 to +0.200), 2 of 20 lose"
+    assert [f"0.100 -> 0.200 {changed}", f"0.700 -> 0.900 {changed}"] in cells(page, "judged questions")
 
 
 def cold(value: float) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from engram_evaluation.baselines import reciprocal_rank_fusion
+from engram_evaluation.change_table import bootstrap_interval
 from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.retrieval_metrics import (
     QuestionResult,
@@ -14,7 +15,6 @@ from engram_evaluation.retrieval_metrics import (
     score,
     summary,
 )
-from engram_evaluation.run_report import bootstrap_interval
 
 GOLD = (GoldSentence("a", "A is first."), GoldSentence("b", "B is second."))
 
@@ -127,6 +127,14 @@ def test_a_row_survives_json() -> None:
 def test_reciprocal_rank_fusion_adds_reciprocal_ranks() -> None:
     # a: 1/61 + 1/63, b: 1/62 + 1/61, c: 1/63, d: 1/62
     assert reciprocal_rank_fusion([["a", "b", "c"], ["b", "d", "a"]]) == ["b", "a", "d", "c"]
+
+
+def test_a_grade_of_1_gains_nothing() -> None:
+    graded = Question("q", "?", frozenset({"a"}), (), "toy", grades={"a": 4.0, "b": 2.0, "x": 1.0})
+    (row,) = score([QuestionResult(graded, ["x", "b", "a"])])
+    best = 3 / math.log2(2) + 1 / math.log2(3)
+    assert row.values["graded"] == pytest.approx((1 / math.log2(3) + 3 / math.log2(4)) / best)
+    assert "graded" not in score([QuestionResult(question("q", "a"), ["a"])])[0].values
 
 
 def test_the_interval_of_a_constant_is_that_constant() -> None:

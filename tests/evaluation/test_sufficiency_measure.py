@@ -101,10 +101,11 @@ class TestMeasuredDraws:
 
     def test_judged_answers_are_not_measured(self) -> None:
         """Answers with nothing in common: a verdict on one says nothing of another, and much of its own."""
-        alone = Prior(np.zeros(6), np.eye(6))
-        _, after = measure_draws(alone, np.eye(6), np.array([True] * 6), [4], 20, 0.01)
+        alone = Prior(np.zeros(7), np.diag([1e12, *[1.0] * 6]))
+        rows = np.column_stack([np.ones(6), np.eye(6)])
+        _, after = measure_draws(alone, rows, np.array([True] * 6), [4], 20, 0.01)
         assert (after.measured, after.auc) == (2, None)
-        assert after.loss == pytest.approx(np.log(2))
+        assert after.loss == pytest.approx(np.log(2), abs=1e-6)
 
     def test_somebody_has_to_be_left(self) -> None:
         with pytest.raises(InvalidRequestError, match="leave none to measure after 400 verdicts"):

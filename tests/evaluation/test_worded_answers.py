@@ -26,7 +26,7 @@ def few(sample_dataset: Dataset) -> Dataset:
     ]
     questions[-1] = replace(questions[-1], answers=())
     paraphrases = {
-        question.id: replace(sample_dataset.paraphrases[question.id], answers=question.answers)
+        question.id: (replace(sample_dataset.paraphrases[question.id][0], answers=question.answers),)
         for question in questions
     }
     return replace(sample_dataset, questions=tuple(questions), paraphrases=paraphrases)
@@ -53,7 +53,7 @@ def test_each_turn_is_answered_in_words_and_marked(
     markdown = report.markdown()
     assert "|  | EM | F1 | contains | strict | lenient | unusable |" in markdown
     assert "judged questions, turn 2" in markdown
-    (table,) = report.build_further_tables()
+    _, table = report.build_further_tables()
     assert [column.header for column in table.columns][1:3] == ["EM", "F1"]
     document = json.loads(next(tmp_path.glob("*.json")).read_text(encoding="utf-8"))
     assert document["engine"]["llm_model"]
@@ -97,7 +97,7 @@ def test_what_was_answered_before_the_endpoint_failed_is_kept(
         answering("different", few, limit=1, turns=2, answered=True)
     again = answering("different", few, limit=1, turns=2, answered=True)
     assert [phase for phase in again.phases if phase.turn < 2] == list(whole.phases)
-    assert {phase.group for phase in again.phases} == {JUDGED_GROUP, OTHER_HALF}
+    assert {phase.group for phase in again.phases} == {JUDGED_GROUP, PARAPHRASES, OTHER_HALF}
     assert drafts(server) == asked + 1 + asked // 2
 
 

@@ -39,7 +39,9 @@ def draw_first_look(seed: int = 0) -> NDArray[np.float64]:
 
 
 def content(**changed: Any) -> dict[str, Any]:
-    return format_ranking(draw_first_look(), draw_prior(), ("one", "other"), draw_sufficiency_prior()) | changed
+    return (
+        format_ranking(draw_first_look(), draw_prior(), ("one", "other"), draw_sufficiency_prior(), 0.25) | changed
+    )
 
 
 def write(path: Path, general: object) -> Path:
@@ -57,7 +59,7 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     read = load_general(
         write(
             tmp_path / "prior.json",
-            format_ranking(draw_first_look(), prior, ("one", "other"), draw_sufficiency_prior()),
+            format_ranking(draw_first_look(), prior, ("one", "other"), draw_sufficiency_prior(), 0.25),
         )
     )
 
@@ -67,12 +69,16 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     np.testing.assert_allclose(read.sufficiency.mean, draw_sufficiency_prior().mean, rtol=1e-5)
     np.testing.assert_allclose(read.sufficiency.precision, draw_sufficiency_prior().precision, rtol=1e-5)
     assert read.fitted == ("one", "other")
+    assert read.sufficiency_level == 0.25
 
 
 def test_rounding_is_done_once(tmp_path: Path) -> None:
     first = load_general(write(tmp_path / "first.json", content()))
     second = load_general(
-        write(tmp_path / "second.json", format_ranking(first.first, first.prior, first.fitted, first.sufficiency))
+        write(
+            tmp_path / "second.json",
+            format_ranking(first.first, first.prior, first.fitted, first.sufficiency, first.sufficiency_level),
+        )
     )
 
     assert second.name == first.name
@@ -96,7 +102,7 @@ def test_the_name_is_that_of_the_numbers() -> None:
             {
                 name,
                 *(
-                    from_json(format_ranking(first, prior, (), draw_sufficiency_prior())).name
+                    from_json(format_ranking(first, prior, (), draw_sufficiency_prior(), 0.25)).name
                     for first, prior in others
                 ),
             }
@@ -107,8 +113,8 @@ def test_the_name_is_that_of_the_numbers() -> None:
 
 def test_sufficiency_name_depends_on_both_priors() -> None:
     read = from_json(content())
-    refitted = from_json(format_ranking(draw_first_look(), draw_prior(), (), draw_sufficiency_prior(1)))
-    reranked = from_json(format_ranking(draw_first_look(), draw_prior(1), (), draw_sufficiency_prior()))
+    refitted = from_json(format_ranking(draw_first_look(), draw_prior(), (), draw_sufficiency_prior(1), 0.25))
+    reranked = from_json(format_ranking(draw_first_look(), draw_prior(1), (), draw_sufficiency_prior(), 0.25))
 
     assert refitted.name == read.name
     assert len({read.sufficiency_name, refitted.sufficiency_name, reranked.sufficiency_name}) == 3
@@ -123,7 +129,7 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
 
 
 def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
-    other = format_ranking(draw_first_look(1), draw_prior(1), ("third",), draw_sufficiency_prior(1))
+    other = format_ranking(draw_first_look(1), draw_prior(1), ("third",), draw_sufficiency_prior(1), 0.25)
     priors = load_priors(write(tmp_path / "priors.json", other))
 
     assert priors.select_kind("encyclopedic").fitted == ("one", "other")
@@ -167,6 +173,8 @@ def replace_content(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
             change_sufficiency(features=list(sufficiency.FEATURES[::-1])),
             "of what is enough, its features are not bias, ",
         ),
+        (change_sufficiency(level=1.5), "of what is enough, its level must lie in"),
+        (change_sufficiency(level=None), "holds no ranking prior"),
         (change_sufficiency(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
         (change_sufficiency(mean=[float("nan")] * LITTLE), "must be finite"),
         (change_sufficiency(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),

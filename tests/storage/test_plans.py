@@ -191,7 +191,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
                 reader, focus.collection, [passages_by_key.Search(focus.vector, 50)], limits
             )
             entity_lookup.find_nearest_entity(reader, focus.collection, focus.vector, limits)
-            question_supports.recall(reader, focus, [], 0.5, 50)
+            question_supports.recall(reader, focus, 50)
     with application.database.read() as reader:
         return [
             "\n".join(row[0] for row in reader.rows(f"EXPLAIN {statement}", given)) for statement, given in sent

@@ -52,6 +52,29 @@ class ResizedEncoder:
         return self._encoder.count_tokens(texts)
 
 
+class SqueezedEncoder:
+    """The encoder with a share of every vector in one direction that all texts have in common.
+
+    Each cosine c becomes share + (1 - share) c, as with encoders whose cosines all lie near .8, and vectors keep
+    unit length. The order of all cosines stays, so nothing about texts has changed.
+    """
+
+    def __init__(self, encoder: Embedder, share: float) -> None:
+        self._encoder, self._share = encoder, share
+        self.model, self.fingerprint = f"squeezed-{share:g}", f"{round(1000 * share) + 1:064x}"
+        self.dimension = encoder.dimension + 1
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Of unit length, the common direction last."""
+        vectors = np.sqrt(1.0 - self._share) * self._encoder.embed(texts)
+        common = np.full((len(vectors), 1), np.sqrt(self._share))
+        return np.ascontiguousarray(np.hstack([vectors, common]), dtype=np.float32)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The encoder's."""
+        return self._encoder.count_tokens(texts)
+
+
 class MemoisingEncoder:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
 

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from engram.composition.container import Application
+from engram.core.budget import Budget
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
@@ -96,7 +97,7 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
     sessions = application.sessions
     chain = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
     how = SessionRequest(top_k=2, threshold=1.0, learn=True)
-    ended = sessions.start(scope, NewSession(question=chain, planner="pool", request=how))
+    ended = sessions.start(scope, NewSession(question=chain, planner="pool", request=how, budget=Budget(rounds=9)))
     read = sessions.wait(scope, ended)
     sessions.progress(scope, ended, 1)
     sentence = read.evidence[0].sentence_id

@@ -91,6 +91,7 @@ class Application:
     rates = PartAttribute(lambda app: app.auth_services.rates)
     reads = PartAttribute(lambda app: app.auth_services.reads)
 
+    question_spreads = PartAttribute(lambda app: app.retrieval_services.question_spreads)
     ingest = PartAttribute(lambda app: app.corpus_services.ingest)
     collection_settings = PartAttribute(lambda app: app.corpus_services.collection_settings)
     index = PartAttribute(lambda app: app.corpus_services.index)

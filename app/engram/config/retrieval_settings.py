@@ -28,15 +28,6 @@ class RetrievalSettings(BaseSettings):
             "times as many. A longer one is answered 422. It bounds the time that one question takes."
         ),
     )
-    question_memory_threshold: float = Field(
-        default=0.6,
-        ge=0,
-        lt=1,
-        description=(
-            "Past questions nearer than this cosine recall the sentences that supported them. Chosen for the "
-            "default encoder; another needs another, as `benchmarks/nearness.py` tells."
-        ),
-    )
     collapse_duplicates: bool = Field(
         default=True,
         description=(

@@ -35,6 +35,7 @@ class RankingPrior:
         fitted: names of the data sets it was fitted to.
         sufficiency: of the weights by which a ranked answer is said to be enough.
         sufficiency_name: its fingerprint, which goes by the ranking's as well: its features are of that.
+        sufficiency_level: the probability, in [0, 1], that nine in ten right answers of other corpora reach.
         rounds, rounds_name: the same of whether a session's pool is enough after a round; None where no weights
             were fitted for that.
         reranker, reranker_name: the same of how far a reranker is trusted; None where there is none.
@@ -46,6 +47,7 @@ class RankingPrior:
     fitted: tuple[str, ...]
     sufficiency: Prior
     sufficiency_name: str
+    sufficiency_level: float
     rounds: Prior | None = None
     rounds_name: str = ""
     reranker: Prior | None = None
@@ -155,11 +157,11 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     name = _fingerprint(first.tobytes(), prior, FEATURES)
     try:
         enough = read_prior(content["sufficiency"], sufficiency.FEATURES)
+        level = _read_level(content["sufficiency"])
     except ValueError as error:
         raise ValueError(f"of what is enough, {error}") from error
-    return RankingPrior(
-        name, first, prior, fitted, enough, _fingerprint(name.encode(), enough, sufficiency.FEATURES)
-    )
+    sufficiency_name = _fingerprint(name.encode(), enough, sufficiency.FEATURES)
+    return RankingPrior(name, first, prior, fitted, enough, sufficiency_name, level)
 
 
 RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
@@ -194,6 +196,13 @@ def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
     if not np.allclose(precision, precision.T) or np.linalg.eigvalsh(precision).min() <= 0:
         raise ValueError("its precision must be symmetric and positive definite")
     return Prior(mean, precision)
+
+
+def _read_level(content: Mapping[str, Any]) -> float:
+    level = float(content["level"])
+    if not 0.0 <= level <= 1.0:
+        raise ValueError("its level must lie in [0, 1]")
+    return level
 
 
 def _fingerprint(before: bytes, prior: Prior, features: Sequence[str]) -> str:

@@ -1963,9 +1963,9 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
-            min_sufficiency?: number | null;
+            min_sufficiency?: number | "auto" | null;
             /** Query */
             query: string;
             /**
@@ -3141,6 +3141,8 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
+            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
+            sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -6242,9 +6244,9 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
-            min_sufficiency?: number | null;
+            min_sufficiency?: number | "auto" | null;
             /** Query */
             query: string;
             /**
@@ -6354,6 +6356,8 @@ export interface components {
              * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
+            /** @description The level of min_sufficiency 'auto'. Null if the query did not ask for it. */
+            sufficiency_level?: components["schemas"]["SufficiencyLevelOut"] | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -6543,20 +6547,46 @@ export interface components {
          */
         RecallOut: {
             /**
+             * Figures Differ
+             * @description Whether both questions name numbers, and not the same ones.
+             */
+            figures_differ: boolean;
+            /**
+             * Nearness
+             * @description How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+             */
+            nearness: number;
+            /**
              * Past Question
              * @description Null to whom what others asked is not to be shown.
              */
             past_question: string | null;
             /** Perplexity */
             perplexity: number;
-            /** Prior */
+            /**
+             * Prior
+             * @description Probability that the sentence is evidence, by this recall, in [0, 1].
+             */
             prior: number;
+            /**
+             * Same Need
+             * @description Probability that the past question asks for the same evidence, in [0, 1].
+             */
+            same_need: number;
             /** Sentence Id */
             sentence_id: number;
-            /** Similarity */
+            /**
+             * Similarity
+             * @description Cosine of the two questions.
+             */
             similarity: number;
             /** Support */
             support: number;
+            /**
+             * Words
+             * @description Cosine of the words of the two questions, weighted by rarity, in [0, 1].
+             */
+            words: number;
         };
         /**
          * RecordOut
@@ -7694,6 +7724,25 @@ export interface components {
             probability: number;
             /** Question */
             question: string;
+        };
+        /**
+         * SufficiencyLevelOut
+         * @description The level below which an answer is withheld, and what it rests on.
+         */
+        SufficiencyLevelOut: {
+            /**
+             * Confirmed
+             * @description Answers of this collection that verdicts called sufficient.
+             */
+            confirmed: number;
+            /**
+             * Source
+             * @description 'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+             * @enum {string}
+             */
+            source: "prior" | "verdicts";
+            /** Value */
+            value: number;
         };
         /**
          * SufficiencyOut

@@ -82,7 +82,7 @@ def split(
     unadapted = [question for question in dataset.questions if question.id not in chosen]
     sharing = [question for question in unadapted if question.relevant & covered]
     if dataset.paraphrases:
-        near = [dataset.paraphrases[question.id] for question in adapted if question.id in dataset.paraphrases]
+        near = dataset.list_paraphrases(adapted)
     else:
         adapted_vectors = np.stack([vectors[question.id] for question in adapted])
         near = [question for question in sharing if np.max(adapted_vectors @ vectors[question.id]) >= NEAR_COSINE]
@@ -110,8 +110,7 @@ def adapt(run: Run) -> list[Phase]:
         for fraction in options.fractions
         for seed in options.seeds
     }
-    reworded = [dataset.paraphrases[question.id] for question in pool if question.id in dataset.paraphrases]
-    questions = [*dataset.questions, *reworded]
+    questions = [*dataset.questions, *dataset.list_paraphrases(pool)]
     based = {retriever: base(run, retriever, questions) for retriever in options.retrievers}
     evolved: dict[tuple[float, int, Way], dict[Strategy, Rows]] = {}
     price: list[Phase] = []

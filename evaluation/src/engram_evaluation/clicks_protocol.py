@@ -19,7 +19,7 @@ from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import Harness, QueryArm, list_shown_sentences
 from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import FULL
-from engram_evaluation.protocols import Run
+from engram_evaluation.protocols import MEMORY_OFF, Run
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram_evaluation.stream_protocol import ARRIVALS, arrivals
 from engram_evaluation.verdict_givers import ShownSentence
@@ -29,7 +29,6 @@ ETA = 1.0
 MISTAKEN_CLICK_RATE = 0.1
 """How often a result that is looked at and not relevant is clicked all the same."""
 JUDGE = "clicks"
-MEMORY_OFF = "memory off"
 REPEATED_GROUP = "asked again"
 """The group of the questions that came more than once."""
 

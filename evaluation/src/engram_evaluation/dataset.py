@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from engram.core.filter.logged_verdict import Expansion
-from engram_evaluation.dataset_files import DatasetError, Line, find, json_lines, labels, read_text, require_file
+from engram_evaluation.dataset_files import (
+    DatasetError,
+    Line,
+    find,
+    grade_lines,
+    json_lines,
+    labels,
+    read_text,
+    require_file,
+)
 from engram_evaluation.decomposition import ReasoningHop, hops
 from engram_evaluation.rating_scale import PassageRatings, read_ratings
 
@@ -34,6 +43,7 @@ class Question:
         page: what it is about, where the data set names it.
         hops: how the data set itself takes it apart; empty where it does not.
         context: ids of the passages that the data set gives with it, in its order.
+        grades: id of a graded passage -> how well it answers, from 1 (wrong) on; empty without grades.
     """
 
     id: str
@@ -46,6 +56,7 @@ class Question:
     page: str = ""
     hops: tuple[ReasoningHop, ...] = ()
     context: tuple[str, ...] = ()
+    grades: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +66,7 @@ class Dataset:
     Attributes:
         passages: as the ingest use case takes them: id, title, text, metadata, sentences.
         questions: those with at least one relevant passage, in file order.
-        paraphrases: question id -> the same question in other words.
+        paraphrases: question id -> the same question in other words, each at least once.
         fingerprint: changes with anything else here.
         expansions: question id -> the units that widen it.
         unlabelled: the queries of which no passage is labelled relevant, in file order.
@@ -65,7 +76,7 @@ class Dataset:
     name: str
     passages: tuple[dict[str, Any], ...]
     questions: tuple[Question, ...]
-    paraphrases: Mapping[str, Question]
+    paraphrases: Mapping[str, tuple[Question, ...]]
     fingerprint: str
     expansions: Mapping[str, tuple[Expansion, ...]] = field(default_factory=dict)
     unlabelled: tuple[Question, ...] = ()
@@ -76,10 +87,14 @@ class Dataset:
         """Number of questions; unlabelled ones count where there are no others."""
         return len(self.questions) or len(self.unlabelled)
 
+    def list_paraphrases(self, questions: Iterable[Question]) -> list[Question]:
+        """Every paraphrase of these questions, in their order."""
+        return [reworded for question in questions for reworded in self.paraphrases.get(question.id, ())]
+
 
 def load(folder: Path) -> Dataset:
     """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``) and ``qrels.tsv``, and what there is of
-    ``paraphrases.jsonl``, ``expansions.jsonl`` and ``ratings.jsonl``.
+    ``paraphrases.jsonl``, ``expansions.jsonl``, ``ratings.jsonl`` and ``graded.tsv``.
 
     JSONL files may be compressed (``.gz``). Without a file of paraphrases, a query's own ``metadata.paraphrase``
     counts, if it has one.
@@ -94,6 +109,7 @@ def load(folder: Path) -> Dataset:
     queries = json_lines(find(folder, "questions.jsonl") or require_file(folder, "queries.jsonl"))
     separate = find(folder, "paraphrases.jsonl")
     widening, rated = find(folder, "expansions.jsonl"), find(folder, "ratings.jsonl")
+    graded = find(folder, "graded.tsv")
     return build(
         folder.resolve().name,
         json_lines(require_file(folder, "corpus.jsonl")),
@@ -102,6 +118,7 @@ def load(folder: Path) -> Dataset:
         json_lines(separate) if separate else _read_own_paraphrases(queries),
         json_lines(widening) if widening else (),
         json_lines(rated) if rated else (),
+        grade_lines(graded) if graded else (),
     )
 
 
@@ -113,8 +130,13 @@ def build(
     paraphrases: Iterable[Line] = (),
     expansions: Iterable[Line] = (),
     ratings: Iterable[Line] = (),
+    grades: Iterable[tuple[str, str, str, float]] = (),
 ) -> Dataset:
-    """Put a data set together from rows; ``relevance`` is (where, query id, passage id).
+    """Put a data set together from rows.
+
+    Args:
+        relevance: (where, query id, passage id).
+        grades: the same with the grade.
 
     Raises:
         DatasetError: a row lacks something, repeats an id or names what is not there.
@@ -127,45 +149,39 @@ def build(
     query_ids = _require_unique(name, "query", (read_text(where, row, "_id") for where, row in rows))
     relevant: dict[str, set[str]] = {}
     for where, query, passage in relevance:
-        if query not in query_ids:
-            raise DatasetError(f"{where}: there is no query {query!r}.")
-        if passage not in known:
-            raise DatasetError(f"{where}: there is no passage {passage!r}.")
+        _check_label(where, query, passage, query_ids, known)
         relevant.setdefault(query, set()).add(passage)
-    every = [_question(where, row, relevant.get(row["_id"], set()), known) for where, row in rows]
+    graded: dict[str, dict[str, float]] = {}
+    for where, query, passage, grade in grades:
+        _check_label(where, query, passage, query_ids, known)
+        graded.setdefault(query, {})[passage] = grade
+    every = [
+        replace(_question(where, row, relevant.get(row["_id"], set()), known), grades=graded.get(row["_id"], {}))
+        for where, row in rows
+    ]
     if not relevant and not any(question.answers for question in every):
         raise DatasetError(
             f"{name}: qrels.tsv labels no passage and no query has answers: nothing can be measured."
         )
     questions = [question for question in every if question.relevant]
     by_id = {question.id: question for question in questions}
-    reworded = {}
-    for where, row in paraphrases:
-        original_id = _metadata(where, row).get("paraphrase_of")
-        if original_id not in query_ids:
-            raise DatasetError(f"{where}: metadata.paraphrase_of names no query: {original_id!r}.")
-        if original_id in by_id:
-            original = by_id[original_id]
-            reworded[original_id] = Question(
-                read_text(where, row, "_id"),
-                read_text(where, row, "text"),
-                original.relevant,
-                original.gold,
-                original.type,
-                original.answers,
-            )
+    reworded = _paraphrases(paraphrases, query_ids, by_id)
     widened = _expansions(name, expansions, query_ids)
     rated = read_ratings(name, ratings, query_ids, known)
     digest = hashlib.sha256(json.dumps([passages, [row for _, row in rows]], sort_keys=True).encode())
     digest.update(json.dumps([[q, sorted(relevant[q])] for q in sorted(relevant)]).encode())
     digest.update(
-        json.dumps([[original_id, reworded[original_id].text] for original_id in sorted(reworded)]).encode()
+        json.dumps(
+            [[original_id, one.text] for original_id in sorted(reworded) for one in reworded[original_id]]
+        ).encode()
     )
     digest.update(
         json.dumps(
             [[original_id, [[e.method, e.text] for e in widened[original_id]]] for original_id in sorted(widened)]
         ).encode()
     )
+    if graded:
+        digest.update(json.dumps(graded, sort_keys=True).encode())
     if rated:
         digest.update(
             json.dumps(
@@ -201,6 +217,38 @@ def cut_dataset(dataset: Dataset, limit: int | None) -> Dataset:
         unlabelled=(),
         ratings={},
     )
+
+
+def _check_label(where: str, query: str, passage: str, query_ids: set[str], known: set[str]) -> None:
+    if query not in query_ids:
+        raise DatasetError(f"{where}: there is no query {query!r}.")
+    if passage not in known:
+        raise DatasetError(f"{where}: there is no passage {passage!r}.")
+
+
+def _paraphrases(
+    lines: Iterable[Line], query_ids: set[str], by_id: Mapping[str, Question]
+) -> dict[str, tuple[Question, ...]]:
+    """Return the paraphrases of each labelled question, in the order of their lines."""
+    reworded: dict[str, list[Question]] = {}
+    for where, row in lines:
+        original_id = _metadata(where, row).get("paraphrase_of")
+        if original_id not in query_ids:
+            raise DatasetError(f"{where}: metadata.paraphrase_of names no query: {original_id!r}.")
+        if original_id in by_id:
+            original = by_id[original_id]
+            paraphrase = Question(
+                read_text(where, row, "_id"),
+                read_text(where, row, "text"),
+                original.relevant,
+                original.gold,
+                original.type,
+                original.answers,
+                grades=original.grades,
+            )
+            reworded.setdefault(original_id, []).append(paraphrase)
+    _require_unique("paraphrases", "query", (one.id for group in reworded.values() for one in group))
+    return {original_id: tuple(group) for original_id, group in reworded.items()}
 
 
 def _passage(where: str, row: dict[str, Any]) -> dict[str, Any]:

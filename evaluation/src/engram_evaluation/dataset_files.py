@@ -79,22 +79,46 @@ def labels(path: Path) -> list[tuple[str, str, str]]:
     Raises:
         DatasetError: the file cannot be read, or a line is something else.
     """
-    labels = []
-    rows: Sequence[list[str]] = list(
-        csv.reader(io.StringIO("\n".join(_lines(path))), delimiter="\t", quoting=csv.QUOTE_NONE)
-    )
-    for number, row in enumerate(rows[1:], start=2):
-        where = f"{path}, line {number}"
+    return [
+        (where, query, passage) for where, query, passage, score in _scored(_tab_separated(path)[1:]) if score > 0
+    ]
+
+
+def grade_lines(path: Path) -> list[tuple[str, str, str, float]]:
+    """(where, query id, passage id, grade) of each line, without a header; a grade is at least 1.
+
+    Raises:
+        DatasetError: the file cannot be read, or a line is something else.
+    """
+    graded = _scored(_tab_separated(path))
+    for where, *_, grade in graded:
+        if grade < 1:
+            raise DatasetError(f"{where}: a grade is a number from 1 on, not {grade:g}.")
+    return graded
+
+
+def _tab_separated(path: Path) -> list[tuple[str, list[str]]]:
+    """Return each line of a file with where it stands."""
+    rows = csv.reader(io.StringIO("\n".join(_lines(path))), delimiter="\t", quoting=csv.QUOTE_NONE)
+    return [(f"{path}, line {number}", row) for number, row in enumerate(rows, start=1)]
+
+
+def _scored(rows: Sequence[tuple[str, list[str]]]) -> list[tuple[str, str, str, float]]:
+    """Return (where, query id, passage id, score) of each line that is not empty.
+
+    Raises:
+        DatasetError: a line is something else.
+    """
+    scored = []
+    for where, row in rows:
         if not row:
             continue
         try:
             query, passage, score = row
-            relevant = float(score) > 0
+            scored.append((where, query, passage, float(score)))
         except ValueError as error:
             raise DatasetError(f"{where}: expected query id, passage id and score, separated by tabs.") from error
-        if relevant:
-            labels.append((where, query, passage))
-    return labels
+    return scored
 
 
 def read_text(where: str, row: Mapping[str, Any], name: str) -> str:

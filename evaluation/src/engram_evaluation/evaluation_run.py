@@ -23,7 +23,7 @@ from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import EvaluatedServices, open_harness
 from engram_evaluation.human_protocol import run_human
 from engram_evaluation.learning_turns import run_learning
-from engram_evaluation.learning_variations import COMPARED_VARIATIONS, FULL, Variation
+from engram_evaluation.learning_variations import Variation, list_variations
 from engram_evaluation.plots import draw
 from engram_evaluation.protocols import Run, run_cold
 from engram_evaluation.report_table import FITTED_NOTE
@@ -40,7 +40,6 @@ ENGINE = (
     "embedding_model",
     "embedding_precision",
     "spacy_model",
-    "question_memory_threshold",
     "hub_limit",
     "candidate_limit",
     "exact_search_limit",
@@ -148,7 +147,18 @@ def evaluate(
             run.dataset, rewording = model_paraphrases.reword(run, services.llm, services.language)
         phases = _run(run)
     seconds = time.perf_counter() - began
-    report = RunReport(run.dataset, options, engine, phases, seconds, run.trajectories, indexing, fitted, rewording)
+    report = RunReport(
+        run.dataset,
+        options,
+        engine,
+        phases,
+        seconds,
+        run.trajectories,
+        indexing,
+        fitted,
+        rewording,
+        tuple(run.drift),
+    )
     write(report, folder)
     return report
 
@@ -190,9 +200,9 @@ def _run(run: Run) -> list[Phase]:
         "session": sessions,
     }
     protocol = run.options.protocol
-    return (
-        alone[protocol](run) if protocol in alone else run_learning(run, COMPARED_VARIATIONS.get(protocol, (FULL,)))
-    )
+    if protocol in alone:
+        return alone[protocol](run)
+    return run_learning(run, list_variations(protocol, has_expansions=bool(run.dataset.expansions)))
 
 
 def write(report: RunReport, folder: Path) -> list[Path]:

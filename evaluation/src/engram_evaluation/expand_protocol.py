@@ -120,8 +120,7 @@ def expand(run: Run) -> list[Phase]:
     units = _load_or_generate_units(run, pool, methods) if options.live else _load_units(dataset, pool, methods)
     vectors = vectors_of(run)
     splits = {seed: split(dataset, pool, HALF, seed, vectors) for seed in options.seeds}
-    reworded = [dataset.paraphrases[question.id] for question in pool if question.id in dataset.paraphrases]
-    all_questions = [*dataset.questions, *reworded]
+    all_questions = [*dataset.questions, *dataset.list_paraphrases(pool)]
     phases = []
     by_base = {retriever: base(run, retriever, all_questions) for retriever in options.retrievers}
     base_answers = {

@@ -4,7 +4,7 @@ Both are computed over the scores of the same retrieval without learning, scaled
 candidates, as these systems score. A thumb without citations speaks of all passages that were shown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,8 +16,8 @@ BUDGET = 0.1
 MIDDLE = 0.5
 PACE = 0.1
 """Share of the way that a thumb moves a passage's weight, which begins at ``MIDDLE``: Cognee's alpha."""
-INFLUENCE = 0.15
-"""Share of the weight in a score. Cognee ships 0, which learns nothing."""
+INFLUENCE = 0.1
+"""Share of the weight in a score: what Cognee ships since June 2026 (pull request 3477)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,14 @@ class MovingAverage:
     def score(self, passage: str, score: float) -> float:
         """The mixture."""
         return (1.0 - INFLUENCE) * score + INFLUENCE * self._weights.get(passage, MIDDLE)
+
+
+RULES: Mapping[str, Callable[[], FeedbackRule]] = {
+    "one per chunk (RAGFlow)": Votes,
+    "budget of 0.1 (RAGFlow, later)": lambda: Votes(None),
+    "moving average (Cognee)": MovingAverage,
+}
+"""Name of a rule -> what makes one that has learned nothing."""
 
 
 def scale_scores(scored: Sequence[tuple[str, float]]) -> dict[str, float]:

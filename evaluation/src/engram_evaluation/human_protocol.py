@@ -13,13 +13,14 @@ from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.retrieval.query import Memory
 from engram_evaluation import ratings_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import HUMAN, Variation
-from engram_evaluation.protocols import Run, measure
+from engram_evaluation.protocols import MEMORY_OFF, Run, measure_arm
 from engram_evaluation.rating_scale import PassageRatings, as_verdict, is_agreed, mean_value
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, compute_graded_ndcg, costs, score
 
@@ -73,20 +74,40 @@ def run_human(run: Run) -> list[Phase]:
     phases = []
     for seed in run.options.seeds:
         parts = split(run.dataset, run.options.limit, seed)
-        before = _measure(run, parts, _store(run, parts), ratings_table.BEFORE_PHASE, 0, seed, None)
+        (before,) = _measure(run, parts, _store(run, parts), ratings_table.BEFORE_PHASE, 0, seed, None)
         for rule in HUMAN:
-            after = _measure(run, parts, _store(run, parts, rule), rule.name, 1, seed, rule)
+            # What drifts without memory is measured once, with the system as it is.
+            memories: tuple[Memory, ...] = ("read", "off") if rule is HUMAN[0] else ("read",)
+            after, *off = _measure(run, parts, _store(run, parts, rule), rule.name, 1, seed, rule, memories)
             for turn, rows in enumerate((before, after)):
-                phases += [Phase(rule.name, group, turn, seed, of) for group, of in _group_rows(run, parts, rows)]
+                phases += _build_phases(run, parts, rows, rule.name, turn, seed)
+            for rows in off:
+                run.drift += _build_phases(run, parts, rows, rule.name, 1, seed)
     return phases
 
 
+def _build_phases(
+    run: Run, parts: RaterSplit, rows: Mapping[str, tuple[QuestionScores, ...]], arm: str, turn: int, seed: int
+) -> list[Phase]:
+    return [Phase(arm, group, turn, seed, of) for group, of in _group_rows(run, parts, rows)]
+
+
 def _measure(
-    run: Run, parts: RaterSplit, store: Phases, arm: str, turn: int, seed: int, rule: Variation | None
-) -> Mapping[str, tuple[QuestionScores, ...]]:
-    """All questions in one state of the memory: group -> rows."""
+    run: Run,
+    parts: RaterSplit,
+    store: Phases,
+    arm: str,
+    turn: int,
+    seed: int,
+    rule: Variation | None,
+    memories: Sequence[Memory] = ("read",),
+) -> list[Mapping[str, tuple[QuestionScores, ...]]]:
+    """All questions in one state of the memory, asked in each of these ways: group -> rows."""
+    suffixes: Mapping[Memory, str] = {"read": "", "off": f", {MEMORY_OFF}"}
+    names = {memory: arm + suffixes[memory] for memory in memories}
     finished = {
-        group: store.get(arm, group, turn=turn, seed=seed)
+        (memory, group): store.get(name, group, turn=turn, seed=seed)
+        for memory, name in names.items()
         for group in (ratings_table.RATED_GROUP, ratings_table.OTHER_GROUP)
     }
     if not all(finished.values()):
@@ -102,17 +123,21 @@ def _measure(
             ratings_table.RATED_GROUP: [*(q for q, _ in parts.taught), *parts.untaught],
             ratings_table.OTHER_GROUP: parts.others,
         }
-        for group, questions in questions_by_group.items():
-            if finished[group] is None:
-                results = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, asking)[1])
+        for (memory, group), phase in finished.items():
+            if phase is None:
+                way = replace(asking, memory=memory)
+                results = measure_arm(run, f"{label}: {group}", questions_by_group[group], harness, way)
                 rows = (
                     score(results)
                     if group == ratings_table.OTHER_GROUP
                     else _judge_rankings(run.dataset, parts, results)
                 )
-                finished[group] = phase = Phase(arm, group, turn, seed, tuple(rows))
-                store.put(phase)
-    return {group: phase.rows for group, phase in finished.items() if phase}
+                finished[memory, group] = new_phase = Phase(names[memory], group, turn, seed, tuple(rows))
+                store.put(new_phase)
+    return [
+        {group: phase.rows for (memory, group), phase in finished.items() if memory == one and phase}
+        for one in memories
+    ]
 
 
 def _teach(run: Run, harness: Harness, parts: RaterSplit, arm: QueryArm, label: str, seed: int) -> None:

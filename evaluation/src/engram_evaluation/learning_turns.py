@@ -11,10 +11,20 @@ from engram_evaluation import worded_answers
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation, attacker
+from engram_evaluation.learning_variations import (
+    ATTACKS,
+    COMPARED_VARIATIONS,
+    FULL,
+    ExpandingJudge,
+    FlippingJudge,
+    HostileJudge,
+    Variation,
+    attacker,
+)
 from engram_evaluation.memory_trajectories import Trajectories, Watch
-from engram_evaluation.protocols import ProtocolPlan, Run, measure, plan
+from engram_evaluation.protocols import MEMORY_OFF, ProtocolPlan, Run, measure_arm, plan
 from engram_evaluation.retrieval_metrics import score
+from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import Judge
 
 
@@ -60,6 +70,15 @@ class _FinishedTurns:
         store, arm, seed = self.key(phase.turn)
         store.put(replace(phase, arm=arm, seed=seed))
 
+    def get_drift(self, group: str, turn: int) -> Phase | None:
+        """Return what was answered with memory off after a turn, if that was finished before."""
+        phase = self.learned.get(f"{self.name}, {MEMORY_OFF}", group, turn=turn, seed=self.seed)
+        return phase and replace(phase, arm=self.name)
+
+    def put_drift(self, phase: Phase) -> None:
+        """Keep what was answered with memory off after a turn."""
+        self.learned.put(replace(phase, arm=f"{self.name}, {MEMORY_OFF}"))
+
     def answers_key(self, group: str, turn: int) -> worded_answers.PhaseKey:
         """Return the key of the answers of a group, which are made one by one."""
         store, arm, seed = self.key(turn)
@@ -83,11 +102,16 @@ def _open_finished_turns(
     )
     unlearned = run.store(
         profile=options.profile,
-        asking=[variation.ungated, variation.timeless, variation.hub_limit],
+        asking=[variation.ungated, variation.timeless],
         measured=measured,
         **more,
     )
     return _FinishedTurns(learned, unlearned, name, seed)
+
+
+def _shows_drift(options: Options) -> bool:
+    """Whether every group is also asked with memory off after the verdicts; ways to learn side by side are not."""
+    return options.protocol != "levels" and options.protocol not in COMPARED_VARIATIONS
 
 
 def _freeze(run: Run, way: Variation) -> Variation:
@@ -104,6 +128,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
     )
     plan_of = plan(run.dataset, options, seed)
     finished = _open_finished_turns(run, way, name, plan_of, seed)
+    drift = {group: finished.get_drift(group, options.turns) for group in plan_of.groups if _shows_drift(options)}
     answers = _open_finished_turns(run, way, name, plan_of, seed, **worded_answers.parameters(options))
     turns = options.turns + variation.attacked
     measured = sorted({0, turns, *(options.at or range(turns))})
@@ -116,12 +141,15 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
         return phases_by_group[turn, group] is None or not answered
 
     missing = [turn for turn, group in phases_by_group if is_unfinished(turn, group)]
+    missing += [turns for phase in drift.values() if phase is None]
     if not missing:
+        run.drift += map(_require_phase, drift.values())
         _keep(run, finished.learned, name, seed, None)
         return _add_answer_marks(run, phases_by_group, answers)
     harness = build_harness(run, variation)
     watch = Watch(harness, plan_of.judged)
-    judge = run.judge
+    honest = ExpandingJudge(run.judge, run.dataset.expansions) if variation.expanded else run.judge
+    judge: Judge = honest
     # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
     harness.reset()
     for turn in range(max(missing) + 1):
@@ -131,15 +159,24 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
             attack(run, harness, plan_of.judged, arm, f"{label}: hostile verdicts", variation)
         elif turn:
             if variation.flipped:
-                judge = FlippingJudge(run.judge, variation.flipped, f"{seed}/{turn}")
+                judge = FlippingJudge(honest, variation.flipped, f"{seed}/{turn}")
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
             watch.look()
+            if variation.expanded:
+                harness.services.evolve.evolve(harness.scope)
         for group, questions in plan_of.groups.items() if turn in measured else ():
             if phases_by_group[turn, group] is None:
-                rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[1])
+                rows = measure_arm(run, f"{label}: {group}", questions, harness, arm)
                 phases_by_group[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
                 finished.put(phase)
             worded_answers.words(run, harness, answers.answers_key(group, turn), questions, arm)
+    for group, questions in plan_of.groups.items() if _shows_drift(options) else ():
+        if drift[group] is None:
+            label = f"{name}, seed {seed}, {MEMORY_OFF}: {group}"
+            rows = measure_arm(run, label, questions, harness, replace(arm, memory="off"))
+            drift[group] = phase = Phase(name, group, options.turns, seed, tuple(score(rows)))
+            finished.put_drift(phase)
+    run.drift += map(_require_phase, drift.values())
     _keep(run, finished.learned, name, seed, watch.trajectories())
     return _add_answer_marks(run, phases_by_group, answers)
 

@@ -1,7 +1,7 @@
-"""Variations of ``ablation``, ``noise`` and ``time``: learning with parts left out, and judges that err."""
+"""Variations of ``levels``, ``noise`` and ``time``: learning with parts left out, and judges that err."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 from uuid import UUID
@@ -21,7 +21,6 @@ Attack = Literal["opposite", "clicks", "expansions"]
 """Verdicts of attackers: the opposite of the truth, clicks on wrong results, or poisoned expansions."""
 CLAIMED_EXAMINATION = 0.5
 """Probability of a look that a click on a wrong result claims for the right ones."""
-NO_HUB_LIMIT = 1_000_000
 FLIP_RATES = (0.0, 0.2)
 
 
@@ -33,7 +32,6 @@ class Variation:
         name: its arm in reports.
         fixed_gain: every verdict moves a state by this share, whatever its perplexity; None for the Kalman gain.
         frozen: scopes that verdicts leave alone.
-        hub_limit: sentences read per entity and hop; None for the configured number.
         flipped: the share of verdicts that say the opposite.
         ungated: what is learned counts in full, however uncertain it is.
         timeless: the times that questions name are ignored, asking and learning.
@@ -43,12 +41,12 @@ class Variation:
         sybils: after the last turn, so many judges of new names attack each judged question.
         attack: what these judges say.
         trusted: these names count in full, as if each were trusted.
+        expanded: verdicts bring the data set's expansions, and passage keys evolve after each turn.
     """
 
     name: str
     fixed_gain: float | None = None
     frozen: frozenset[str] = frozenset()
-    hub_limit: int | None = None
     flipped: float = 0.0
     ungated: bool = False
     timeless: bool = False
@@ -58,6 +56,7 @@ class Variation:
     sybils: int = 0
     attack: Attack = "opposite"
     trusted: bool = False
+    expanded: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """Every field as plain JSON, the same in every process (a set's order is not)."""
@@ -66,16 +65,13 @@ class Variation:
 
 
 FULL = Variation("full")
-ABLATION = (
-    FULL,
-    Variation("without task memory", frozen=frozenset({"task"})),
-    Variation("without time memory", frozen=frozenset({"time"})),
-    Variation("without Kalman gain", fixed_gain=FIXED_GAIN),
-    Variation("without perplexity gating", ungated=True),
-    Variation("without recall", frozen=frozenset({"recall"})),
-    Variation("without ranking weights", frozen=frozenset({"weights"})),
-    Variation("without hub cap", hub_limit=NO_HUB_LIMIT),
-)
+LEVELS = {
+    "question memory": frozenset({"recall"}),
+    "sentence memories": frozenset({"task", "time"}),
+    "ranking weights": frozenset({"weights"}),
+}
+"""Level -> the scopes that verdicts teach of it, but for passage keys, which verdicts with expansions teach."""
+PASSAGE_KEYS = "passage keys"
 TIME = (
     FULL,
     Variation("without time memory", frozen=frozenset({"time"})),
@@ -118,7 +114,6 @@ SYBIL = (
 SPAM = tuple(replace(way, attack="clicks") for way in SYBIL)
 POISON = tuple(replace(way, attack="expansions") for way in SYBIL)
 COMPARED_VARIATIONS = {
-    "ablation": ABLATION,
     "noise": NOISE,
     "hostile": HOSTILE,
     "sybil": SYBIL,
@@ -126,7 +121,26 @@ COMPARED_VARIATIONS = {
     "poison": POISON,
     "time": TIME,
 }
-"""Protocol -> the ways to learn that it compares."""
+"""Protocol -> the ways to learn that it compares, whatever the data set."""
+
+
+def list_variations(protocol: str, *, has_expansions: bool) -> tuple[Variation, ...]:
+    """List the ways to learn that a protocol compares; only ``FULL`` where it compares none.
+
+    Args:
+        has_expansions: whether the data set has expansions, which teach passage keys.
+    """
+    if protocol != "levels":
+        return COMPARED_VARIATIONS.get(protocol, (FULL,))
+    every = frozenset[str]().union(*LEVELS.values())
+    without = [
+        Variation(f"without {level}", frozen=scopes, expanded=has_expansions) for level, scopes in LEVELS.items()
+    ]
+    alone = [Variation(f"{level} alone", frozen=every - scopes) for level, scopes in LEVELS.items()]
+    if has_expansions:
+        without.append(Variation(f"without {PASSAGE_KEYS}"))
+        alone.append(Variation(f"{PASSAGE_KEYS} alone", frozen=every, expanded=True))
+    return (Variation("all levels", expanded=has_expansions), *without, *alone)
 
 
 class FlippingJudge:
@@ -167,6 +181,22 @@ def _invert_verdict(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Ver
     wrong = {s.passage_id for s in sentences if s.selected and s.passage_id not in helped}
     rejected = [NamedSentence(s.sentence_id) for s in sentences if s.passage_id in helped]
     return replace(verdict, supporting_passages=sorted(wrong), rejected=rejected)
+
+
+class ExpandingJudge:
+    """Says what another judge says, and adds the expansions that the data set has of the question."""
+
+    def __init__(self, judge: Judge, expansions: Mapping[str, Sequence[Expansion]]) -> None:
+        self._judge = judge
+        self._expansions = expansions
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """The verdict, or None where the other judge has none."""
+        verdict = self._judge.verdict(scope, query_id, question, sentences)
+        units = tuple(self._expansions.get(question.id, ()))
+        return replace(verdict, expansions=units) if verdict and units else verdict
 
 
 class HostileJudge:

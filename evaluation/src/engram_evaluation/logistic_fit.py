@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engram.core.planning.feedback_stop import FEATURES, Network
 from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.sufficiency import find_level
 
 MAX_STEPS = 100
 TOLERANCE = 1e-9
@@ -53,6 +54,32 @@ def fit_logistic(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: flo
             scale /= 2.0
         weights = weights + scale * step
     raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
+
+
+def calibrate(prior: Prior, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> Prior:
+    """The prior with its log odds shifted and scaled to be true of judged answers (Platt, 1999).
+
+    Args:
+        corpora: as of ``fit_logistic``, each counting the same.
+
+    Raises:
+        ValueError: as ``fit_logistic``.
+    """
+    odds = [(np.column_stack([np.ones(len(rows)), rows @ prior.mean]), enough) for rows, enough in corpora]
+    shift, scale = fit_logistic(odds, TOLERANCE, 1.0).mean
+    mean = scale * prior.mean
+    mean[0] += shift
+    return Prior(mean, prior.precision)
+
+
+def find_mean_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
+    """Mean over corpora of the level of their sufficient answers, see ``sufficiency.find_level``.
+
+    Args:
+        mean: weights, (k,).
+        corpora: as of ``fit_logistic``.
+    """
+    return float(np.mean([find_level(rows[enough], mean) for rows, enough in corpora if enough.any()]))
 
 
 def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:

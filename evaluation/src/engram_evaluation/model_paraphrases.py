@@ -20,7 +20,7 @@ from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.replies import QuestionReply, read_question
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.protocols import Run, measure_in_parts
+from engram_evaluation.protocols import Run, choose_teaching, measure_in_parts
 from engram_evaluation.retrieval_metrics import QuestionScores
 from engram_evaluation.run_options import Options
 
@@ -72,6 +72,8 @@ def to_reword(dataset: Dataset, options: Options) -> list[Question]:
     questions = list(dataset.questions)
     if options.protocol == "session":
         questions = [one for one in questions if len(one.relevant) >= options.at_least]
+    elif options.protocol == "levels":
+        questions = choose_teaching(dataset)
     elif options.protocol != "same" and dataset.paraphrases:
         questions = [one for one in questions if one.id in dataset.paraphrases]
     return questions[: options.limit]
@@ -88,12 +90,13 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, RewordingOu
     questions = to_reword(dataset, run.options)
     phase_key = (run.store(llm=llm.model, wording=WORDING.task), ARM, 0, None)
     rows = measure_in_parts(run, ARM, phase_key, questions, lambda question: _reword(llm, question))
-    paraphrases, refused, replaced = {}, Counter[str](), 0
+    paraphrases: dict[str, tuple[Question, ...]] = {}
+    refused, replaced = Counter[str](), 0
     for question, row in zip(questions, rows, strict=True):
         text = row.details.get("paraphrase")
         reason = "unusable" if text is None else refusal(question, text, language)
         if reason is None:
-            paraphrases[question.id] = _paraphrase(question, str(text))
+            paraphrases[question.id] = (_paraphrase(question, str(text)),)
             continue
         refused[reason] += 1
         if question.id in dataset.paraphrases:
@@ -101,7 +104,7 @@ def reword(run: Run, llm: Llm, language: Language) -> tuple[Dataset, RewordingOu
             replaced += 1
     if not paraphrases:
         raise InvalidRequestError(f"{llm.model} made no paraphrase that can be asked: {dict(refused)}.")
-    texts = json.dumps([[key, one.text] for key, one in paraphrases.items()])
+    texts = json.dumps([[key, one.text] for key, group in paraphrases.items() for one in group])
     fingerprint = f"{dataset.fingerprint}-{hashlib.sha256(texts.encode()).hexdigest()[:8]}"
     reworded = replace(dataset, paraphrases=paraphrases, fingerprint=fingerprint)
     return reworded, RewordingOutcome(llm.model, len(questions), dict(refused), replaced)

@@ -73,8 +73,8 @@ class Knowledge:
         self._cases = {quote_text(question.text).casefold(): _case(question, passages) for question in decomposed}
         self._size = len(self._cases)
         for question in decomposed:
-            if question.id in dataset.paraphrases:
-                text = quote_text(dataset.paraphrases[question.id].text).casefold()
+            for paraphrase in dataset.paraphrases.get(question.id, ()):
+                text = quote_text(paraphrase.text).casefold()
                 self._cases[text] = self._cases[quote_text(question.text).casefold()]
         self._hops = {
             text.casefold(): (case, number)

@@ -36,6 +36,7 @@ def draw(report: RunReport, folder: Path) -> list[str]:
         "adapt",
         "expand",
         "human",
+        "levels",
         "answers",
         "session",
     }:

@@ -34,6 +34,7 @@ def build_neutral_prior() -> RankingPrior:
         (),
         _build_flat_prior(len(sufficiency.FEATURES)),
         "none",
+        0.5,
     )
 
 
@@ -55,7 +56,7 @@ def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
 
 
 def format_ranking(
-    first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], enough: Prior
+    first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], enough: Prior, level: float
 ) -> dict[str, Any]:
     """Format the weights that collections of one kind start from as plain JSON, numbers rounded."""
     return {
@@ -63,7 +64,11 @@ def format_ranking(
         "fitted": list(fitted),
         "first_look": _round_numbers(first),
         **_format_prior(prior),
-        "sufficiency": {"features": list(sufficiency.FEATURES), **_format_prior(enough)},
+        "sufficiency": {
+            "features": list(sufficiency.FEATURES),
+            "level": float(f"{level:.{DIGITS}g}"),
+            **_format_prior(enough),
+        },
     }
 
 

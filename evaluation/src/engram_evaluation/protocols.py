@@ -24,8 +24,12 @@ JUDGED_GROUP = "judged questions"
 PARAPHRASES = "their paraphrases"
 SHARING_GROUP = "sharing a passage"
 UNJUDGED = "unjudged questions"
+MEMORY_OFF = "memory off"
 OTHER_HALF = "other half"
 DIFFERENT_LIMIT = 50
+MOST_BYSTANDERS = 300
+FEWEST_SHARING = 25
+"""Questions that share a relevant passage with others, below which a data set counts as having none."""
 QUESTIONS_PER_FILE = 20
 """Questions of one file of finished ones: what a failing endpoint can lose."""
 
@@ -44,6 +48,7 @@ class Run:
 
     Attributes:
         trajectories: memories followed through the first way to learn, and the first seed, that moved any.
+        drift: groups asked with memory off after the last verdicts; what differs from before is no memory's doing.
     """
 
     harness: Harness
@@ -55,6 +60,7 @@ class Run:
     vary: Callable[[Variation], EvaluatedServices]
     engine: dict[str, Any] = field(default_factory=dict)
     trajectories: Trajectories | None = None
+    drift: list[Phase] = field(default_factory=list)
 
     def store(self, **parameters: Any) -> Phases:
         """Return the store of phases with these parameters, the data set, the code and its settings."""
@@ -74,8 +80,11 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
 
     ``different`` halves every type of question. All others judge the first questions in file order: of all
     (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half. Without
-    paraphrases ``similar`` judges the first of those that share a relevant passage; what shares one with a judged
-    question is then a group of its own, under ``same`` as well.
+    paraphrases ``similar`` judges the first of those that share a relevant passage. ``levels`` judges as
+    ``choose_teaching`` says, and draws at most ``MOST_BYSTANDERS`` of each group that is not judged.
+
+    Under ``same``, ``similar`` and ``levels`` the questions that share a relevant passage with a judged one are a
+    group apart from the unjudged ones, under ``different`` a part of the other half.
 
     Raises:
         InvalidRequestError: the data set has nothing to measure with this protocol.
@@ -83,9 +92,11 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     if options.protocol == "different":
         return _halves(dataset, options.limit or DIFFERENT_LIMIT, seed)
     eligible = list(dataset.questions)
-    by_passage = not dataset.paraphrases and options.protocol in {"same", "similar"}
-    if by_passage and options.protocol == "similar":
-        eligible = _select_first_of_sharing(eligible)
+    by_passage = options.protocol in {"same", "similar", "levels"}
+    if options.protocol == "levels":
+        eligible = choose_teaching(dataset)
+    elif options.protocol == "similar" and not dataset.paraphrases:
+        eligible = select_first_of_sharing(eligible)
     elif options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
         eligible = [question for question in eligible if question.id in dataset.paraphrases]
     elif options.protocol != "same":
@@ -93,25 +104,58 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     judged = eligible[: options.limit]
     chosen = {question.id for question in judged}
     unjudged = [question for question in dataset.questions if question.id not in chosen]
-    taught = frozenset[str]().union(*(question.relevant for question in judged)) if by_passage else frozenset()
+    sharing, others = split_by_sharing(unjudged, judged) if by_passage else ([], unjudged)
     groups = {
         JUDGED_GROUP: judged,
-        PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
-        SHARING_GROUP: [question for question in unjudged if question.relevant & taught],
-        UNJUDGED: [question for question in unjudged if not question.relevant & taught],
+        PARAPHRASES: dataset.list_paraphrases(judged),
+        SHARING_GROUP: sharing,
+        UNJUDGED: others,
     }
-    near = SHARING_GROUP if by_passage else PARAPHRASES
+    near = PARAPHRASES if dataset.paraphrases else SHARING_GROUP
     group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED_GROUP)
     if not groups[group_name]:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {group_name}."
         )
+    if options.protocol == "levels":
+        for name in (SHARING_GROUP, UNJUDGED):
+            groups[name] = draw_at_most(groups[name], MOST_BYSTANDERS, f"levels/{seed}")
     if options.protocol == "noise":
         del groups[UNJUDGED]  # what is asked is how much of a gain remains, and theirs is none
     return ProtocolPlan(judged, {name: group for name, group in groups.items() if group})
 
 
-def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
+def choose_teaching(dataset: Dataset) -> list[Question]:
+    """Choose questions whose verdicts should carry to others, in file order.
+
+    Those with a paraphrase; without paraphrases, the first of those that share a relevant passage; where these are
+    fewer than ``FEWEST_SHARING``, all. At most half of the questions, so that others remain.
+    """
+    eligible = [question for question in dataset.questions if question.id in dataset.paraphrases]
+    eligible = eligible or select_first_of_sharing(dataset.questions)
+    if not dataset.paraphrases and len(eligible) < FEWEST_SHARING:
+        eligible = list(dataset.questions)
+    return eligible[: max(1, len(dataset.questions) // 2)]
+
+
+def draw_at_most(questions: Sequence[Question], most: int, seed: str) -> list[Question]:
+    """At most so many of the questions, drawn by the seed, in their order."""
+    if len(questions) <= most:
+        return list(questions)
+    drawn = set(random.Random(seed).sample(range(len(questions)), most))  # noqa: S311 - repeatable, not secret
+    return [question for at, question in enumerate(questions) if at in drawn]
+
+
+def split_by_sharing(
+    questions: Sequence[Question], judged: Sequence[Question]
+) -> tuple[list[Question], list[Question]]:
+    """Split questions into those that share a relevant passage with a judged one, and all others."""
+    evidence = frozenset[str]().union(*(question.relevant for question in judged))
+    sharing = [question for question in questions if question.relevant & evidence]
+    return sharing, [question for question in questions if not question.relevant & evidence]
+
+
+def select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
     """Select the questions that share a relevant passage with another question, but with none before them."""
     question_counts = Counter(passage for question in questions for passage in question.relevant)
     earlier_passages: set[str] = set()
@@ -139,7 +183,14 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
     if not one:
         raise InvalidRequestError(f"{dataset.name} has too few questions to halve.")
     judged = order.sample(one, min(limit, len(one)))
-    return ProtocolPlan(judged, {JUDGED_GROUP: judged, OTHER_HALF: other})
+    sharing, _ = split_by_sharing(other, judged)
+    groups = {
+        JUDGED_GROUP: judged,
+        PARAPHRASES: dataset.list_paraphrases(judged),
+        OTHER_HALF: other,
+        SHARING_GROUP: sharing,
+    }
+    return ProtocolPlan(judged, {name: group for name, group in groups.items() if group})
 
 
 def run_cold(run: Run) -> list[Phase]:
@@ -181,6 +232,13 @@ def measure(
         observations.append(ask(question))
         step()
     return observations
+
+
+def measure_arm(
+    run: Run, label: str, questions: Sequence[Question], harness: Harness, arm: QueryArm
+) -> list[QuestionResult]:
+    """Ask every question once with an arm, and return the results in order."""
+    return measure(run, label, questions, lambda question: harness.ask(question, arm)[1])
 
 
 class WorkAnnouncer(Protocol):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram_evaluation.report_table import TableLine, cell
+from engram_evaluation.report_table import Grid, TableLine, cell
 
 BEFORE_PHASE = "before"
 RATED_GROUP = "rated questions"
@@ -43,13 +43,18 @@ def main_metric(group: str) -> str:
     return "recall@5" if group == OTHER_GROUP else "rated"
 
 
-def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
-    """Return the headings of the columns of ``rows``."""
-    return [METRICS[metric], "n", BEFORE_PHASE, *_arms(lines)]
+def list_change_metrics(group: str) -> tuple[str, ...]:
+    """Return the metrics that changes of a group are shown by."""
+    return ("recall@5", "ndcg@10") if group == OTHER_GROUP else ("rated", "graded")
 
 
-def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
-    """Each group that has the metric: questions, the figure before, and after by each rule."""
+def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
+    """Build a table for each metric: a line for each group, a column before and after by each rule."""
+    headings = ["n", BEFORE_PHASE, *_arms(lines)]
+    return [Grid([name, *headings], _rows(lines, metric)) for metric, name in METRICS.items()]
+
+
+def _rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     lines_by_group = {(line.group, line.arm, line.turn): line for line in lines}
     arms = _arms(lines)
     table = []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.context.errors import EngramError
+from engram_evaluation.change_table import GroupChange
 from engram_evaluation.report_table import TableLine
 from engram_evaluation.run_options import PROTOCOLS, fit_command
 from engram_evaluation.table_report import TableReport
@@ -31,6 +32,7 @@ class ReportExtract:
         made_by: version, code and encoder.
         fitted: whether the ranking weights it started from were fitted to this data set.
         trees: nodes of trees of reasoning, by what they are of.
+        changes: what verdicts changed of each group.
     """
 
     dataset: str
@@ -43,6 +45,7 @@ class ReportExtract:
     lines: tuple[TableLine, ...]
     fitted: bool
     trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    changes: tuple[GroupChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ def _read(path: Path) -> ReportExtract | TableReport:
             tuple(_line(row) for row in document["summary"]),
             bool(document.get("fitted_to_same_questions", name in engine.get("ranking_prior", [])[1:])),
             _trees(document.get("phases", ())),
+            tuple(GroupChange(**change) for change in document.get("changes", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReportFileError(f"{path}: this is no report of `engram evaluate`.") from error

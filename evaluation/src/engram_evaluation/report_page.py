@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from engram_evaluation import people_table
 from engram_evaluation.report_files import read
 from engram_evaluation.report_sections import INTRODUCTION, Section, corpora, makers, sections
 from engram_evaluation.table_report import TableReport
@@ -19,6 +20,8 @@ def gather(folders: Sequence[Path]) -> str:
     parts = ["# Measured", INTRODUCTION]
     if reports.retrieval:
         parts.append(corpora(reports.retrieval).markdown())
+    if people := people_table.build_grid(reports.retrieval):
+        parts += [f"## {people_table.TITLE}", people_table.LEGEND, people.markdown()]
     for protocol, same in groupby(sections(reports.retrieval), lambda section: section.protocol):
         parts.append(f"## {protocol}")
         parts += [part for section in same for part in _section(section)]

@@ -3,8 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
+from engram_evaluation import (
+    adapt_table,
+    expand_table,
+    robustness,
+)
+from engram_evaluation.change_table import GroupChange, write_change
 from engram_evaluation.learning_variations import FLIP_RATES
+from engram_evaluation.own_tables import OWN_TABLES
+from engram_evaluation.report_changes import NAMES
 from engram_evaluation.report_files import ReportExtract
 from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, TableLine, cell, label, legend
 
@@ -65,10 +72,10 @@ def _section(runs: Sequence[ReportExtract]) -> Section:
     legends = {
         "adapt": adapt_table.LEGEND,
         "expand": expand_table.LEGEND,
-        "human": ratings_table.LEGEND,
         "answers": legend("answers"),
     }
-    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks", "thumbs")}
+    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
+    legends |= {protocol: tables.legend for protocol, tables in OWN_TABLES.items()}
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
 
 
@@ -78,9 +85,10 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
             return [*map(_build_worth_grid, runs), _prices(runs)]
         case "expand":
             return [grid for run in runs for grid in _methods(run)]
-        case "human":
-            return [_opinions(run, metric) for run in runs for metric in ratings_table.METRICS]
-        case "answers" | "clicks" | "thumbs" | "session" as protocol:
+        case protocol if protocol in OWN_TABLES:
+            own = [grid for run in runs for grid in _own(run)]
+            return own + (_build_change_grids(runs) if protocol == "human" else [])
+        case "answers" | "clicks" | "session" as protocol:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
@@ -89,7 +97,12 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
                 for heading, write in list(ANSWERS.items())[:2]
                 if any("em" in line.values for run in runs for line in run.lines)
             ]
-            return [*main, *worded, *([_robustness(runs)] if protocol == "noise" else [])]
+            return [
+                *main,
+                *_build_change_grids(runs),
+                *worded,
+                *([_robustness(runs)] if protocol == "noise" else []),
+            ]
 
 
 def _figures(heading: str, runs: Sequence[ReportExtract], write: Callable[[TableLine], str]) -> Grid:
@@ -115,9 +128,11 @@ def _methods(run: ReportExtract) -> list[Grid]:
     return [*(_build_widened_grid(run, metric) for metric in (expand_table.METRIC, "recall@5")), *answered]
 
 
-def _opinions(run: ReportExtract, metric: str) -> Grid:
-    heading, *columns = ratings_table.headings(run.lines, metric)
-    return Grid([f"{run.dataset}: {heading}", *columns], ratings_table.rows(run.lines, metric))
+def _own(run: ReportExtract) -> list[Grid]:
+    return [
+        Grid([f"{run.dataset}: {grid.headings[0]}", *grid.headings[1:]], grid.rows)
+        for grid in OWN_TABLES[run.protocol].build(run.lines)
+    ]
 
 
 def _prices(runs: Sequence[ReportExtract]) -> Grid:
@@ -131,6 +146,31 @@ def _robustness(runs: Sequence[ReportExtract]) -> Grid:
     ]
     shares = " / ".join(f"{share:.0%}" for share in FLIP_RATES)
     return _side_by_side(f"R@5 gained at {shares} flipped / kept", runs, columns)
+
+
+def _build_change_grids(runs: Sequence[ReportExtract]) -> list[Grid]:
+    """One table for each metric: before -> after of every group, a column for each data set."""
+    metrics = dict.fromkeys(change.metric for run in runs for change in run.changes)
+    return [
+        _side_by_side(
+            f"{NAMES[metric]} before -> after (95% interval of the change)",
+            runs,
+            [
+                {
+                    _name_changed(run, change): write_change(change)
+                    for change in run.changes
+                    if change.metric == metric
+                }
+                for run in runs
+            ],
+        )
+        for metric in metrics
+    ]
+
+
+def _name_changed(run: ReportExtract, change: GroupChange) -> str:
+    several = len({one.arm for one in run.changes}) > 1
+    return f"{change.group}, {change.arm}" if several else change.group
 
 
 def _side_by_side(heading: str, runs: Sequence[ReportExtract], columns: Sequence[Mapping[str, str]]) -> Grid:
@@ -181,7 +221,7 @@ SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
 }
 """Tables of ``session``: heading -> what a line says there."""
 
-FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "thumbs": CLICKS, "session": SESSIONS}
+FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
 
 
 def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:

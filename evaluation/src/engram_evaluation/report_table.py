@@ -82,17 +82,11 @@ probability that it was looked at (`examined`). clicks alone: what was not click
 questions that came more than once, by their first result. wrong first: it was not relevant when the question came
 first; of these, mended: it was when the question came last, stuck: it was the same one every time. spoiled: of the
 others, it was not when the question came last."""
-RATINGS_NOTE = """\
-Questions arrive with Zipf repetition and are answered without learning. Each answer gets a thumb: up if evidence is
-among the first five passages, and wrongly one time in ten. Half of the ratings say what the answer cites. All arms
-learn from the same ratings; the rules of other systems reorder the first 50 passages of the ranking without
-learning. other questions: those that share no relevant passage with a rated one."""
 FITTED_NOTE = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {
     "answers": (*MARKS, "unusable", "recall@5", *TOKENS, "ms"),
     "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST_RESULTS, "hops", "ms"),
-    "thumbs": ("recall@5", "recall@10", "ndcg@10", "mrr"),
     "session": ("recall@5", "all@5", "read", "read_all", "pool", "pool_recall", "pool_precision", "rounds"),
 }
 """What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
@@ -110,9 +104,7 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """Explain the headings of a protocol's table."""
-    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKS_NOTE, "thumbs": RATINGS_NOTE}.get(
-        protocol, LEGEND
-    )
+    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKS_NOTE}.get(protocol, LEGEND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +134,7 @@ def label(line: TableLine, protocol: str, *, several: bool) -> str:
     """Label a line; the arm is named where a run has ``several``."""
     if protocol in {"cold", "answers", "sweep", "session"}:
         return line.arm
-    if protocol in {"stream", "clicks", "thumbs"}:
+    if protocol in {"stream", "clicks"}:
         return f"{line.group}, {line.arm}"
     when = "before" if line.turn == 0 else f"turn {line.turn}"
     return f"{line.group}, {when}" + (f", {line.arm}" if several else "")

@@ -70,7 +70,7 @@ def score(observations: Sequence[QuestionResult]) -> list[QuestionScores]:
             seen.question.id,
             seen.question.type,
             tuple(seen.ranking[:DEPTH]),
-            ranking[seen.question.id] | _score_all_found(seen) | costs(seen),
+            ranking[seen.question.id] | _score_all_found(seen) | _score_grades(seen) | costs(seen),
         )
         for seen in observations
     ]
@@ -137,6 +137,12 @@ def _score_all_found(result: QuestionResult) -> dict[str, float]:
         return {}
     hit_count = len(result.question.relevant & set(result.ranking[:SHOWN_PASSAGES]))
     return {"all@5": float(hit_count == min(len(result.question.relevant), SHOWN_PASSAGES))}
+
+
+def _score_grades(result: QuestionResult) -> dict[str, float]:
+    """nDCG@10 by grades, where a passage gains its grade above 1; nothing where no passage has a higher one."""
+    gains = {passage: grade - 1.0 for passage, grade in result.question.grades.items()}
+    return {"graded": compute_graded_ndcg(result.ranking, gains)} if any(gains.values()) else {}
 
 
 def _compute_ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:

@@ -19,7 +19,7 @@ Protocol = Literal[
     "similar",
     "different",
     "unrelated",
-    "ablation",
+    "levels",
     "noise",
     "hostile",
     "sybil",
@@ -33,6 +33,7 @@ Protocol = Literal[
     "expand",
     "human",
     "answers",
+    "absent",
     "sweep",
     "extraction",
     "facts",
@@ -77,7 +78,19 @@ REASONING = {
 """Options of ``session``."""
 SERVERLESS = ("extraction", "facts", "agent", "streamed")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
-TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
+TURNLESS = {
+    "cold",
+    "clicks",
+    "thumbs",
+    "adapt",
+    "expand",
+    "human",
+    "answers",
+    "absent",
+    "sweep",
+    "session",
+    *SERVERLESS,
+}
 """Protocols without turns of verdicts."""
 TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in {*TURNLESS, "stream"})
 """Protocols that measure groups of questions before and after turns of verdicts."""
@@ -88,6 +101,7 @@ FOREIGN: Mapping[str, set[str]] = {
     "thumbs": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
     "human": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING_OPTIONS - {"profile"},
+    "absent": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"stop_rule"},
     "sweep": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING,
     "session": ADAPTING | LEARNING_OPTIONS - {"profile"} | {"stop_rule"},
     "extraction": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
@@ -153,9 +167,9 @@ class Options:
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``, ``clicks``, ``thumbs``:
-            arrivals, ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at most; None:
-            the protocol's own number.
+        limit: questions judged (``cold``, ``answers``, ``absent``, ``sweep``: asked, ``stream``, ``clicks``,
+            ``thumbs``: arrivals, ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at
+            most; None: the protocol's own number.
         stop_rule: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -333,7 +347,7 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt", "sweep", *SERVERLESS}:
+        if self.protocol not in {"cold", "adapt", "absent", "sweep", *SERVERLESS}:
             words += ["--profile", self.profile]
         if self.protocol not in TURNLESS:
             words += ["--turns", str(self.turns)]

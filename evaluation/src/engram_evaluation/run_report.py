@@ -10,11 +10,19 @@ from rich.table import Table
 
 from engram import __version__
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
-from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
+from engram_evaluation import (
+    adapt_table,
+    change_table,
+    expand_table,
+    robustness,
+)
+from engram_evaluation.change_table import GroupChange
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
 from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.model_paraphrases import RewordingOutcome
+from engram_evaluation.own_tables import OWN_TABLES
+from engram_evaluation.report_changes import build_change_grid, list_changes
 from engram_evaluation.report_table import (
     ANSWER_COLUMNS,
     FITTED_NOTE,
@@ -33,9 +41,6 @@ from engram_evaluation.report_table import (
 from engram_evaluation.retrieval_metrics import summary
 from engram_evaluation.run_options import Options
 
-RESAMPLES = 2000
-SAMPLES_PER_CALL = 100
-"""Of them drawn by one call."""
 MEMORIES = "-memories.png"
 """How the name of the plot of followed memories ends."""
 
@@ -69,6 +74,7 @@ class RunReport:
         indexing: what it began with.
         fitted: whether the ranking weights that it started from were fitted to its data set.
         rewording: what became of paraphrases by a model; None where the data set's own were asked.
+        drift: the groups with memory off after the last verdicts, where that was measured.
     """
 
     dataset: Dataset
@@ -80,6 +86,7 @@ class RunReport:
     indexing: IndexingCost | None = None
     fitted: bool = False
     rewording: RewordingOutcome | None = None
+    drift: Sequence[Phase] = ()
 
     def lines(self) -> list[TableLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -118,8 +125,9 @@ class RunReport:
             return terminal_table(
                 self.options.command(self.dataset.name), expand_table.headings(expand_table.METRIC), rows
             )
-        if self.options.protocol == "human":
-            return terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
+        if self.options.protocol in OWN_TABLES:
+            grid, *_ = OWN_TABLES[self.options.protocol].build(self.lines())
+            return terminal_table(self.options.command(self.dataset.name), grid.headings, grid.rows)
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
         metric_names = [
             name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()
@@ -137,8 +145,15 @@ class RunReport:
         """For the terminal, after ``table``.
 
         Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
-        expanded, of ``human`` the other metrics, of ``session`` answers and costs, of turns the answers in words.
+        expanded, of ``session`` answers and costs, of turns the answers in words, of ``OWN_TABLES`` their other
+        tables. Where groups were asked with memory off as well, also what verdicts change.
         """
+        changes = build_change_grid(self.options, self._changes()) if self.drift else None
+        further = [] if changes is None else [terminal_table(change_table.TITLE, changes.headings, changes.rows)]
+        return [*further, *self._build_protocol_tables()]
+
+    def _build_protocol_tables(self) -> list[Table]:
+        """Further tables of single protocols."""
         match self.options.protocol:
             case "noise":
                 shares = terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
@@ -155,9 +170,9 @@ class RunReport:
                     terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
                 ]
                 return [*tables, terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
-            case "human":
-                _, *others = ratings_table.METRICS
-                return [terminal_table(None, *self._opinions(name)) for name in others]
+            case protocol if protocol in OWN_TABLES:
+                _, *grids = OWN_TABLES[protocol].build(self.lines())
+                return [terminal_table(None, grid.headings, grid.rows) for grid in grids]
             case _ if self._further_columns():
                 headings, rows = self._build_second_table()
                 return [terminal_table(None, headings, rows, no_wrap=True)]
@@ -187,16 +202,9 @@ class RunReport:
                 {"arm": line.arm, "group": line.group, "turn": line.turn, "n": line.questions} | line.values
                 for line in self.lines()
             ],
-            "phases": [
-                {
-                    "arm": phase.arm,
-                    "group": phase.group,
-                    "turn": phase.turn,
-                    "seed": phase.seed,
-                    "questions": [row.as_json() for row in phase.rows],
-                }
-                for phase in self.phases
-            ],
+            "changes": [asdict(change) for change in self._changes()],
+            "phases": [_phase_as_json(phase) for phase in self.phases],
+            "memory_off": [_phase_as_json(phase) for phase in self.drift],
         }
 
     def markdown(self, plots: Iterable[str] = ()) -> str:
@@ -208,15 +216,12 @@ class RunReport:
             f"{len(dataset.passages):,} passages, {dataset.size:,} questions. " + " ".join(self._remarks()),
             *self._main(),
         ]
-        if changes := self._changes():
-            names = {"adapt": "nDCG@10 ", "expand": "nDCG@10 ", "human": ""}
-            name = names.get(self.options.protocol, "R@5 ")
-            headings = ["", f"{name}before", f"{name}after", "change", "95% interval"]
-            parts += ["## Change", markdown_table(headings, changes)]
+        if changes := build_change_grid(self.options, self._changes()):
+            parts += [f"## {change_table.TITLE}", changes.markdown(), change_table.LEGEND]
         if rows := self._robustness():
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
         if kinds := self._format_types():
-            parts += [f"## {HEADINGS[self._metric('')]} by type of question", *kinds]
+            parts += [f"## {HEADINGS[self._metric()]} by type of question", *kinds]
         for name in plots:
             parts.append(f"![{name}]({name})")
             if self.trajectories is not None and name.endswith(MEMORIES):
@@ -227,11 +232,9 @@ class RunReport:
 
     def _main(self) -> list[str]:
         """The tables of all that was measured, and what their words mean."""
-        if self.options.protocol == "human":
-            return [
-                ratings_table.LEGEND,
-                *(markdown_table(*self._opinions(name)) for name in ratings_table.METRICS),
-            ]
+        if self.options.protocol in OWN_TABLES:
+            own = OWN_TABLES[self.options.protocol]
+            return [own.legend, *(grid.markdown() for grid in own.build(self.lines()))]
         if self.options.protocol == "expand":
             lines = self.lines()
             sections = [
@@ -254,21 +257,9 @@ class RunReport:
         price = markdown_table(["", *adapt_table.PRICED_ARMS], adapt_table.price_rows(lines))
         return [adapt_table.LEGEND, *tables, f"## {adapt_table.PRICE_TITLE}", price]
 
-    def _opinions(self, metric: str) -> tuple[list[str], list[list[str]]]:
-        """Headings and rows of ``human``."""
-        lines = self.lines()
-        return ratings_table.headings(lines, metric), ratings_table.rows(lines, metric)
-
-    def _metric(self, group: str) -> str:
-        """Return the metric that changes of a group are described by."""
-        if self.options.protocol == "human":
-            return ratings_table.main_metric(group)
-        return {
-            "adapt": adapt_table.METRIC,
-            "expand": expand_table.METRIC,
-            "answers": "f1",
-            "session": "all@5",
-        }.get(self.options.protocol, "recall@5")
+    def _metric(self) -> str:
+        """Return the metric that types of questions are compared by."""
+        return {"answers": "f1", "session": "all@5"}.get(self.options.protocol, "recall@5")
 
     def _list_headings(self) -> list[str]:
         """Headings of the main table."""
@@ -348,40 +339,8 @@ class RunReport:
             lines.append(f"- S{at}, {verdict} Q{course.question + 1}: {course.text}")
         return lines
 
-    def _changes(self) -> list[list[str]]:
-        """Recall@5 before the first and after the last turn, with a bootstrap interval over questions.
-
-        Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
-        """
-        rows: list[list[str]] = []
-        if self.options.protocol in {"cold", "stream", "clicks", "thumbs", "answers", "sweep", "session"}:
-            return rows
-        several = len({phase.arm for phase in self.phases}) > 1
-        for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
-            before_it = {"adapt": adapt_table.find_base_arm, "expand": expand_table.find_base_arm}.get(
-                self.options.protocol
-            )
-            first = before_it(arm) if before_it else arm
-            before, after = (
-                _average_per_question(
-                    [phase for phase in self.phases if phase.arm == one], group, turn, self._metric(group)
-                )
-                for one, turn in ((first, 0), (arm, self.options.turns))
-            )
-            shared = sorted(before.keys() & after.keys())
-            if not shared or group == adapt_table.PRICE:
-                continue
-            change = np.array([after[key] - before[key] for key in shared])
-            low, high = bootstrap_interval(change)
-            means = [float(np.mean([values[key] for key in shared])) for values in (before, after)]
-            cells = [f"{means[0]:.3f}", f"{means[1]:.3f}", f"{change.mean():+.3f}", f"{low:+.3f} to {high:+.3f}"]
-            selected = (
-                f"{group}: {ratings_table.METRICS[self._metric(group)]}"
-                if self.options.protocol == "human"
-                else group
-            )
-            rows.append([f"{selected}, {arm}" if several else selected, *cells])
-        return rows
+    def _changes(self) -> list[GroupChange]:
+        return list_changes(self.options, self.phases, self.drift, self.dataset.paraphrases)
 
     def _format_types(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
@@ -392,6 +351,7 @@ class RunReport:
             "adapt",
             "expand",
             "human",
+            "levels",
             "sweep",
         }:
             return []
@@ -404,26 +364,17 @@ class RunReport:
             line = TableLine(phase.arm, phase.group, phase.turn, len(phase.rows), {})
             cells = []
             for kind in kinds:
-                values = [row.values[self._metric(phase.group)] for row in phase.rows if row.type == kind]
+                values = [row.values[self._metric()] for row in phase.rows if row.type == kind]
                 cells.append(f"{np.mean(values):.3f} ({len(values)})" if values else "")
             rows.append([self._label(line), *cells])
         return [markdown_table(["", *kinds], rows)]
 
 
-def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
-    """The 95% percentile interval of the mean, questions drawn with replacement, always alike."""
-    draw = np.random.default_rng(0)
-    some = (SAMPLES_PER_CALL, len(differences))
-    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // SAMPLES_PER_CALL)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def _average_per_question(phases: Iterable[Phase], group: str, turn: int, metric: str) -> dict[str, float]:
-    """A metric of each question, seeds averaged."""
-    values: dict[str, list[float]] = {}
-    for phase in phases:
-        if (phase.group, phase.turn) == (group, turn):
-            for row in phase.rows:
-                values.setdefault(row.id, []).append(row.values[metric])
-    return {key: float(np.mean(seen)) for key, seen in values.items()}
+def _phase_as_json(phase: Phase) -> dict[str, Any]:
+    return {
+        "arm": phase.arm,
+        "group": phase.group,
+        "turn": phase.turn,
+        "seed": phase.seed,
+        "questions": [row.as_json() for row in phase.rows],
+    }

@@ -158,7 +158,7 @@ def sessions(run: Run) -> list[Phase]:
 
 
 def choose_questions(run: Run) -> list[Question]:
-    """The first questions of the data set, or their paraphrases, which accept the same answers.
+    """The first questions of the data set, or the first paraphrase of each, which accepts the same answers.
 
     Raises:
         InvalidRequestError: paraphrases were asked for and there are none, or no question has so many relevant
@@ -167,9 +167,8 @@ def choose_questions(run: Run) -> list[Question]:
     questions = list(run.dataset.questions)
     if run.options.paraphrased:
         reworded = run.dataset.paraphrases
-        questions = [
-            replace(question, text=reworded[question.id].text) for question in questions if question.id in reworded
-        ]
+        asked_again = [question for question in questions if question.id in reworded]
+        questions = [replace(question, text=reworded[question.id][0].text) for question in asked_again]
         if not questions:
             raise InvalidRequestError(f"{run.dataset.name} has no paraphrases, which --paraphrased needs.")
     questions = [question for question in questions if len(question.relevant) >= run.options.at_least]

@@ -20,13 +20,13 @@ from engram_evaluation import streamed_baselines, text_memory
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.agent_protocol import documents_of, select_streamed_questions
 from engram_evaluation.answers_protocol import marks
+from engram_evaluation.change_table import bootstrap_interval
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases, code_fingerprint
 from engram_evaluation.protocols import Begin, measure_in_parts
 from engram_evaluation.report_table import Grid
 from engram_evaluation.retrieval_metrics import QuestionScores, summary
 from engram_evaluation.run_options import Options
-from engram_evaluation.run_report import bootstrap_interval
 from engram_evaluation.table_report import TableReport
 
 GROUP = "all questions"

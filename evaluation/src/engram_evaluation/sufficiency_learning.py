@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence, posterior
-from engram.core.ranking.sufficiency import observe, probability
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence
+from engram.core.ranking.sufficiency import compute_learned_mean, observe, probability
 from engram.providers.ranking_prior import RankingPrior
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
@@ -126,12 +126,10 @@ def measure_draws(
         for draw in range(draws):
             order = np.random.default_rng(draw).permutation(len(rows))
             evidence: WeightEvidence = reduce(
-                add, (terms[answer] for answer in order[:count].tolist()), build_empty_evidence(len(prior.mean))
+                add, (terms[answer] for answer in order[:count].tolist()), build_empty_evidence(len(prior.mean) + 1)
             )
-            unjudged = order[count:]
-            after.append(
-                _measure_learned(count, posterior(prior, evidence).mean, rows[unjudged], is_sufficient[unjudged])
-            )
+            unjudged, mean = order[count:], compute_learned_mean(prior, evidence)
+            after.append(_measure_learned(count, mean, rows[unjudged], is_sufficient[unjudged]))
             step()
         measured.append(_mean(after))
     return measured

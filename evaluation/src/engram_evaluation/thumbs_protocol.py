@@ -1,227 +1,238 @@
-"""The protocol ``thumbs``: people rate answers and judge no passage; ways to learn from that are compared.
+"""The protocol ``thumbs``: people rate answers and judge no passage, seldom and not always rightly.
 
-Questions arrive with Zipf repetition and are answered without learning. Each asker presses a thumb: up if evidence
-is among the first passages, and wrongly one time in ten. In half of the cases the frontend knows what the answer
-cites: the evidence that was shown, or the first passage where none was. All arms learn from the same ratings:
-
-- no learning;
-- Engram, by ratings with and without citations, each of another judge, with its shipped caps;
-- the rules of other systems over Engram's ranking without learning (``feedback_rules``).
+Questions arrive with Zipf repetition. One answer in 10, in 100 or in 1,000 gets a thumb, and none, 10% or 30% of
+the thumbs are wrong. Engram, with each thumb of another judge and its shipped caps, is compared with the rules of
+other systems over Engram's ranking without learning (``feedback_rules``). Measured are the answers to arrivals, how
+soon a wrong answer is mended, and, after the last arrival, every group of questions.
 """
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from uuid import UUID
 
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.retrieval.query import Memory
 from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.feedback_rules import (
-    FeedbackRule,
-    MovingAverage,
-    RatedAnswer,
-    Votes,
-    reorder_candidates,
-    scale_scores,
-)
+from engram_evaluation.feedback_rules import RULES
 from engram_evaluation.finished_phases import Phase, Phases
-from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.protocols import PARAPHRASES, SHARING_GROUP, Run, measure
-from engram_evaluation.retrieval_metrics import SHOWN_PASSAGES, QuestionResult, score
+from engram_evaluation.harness import QueryArm
+from engram_evaluation.learning_turns import build_harness
+from engram_evaluation.learning_variations import FULL
+from engram_evaluation.protocols import (
+    MEMORY_OFF,
+    PARAPHRASES,
+    SHARING_GROUP,
+    Run,
+    choose_teaching,
+    draw_at_most,
+    measure,
+    split_by_sharing,
+)
+from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram_evaluation.stream_protocol import arrivals
+from engram_evaluation.thumbs_stream import (
+    CITATION_RATE,
+    SAMPLED_ARRIVALS,
+    EngramLearner,
+    Learner,
+    RuleLearner,
+    StreamOutcome,
+    Thumb,
+    draw_thumbs,
+    follow,
+    list_sampled,
+)
+from engram_evaluation.thumbs_table import (
+    ARMS,
+    ARRIVALS_GROUP,
+    ARRIVING_GROUP,
+    ENGRAM,
+    NO_LEARNING,
+    OTHER_GROUP,
+    THUMB_RATES,
+    WRONG_GROUP,
+    WRONG_RATES,
+    list_shares,
+    name_arm,
+)
 
-ARRIVALS = 300
-RATED_QUESTIONS = 100
+ARRIVALS = 5_000
+ARRIVING_QUESTIONS = 100
 """Questions that may arrive."""
-MOST_OTHER_QUESTIONS = 200
+MOST_BYSTANDERS = 100
 """Other questions that are measured at most, and questions that share a passage."""
-WRONG_CITATION_RATE = 0.1
-CITATION_RATE = 0.5
 CANDIDATES = 50
 """Passages of an answer that rules reorder."""
-RATED_GROUP = "rated questions"
-OTHER_GROUP = "other questions"
-NO_LEARNING = "no learning"
-ENGRAM = "engram"
-RULES: Mapping[str, Callable[[], FeedbackRule]] = {
-    "one per chunk (RAGFlow)": Votes,
-    "budget of 0.1 (RAGFlow, later)": lambda: Votes(None),
-    "moving average (Cognee)": MovingAverage,
-}
-"""Arm -> a rule of another system."""
+LEAST_LOSS = 1e-9
+SCORED = "scored"
+"""Among the details of a row: the candidates with their scores, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThumbsPlan:
-    """Questions that arrive, in order, and groups of questions that are measured."""
+    """Questions that arrive, in order, and groups of questions that are measured afterwards."""
 
     arriving: Sequence[Question]
     groups: Mapping[str, Sequence[Question]]
 
 
-@dataclass(frozen=True, slots=True)
-class _UntaughtAnswer:
-    """A question's answer without learning: its id, its result, and candidates with scores, best first."""
-
-    query_id: UUID
-    result: QuestionResult
-    scored: Sequence[tuple[str, float]]
-
-
 def thumbs(run: Run) -> list[Phase]:
-    """All groups without learning, and after each arm has learned; for each seed."""
+    """All groups without learning, and after each way to learn from each share of thumbs; for each seed."""
     return [phase for seed in run.options.seeds for phase in _seed(run, seed)]
 
 
 def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
     """Choose the questions that arrive and those that are measured.
 
-    Questions with paraphrases arrive, in file order; where a data set has none, those that come first of several
-    that share a relevant passage, and its first half if there are few of these. Other questions share no relevant
-    passage with one that arrives.
+    Those arrive that ``choose_teaching`` chooses. Other questions share no relevant passage with one that arrives.
     """
-    eligible = [question for question in dataset.questions if question.id in dataset.paraphrases]
-    eligible = eligible or _select_first_of_sharing(dataset.questions)
-    if len(eligible) < RATED_QUESTIONS // 4:
-        eligible = list(dataset.questions[: max(1, len(dataset.questions) // 2)])
-    arriving = arrivals(eligible[:RATED_QUESTIONS], arrived, seed)
-    came = {_drop_arrival_number(question) for question in arriving}
-    rated = [question for question in eligible if question.id in came]
-    taught = frozenset[str]().union(*(question.relevant for question in rated))
-    rest = [question for question in dataset.questions if question.id not in came]
+    eligible = choose_teaching(dataset)
+    numbered = arrivals(eligible[:ARRIVING_QUESTIONS], arrived, seed)
+    arriving = [replace(question, id=question.id.rpartition("#")[0]) for question in numbered]
+    ids = {question.id for question in arriving}
+    distinct = [question for question in eligible if question.id in ids]
+    sharing, others = split_by_sharing([one for one in dataset.questions if one.id not in ids], distinct)
     groups = {
-        RATED_GROUP: rated,
-        PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
-        SHARING_GROUP: []
-        if dataset.paraphrases
-        else _draw_others([one for one in rest if one.relevant & taught], seed),
-        OTHER_GROUP: _draw_others([one for one in rest if not one.relevant & taught], seed),
+        ARRIVING_GROUP: distinct,
+        PARAPHRASES: dataset.list_paraphrases(distinct),
+        SHARING_GROUP: draw_at_most(sharing, MOST_BYSTANDERS, f"thumbs/{seed}"),
+        OTHER_GROUP: draw_at_most(others, MOST_BYSTANDERS, f"thumbs/{seed}"),
     }
     return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
-
-
-def draw_rating(question: Question, passages: Sequence[str], draw: str) -> RatedAnswer:
-    """The thumb under an answer; the same ``draw`` gives the same one.
-
-    Args:
-        passages: the first passages of the answer, best first.
-    """
-    evidence = [passage for passage in passages if passage in question.relevant]
-    is_wrong = random.Random(f"{draw}/wrong").random() < WRONG_CITATION_RATE  # noqa: S311 - repeatable
-    cites = random.Random(f"{draw}/cites").random() < CITATION_RATE  # noqa: S311 - repeatable
-    used = evidence or list(passages[:1])
-    return RatedAnswer(question.id, bool(evidence) != is_wrong, tuple(passages), tuple(used) if cites else ())
-
-
-def _select_first_of_sharing(questions: Sequence[Question]) -> list[Question]:
-    """The questions that share a relevant passage with a later one, and none with one before them."""
-    counts: dict[str, int] = {}
-    for question in questions:
-        for passage in question.relevant:
-            counts[passage] = counts.get(passage, 0) + 1
-    met: set[str] = set()
-    first = []
-    for question in questions:
-        if not question.relevant & met and any(counts[passage] > 1 for passage in question.relevant):
-            first.append(question)
-        met |= question.relevant
-    return first
-
-
-def _draw_others(questions: Sequence[Question], seed: int) -> list[Question]:
-    """At most ``MOST_OTHER_QUESTIONS`` of the questions, drawn by the seed, in file order."""
-    if len(questions) <= MOST_OTHER_QUESTIONS:
-        return list(questions)
-    drawn = set(random.Random(f"thumbs/{seed}").sample(range(len(questions)), MOST_OTHER_QUESTIONS))  # noqa: S311 - repeatable
-    return [question for at, question in enumerate(questions) if at in drawn]
 
 
 def _seed(run: Run, seed: int) -> list[Phase]:
     planned = plan(run.dataset, run.options.limit or ARRIVALS, seed)
     store = run.store(
         profile=run.options.profile,
-        thumbs=[WRONG_CITATION_RATE, CITATION_RATE, CANDIDATES],
+        thumbs=[THUMB_RATES, WRONG_RATES, CITATION_RATE, CANDIDATES, SAMPLED_ARRIVALS],
         arriving=[question.id for question in planned.arriving],
         measured={name: [question.id for question in group] for name, group in planned.groups.items()},
         frozen=run.options.frozen,
     )
-    arms = [NO_LEARNING, *RULES, ENGRAM]
-    finished = [store.get(arm, group, turn=0, seed=seed) for arm in arms for group in planned.groups]
-    if all(finished):
-        return [phase for phase in finished if phase]
-    run.harness.reset()
-    base = _answer_without_learning(run, planned, seed)
-    ratings = [
-        draw_rating(
-            question,
-            base[question.id.rpartition("#")[0]].result.ranking[:SHOWN_PASSAGES],
-            f"thumbs/{seed}/{question.id}",
+    untaught = _answer_without_learning(run, planned, store, seed)
+    phases = [
+        Phase(
+            NO_LEARNING, group, 0, seed, tuple(replace(untaught[question.id], details={}) for question in questions)
         )
-        for question in planned.arriving
+        for group, questions in {
+            ARRIVALS_GROUP: [planned.arriving[at] for at in list_sampled(len(planned.arriving))],
+            **planned.groups,
+        }.items()
     ]
-    phases = _keep(store, NO_LEARNING, planned, seed, lambda question: base[question.id].result)
-    for name, make in RULES.items():
-        rule = make()
-        for question, rated in zip(planned.arriving, ratings, strict=True):
-            rule.learn(rated, scale_scores(base[_drop_arrival_number(question)].scored))
-        phases += _keep(store, name, planned, seed, partial(_rerank_by_rule, rule, base))
-    step = run.begin(f"{ENGRAM}, seed {seed}: ratings", len(ratings))
-    for at, (question, rated) in enumerate(zip(planned.arriving, ratings, strict=True)):
-        _rate(run.harness, question, base[_drop_arrival_number(question)].query_id, rated, f"user {seed}-{at}")
-        step()
-    arm = QueryArm(run.options.profile, "read", run.options.stop_rule)
-    for group, questions in planned.groups.items():
-        results = measure(
-            run, f"{ENGRAM}, seed {seed}: {group}", questions, lambda question: run.harness.ask(question, arm)[1]
-        )
-        phases.append(Phase(ENGRAM, group, 0, seed, tuple(score(results))))
-        store.put(phases[-1])
-    return phases
+    most = draw_thumbs(len(planned.arriving), THUMB_RATES[0], WRONG_RATES[-1], f"thumbs/{seed}")
+    measured: dict[tuple[str, tuple[tuple[int, Thumb], ...]], tuple[str, list[Phase]]] = {}
+    for rate, wrong_rate in list_shares():
+        drawn = draw_thumbs(len(planned.arriving), rate, wrong_rate, f"thumbs/{seed}")
+        for arm in ARMS:
+            name, state = name_arm(arm, rate, wrong_rate), (arm, tuple(drawn.items()))
+            if state not in measured:
+                groups = [(name, group) for group in (ARRIVALS_GROUP, WRONG_GROUP, *planned.groups)]
+                if arm == ENGRAM and drawn == most:
+                    groups += [(f"{name}, {MEMORY_OFF}", group) for group in planned.groups]
+                measured[state] = name, _measure_state(run, planned, store, untaught, arm, groups, drawn, seed)
+            # Shares that draw the same thumbs have the same figures.
+            first_name, state_phases = measured[state]
+            phases += [replace(phase, arm=name + phase.arm.removeprefix(first_name)) for phase in state_phases]
+    return [phase for phase in phases if phase.rows]
 
 
-def _answer_without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _UntaughtAnswer]:
-    """Question -> what it is answered without learning, of all that arrive or are measured."""
-    questions = {question.id: question for group in planned.groups.values() for question in group}
-    arm = QueryArm(run.options.profile, "off", run.options.stop_rule)
-    step = run.begin(f"{NO_LEARNING}, seed {seed}", len(questions))
-    answered = {}
-    for question in questions.values():
-        answer, result = run.harness.ask(question, arm, depth=CANDIDATES)
-        scored = [(passage.passage_id, passage.score) for passage in answer.passages]
-        answered[question.id] = _UntaughtAnswer(answer.query_id, result, scored)
-        step()
-    return answered
+def _answer_without_learning(run: Run, planned: ThumbsPlan, store: Phases, seed: int) -> dict[str, QuestionScores]:
+    """Ask every question without learning; each row has the candidates with their scores among its details."""
+    phase = store.get(NO_LEARNING, "all questions", turn=0, seed=seed)
+    if phase is None:
+        run.harness.reset()
+        questions = {question.id: question for group in planned.groups.values() for question in group}
+        arm = QueryArm(run.options.profile, "off", run.options.stop_rule)
+        step = run.begin(f"{NO_LEARNING}, seed {seed}", len(questions))
+        rows = []
+        for question in questions.values():
+            answer, result = run.harness.ask(question, arm, depth=CANDIDATES)
+            scored = [[passage.passage_id, passage.score] for passage in answer.passages]
+            rows.append(replace(score([result])[0], details={SCORED: scored}))
+            step()
+        phase = Phase(NO_LEARNING, "all questions", 0, seed, tuple(rows))
+        store.put(phase)
+    return {row.id: row for row in phase.rows}
 
 
-def _drop_arrival_number(arrived: Question) -> str:
-    """The id of a question that arrived, without the number of the arrival."""
-    return arrived.id.rpartition("#")[0]
-
-
-def _rerank_by_rule(rule: FeedbackRule, base: Mapping[str, _UntaughtAnswer], question: Question) -> QuestionResult:
-    answered = base[question.id]
-    return replace(answered.result, ranking=reorder_candidates(answered.scored, rule))
-
-
-def _keep(
-    store: Phases, arm: str, planned: ThumbsPlan, seed: int, ask: Callable[[Question], QuestionResult]
+def _measure_state(
+    run: Run,
+    planned: ThumbsPlan,
+    store: Phases,
+    untaught: Mapping[str, QuestionScores],
+    arm: str,
+    groups: Sequence[tuple[str, str]],
+    drawn: Mapping[int, Thumb],
+    seed: int,
 ) -> list[Phase]:
-    phases = []
-    for group, questions in planned.groups.items():
-        phases.append(Phase(arm, group, 0, seed, tuple(score([ask(question) for question in questions]))))
-        store.put(phases[-1])
+    """Have one way to learn follow the stream, then ask the groups.
+
+    Args:
+        groups: names of phases with their groups: of arrivals, of wrong answers, then of what is asked afterwards.
+    """
+    stored = [store.get(name, group, turn=0, seed=seed) for name, group in groups]
+    if all(stored):
+        return [phase for phase in stored if phase]
+    name, _ = groups[0]
+    learner = _build_learner(run, arm, untaught)
+    wrong = {question.id for question in planned.arriving if not untaught[question.id].values["ndcg@1"]}
+    step = run.begin(f"{name}, seed {seed}", len(planned.arriving))
+    outcome = follow(learner, planned.arriving, drawn, wrong, f"user {seed}", step)
+    arrived = {f"{at}": planned.arriving[at] for at in outcome.sampled}
+    results = [
+        QuestionResult(replace(arrived[f"{at}"], id=f"{at}"), ranking) for at, ranking in outcome.sampled.items()
+    ]
+    originals = {number: untaught[question.id] for number, question in arrived.items()}
+    phases = [
+        Phase(name, ARRIVALS_GROUP, 0, seed, tuple(compare(score(results), originals))),
+        Phase(name, WRONG_GROUP, 0, seed, tuple(_score_lags(outcome))),
+    ]
+    for phase_name, group in groups[2:]:
+        answering = learner if phase_name == name else _build_learner(run, arm, untaught, memory="off")
+        ask = partial(_ask, answering)
+        results = measure(run, f"{phase_name}, seed {seed}: {group}", planned.groups[group], ask)
+        phases.append(Phase(phase_name, group, 0, seed, tuple(compare(score(results), untaught))))
+    for phase in phases:
+        store.put(phase)
     return phases
 
 
-def _rate(harness: Harness, question: Question, query_id: UUID, rated: RatedAnswer, judge: str) -> None:
-    """Have a judge rate an answer. The answer without learning is the same whenever a question arrives."""
-    verdict = Verdict(
-        query_id=query_id,
-        scope=harness.scope,
-        partial=True,
-        judge=judge,
-        rating="up" if rated.up else "down",
-        cited=[NamedSentence(passage_id=one) for one in rated.cited],
-    )
-    harness.give(question, verdict)
+def _ask(learner: Learner, question: Question) -> QuestionResult:
+    return QuestionResult(question, learner.answer(question))
+
+
+def _build_learner(
+    run: Run, arm: str, untaught: Mapping[str, QuestionScores], memory: Memory | None = None
+) -> Learner:
+    """Build a way to learn that knows nothing; with ``memory``, Engram with what it has learned."""
+    if arm != ENGRAM:
+        scored = {
+            question: [(str(passage), float(value)) for passage, value in row.details[SCORED]]
+            for question, row in untaught.items()
+        }
+        return RuleLearner(RULES[arm](), scored)
+    harness = build_harness(run, replace(FULL, frozen=frozenset(run.options.freeze)))
+    if memory is None:
+        harness.reset()
+    return EngramLearner(harness, QueryArm(run.options.profile, memory or "read", run.options.stop_rule))
+
+
+def compare(rows: Sequence[QuestionScores], untaught: Mapping[str, QuestionScores]) -> list[QuestionScores]:
+    """Add to each row how it differs from the same question without learning."""
+    compared = []
+    for row in rows:
+        before = untaught[row.id].values
+        gain, recall = (row.values[metric] - before[metric] for metric in ("ndcg@10", "recall@5"))
+        changes = {"gain": gain, "recall_change": recall, "lost": float(gain < -LEAST_LOSS)}
+        compared.append(replace(row, values=row.values | changes))
+    return compared
+
+
+def _score_lags(outcome: StreamOutcome) -> list[QuestionScores]:
+    """A row of each question that was answered wrongly without learning: whether it was mended, and how late."""
+    return [
+        QuestionScores(
+            question, "", (), {"mended": float(lag is not None)} | ({} if lag is None else {"lag": float(lag)})
+        )
+        for question, lag in sorted(outcome.lags.items())
+    ]

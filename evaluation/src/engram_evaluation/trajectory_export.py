@@ -114,7 +114,7 @@ def export(
     """
     known = {
         question.text: question
-        for question in (*dataset.questions, *dataset.paraphrases.values())
+        for question in (*dataset.questions, *dataset.list_paraphrases(dataset.questions))
         if question.answers and question.gold
     }
     if not known:

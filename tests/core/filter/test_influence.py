@@ -68,24 +68,21 @@ def test_memories_take_the_place_of_those_that_were_read() -> None:
         assert getattr(changed, name) is getattr(rows, name)
 
 
-@pytest.mark.parametrize("learned_only", [True, False])
-def test_scores_without_a_memory(learned_only: bool) -> None:
+def test_scores_without_a_memory() -> None:
     rows = candidates()
-    np.testing.assert_array_equal(
-        compute_scores(rows, {}, learned_only=learned_only), sentence_scores(rows, learned_only=learned_only)
-    )
-    less = compute_scores(rows, {(10, "task"): (1.0, 0.0)}, learned_only=learned_only)
+    np.testing.assert_array_equal(compute_scores(rows, {}), sentence_scores(rows))
+    less = compute_scores(rows, {(10, "task"): (1.0, 0.0)})
     time = 1.0 + (1.0 - rows.time_perplexity[0]) * rows.time_similarity[0]
-    others = sentence_scores(rows, learned_only=learned_only)[1:]
+    others = sentence_scores(rows)[1:]
     assert less[0] / less[1] == pytest.approx(
-        rows.activation[0] * rows.semantic[0] * time / (others[0] * weight_sum(rows, learned_only))
+        rows.activation[0] * rows.semantic[0] * time / (others[0] * weight_sum(rows))
     )
     assert less.sum() == pytest.approx(1.0)
 
 
-def weight_sum(rows: Candidates, learned_only: bool) -> float:
+def weight_sum(rows: Candidates) -> float:
     """What scores are divided by."""
-    learned = rows.task_similarity - (rows.semantic if learned_only else 0.0)
+    learned = rows.task_similarity
     task = 1.0 + (1.0 - rows.task_perplexity) * learned
     time = 1.0 + (1.0 - rows.time_perplexity) * rows.time_similarity
     return float((rows.semantic * task * time * rows.activation).sum())
@@ -134,9 +131,9 @@ def test_means_without_a_term_are_those_of_the_other_terms() -> None:
     size = len(FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
     terms = [draw_evidence(seed, size) for seed in range(4)]
-    means = compute_means_without(prior, sum(terms, build_empty_evidence(size)), terms)
+    means = compute_means_without("ranking", prior, sum(terms, build_empty_evidence(size)), terms)
     assert means.shape == (4, size)
     for left_out, mean in enumerate(means):
         others = sum((term for at, term in enumerate(terms) if at != left_out), build_empty_evidence(size))
         np.testing.assert_allclose(mean, posterior(prior, others).mean, atol=1e-9)
-    assert compute_means_without(prior, build_empty_evidence(size), []).shape == (0, size)
+    assert compute_means_without("ranking", prior, build_empty_evidence(size), []).shape == (0, size)

@@ -59,13 +59,6 @@ def test_time_factor_mixes_text_and_memory_by_perplexity() -> None:
     assert_allclose(time_factor(judged), [1 + 0.25 * 0.8 + 0.75 * 0.4])
 
 
-def test_learned_only_leaves_out_what_the_sentence_brings_itself() -> None:
-    rows = candidates([0.5], [1.0], task=(0.2, 0.75), time=(0.5, 0.4))
-    weights = sentence_weights(rows, learned_only=True)
-
-    assert_allclose(weights, [0.5 * (1 + 0.8 * (0.75 - 0.5)) * (1 + 0.5 * 0.4)])
-
-
 def test_scores_are_weighted_activations_that_sum_to_one() -> None:
     rows = candidates([0.5, 0.25], [1.0, 2.0])
 

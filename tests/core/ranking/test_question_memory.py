@@ -1,4 +1,4 @@
-"""Experience recall: how near a past question must be, and what its verdicts then weigh."""
+"""Question memory: what its verdicts weigh, and how it competes with the base ranking."""
 
 import numpy as np
 import pytest
@@ -7,59 +7,74 @@ from hypothesis import strategies as st
 
 from engram.core.filter.kalman import update_supports
 from engram.core.ranking.question_memory import (
-    BUDGET,
+    LEAST_PRIOR,
+    collect_passage_priors,
+    compute_recall_lifts,
     compute_ungated_support,
-    lifts,
-    nearness,
     net_support,
     recall_priors,
+    select_leading,
 )
 
-similarities = st.floats(-1.0, 1.0)
-gates = st.floats(0.0, 0.99)
 units = st.floats(0.0, 1.0)
 
 
-def test_nearness_is_nothing_at_the_gate_and_all_for_the_same_question() -> None:
-    for shares_entity in (True, False):
-        assert nearness(0.6, 0.6, shares_entity=shares_entity) == 0.0
-        assert nearness(1.0, 0.6, shares_entity=shares_entity) == 1.0
-    assert 0.0 < nearness(0.7, 0.6, shares_entity=True) < 1.0
-
-
-@given(similarities, similarities, gates, st.booleans())
-def test_nearness_grows_with_similarity_and_stays_in_range(a: float, b: float, gate: float, shares: bool) -> None:
-    low, high = (nearness(similarity, gate, shares_entity=shares) for similarity in sorted((a, b)))
-
-    assert 0.0 <= low <= high <= 1.0
-
-
-@given(similarities, gates, st.booleans())
-def test_questions_below_the_gate_have_no_nearness(similarity: float, gate: float, shares: bool) -> None:
-    assert nearness(min(similarity, gate), gate, shares_entity=shares) == 0.0
-
-
-@given(similarities, gates)
-def test_a_question_about_other_things_is_never_nearer(similarity: float, gate: float) -> None:
-    stranger = nearness(similarity, gate, shares_entity=False)
-
-    assert stranger <= nearness(similarity, gate, shares_entity=True)
-
-
-@pytest.mark.parametrize("gate", [-0.01, 1.0, 1.5, float("nan")])
-def test_a_gate_outside_its_range_is_refused(gate: float) -> None:
-    with pytest.raises(ValueError, match="gate"):
-        nearness(0.9, gate, shares_entity=True)
-
-
-def test_a_prior_is_the_strongest_voice_and_not_the_sum() -> None:
+def test_a_prior_is_the_most_probable_past_question_and_not_the_sum() -> None:
     priors = recall_priors([(1, 0.5, 0.6), (1, 0.5, 0.6), (1, 0.25, 0.8), (2, 1.0, 0.5)])
 
-    assert priors == {1: pytest.approx(max(0.5 * 0.6, 0.25 * 0.8)), 2: 0.5}
+    assert priors == {1: pytest.approx(0.5 * (1 - 0.4**3)), 2: pytest.approx(1 - 0.5**3)}
 
 
-def test_distant_or_unsupported_questions_give_no_prior() -> None:
-    assert recall_priors([(1, 0.0, 1.0), (2, 1.0, 0.0)]) == {}
+def test_one_full_verdict_on_the_question_itself_is_right_26_times_of_27() -> None:
+    assert recall_priors([(1, 1.0, 2 / 3)]) == {1: pytest.approx(26 / 27)}
+
+
+def test_other_needs_and_unsupported_sentences_give_no_prior() -> None:
+    assert recall_priors([(1, 0.0, 1.0), (2, 1.0, 0.0), (3, 0.019, 1.0)]) == {}
+
+
+def test_a_passage_has_the_highest_prior_of_its_sentences_and_of_its_duplicates() -> None:
+    priors = collect_passage_priors({1: 0.2, 2: 0.6, 3: 0.9, 4: 0.5}, {1: 10, 2: 10, 3: 30}, {30: 20})
+
+    assert priors == {10: 0.6, 20: 0.9}
+
+
+def test_only_what_is_more_likely_evidence_than_not_leads() -> None:
+    assert select_leading({1: 0.5, 2: 0.499, 3: 1.0}) == {1: 0.5, 3: 1.0}
+
+
+def test_recall_is_evidence_beside_the_base_ranking() -> None:
+    scores = np.log([9.0, 4.0, 3.0, 2.0, 1.0, 1 / 9])  # odds against the fifth, which is shown last
+    lifts = compute_recall_lifts(scores, np.array([0.0, 0.5, 0.0, 0.0, 0.0, 0.8]))
+
+    p_second, p_sixth = 1 - (1 - 4 / 5) * (1 - 0.5), 1 - (1 - 1 / 10) * (1 - 0.8)
+    assert (scores + lifts)[[1, 5]] == pytest.approx([np.log(p / (1 - p)) for p in (p_second, p_sixth)])
+    assert lifts[[0, 2, 3, 4]].tolist() == [0.0] * 4
+
+
+def test_a_weak_recall_does_not_overtake_a_sure_base_ranking() -> None:
+    scores = np.array([5.0, 4.0, 3.0, 2.0, 1.0, -9.0])
+    lifted = scores + compute_recall_lifts(scores, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.49]))
+
+    assert lifted.argsort().tolist() == scores.argsort().tolist()
+
+
+@given(st.lists(st.tuples(st.floats(-30, 30), st.floats(0, 1)), min_size=1, max_size=20))
+def test_recall_never_lowers_a_score_and_lifts_more_the_surer_it_is(rows: list[tuple[float, float]]) -> None:
+    scores, priors = (np.array(column) for column in zip(*rows, strict=True))
+    lifts = compute_recall_lifts(scores, priors)
+
+    assert np.isfinite(lifts).all()
+    assert (lifts >= 0).all()
+    assert (compute_recall_lifts(scores, priors / 2) <= lifts + 1e-9).all()
+    assert lifts[priors == 0].tolist() == [0.0] * int((priors == 0).sum())
+
+
+def test_several_rankings_are_lifted_at_once() -> None:
+    scores, priors = np.array([[3.0, 1.0, 0.0], [0.0, 1.0, 3.0]]), np.array([0.0, 0.7, 0.9])
+
+    together = compute_recall_lifts(scores, priors)
+    assert together.tolist() == [compute_recall_lifts(row, priors).tolist() for row in scores]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), units, units), max_size=12))
@@ -67,7 +82,7 @@ def test_priors_do_not_depend_on_the_order_of_supports(supports: list[tuple[int,
     priors = recall_priors(supports)
 
     assert recall_priors(reversed(supports)) == priors
-    assert all(0.0 < prior <= 1.0 for prior in priors.values())
+    assert all(LEAST_PRIOR <= prior <= 1.0 for prior in priors.values())
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=20), st.sampled_from([0.2, 0.5, 2.0]))
@@ -97,29 +112,3 @@ def test_a_rejection_takes_from_a_net_support_what_a_support_gave(verdicts: list
     expected = max(0.0, (1 - float(perplexity[0])) * balance)
 
     assert net_support(float(support[0]), float(perplexity[0])) == pytest.approx(expected, abs=1e-6)
-
-
-@given(st.dictionaries(st.integers(0, 20), st.floats(0.01, 1.0)))
-def test_lifts_keep_their_proportions_and_never_exceed_the_budget(priors: dict[int, float]) -> None:
-    lifted = lifts(priors)
-
-    assert sum(lifted.values()) <= BUDGET + 1e-9
-    if sum(priors.values()) <= BUDGET:
-        assert lifted == pytest.approx(priors)
-    assert sorted(lifted, key=lifted.__getitem__) == sorted(priors, key=priors.__getitem__)
-
-
-@pytest.mark.parametrize(
-    ("similarity", "acquainted", "stranger"),
-    [
-        (0.6, 0.0, 0.0),
-        (0.7, (0.7 - 0.6) / 0.2, 0.0),
-        (0.75, (0.75 - 0.6) / 0.2, (0.75 - 0.7) / 0.2),
-        (0.9, 1.0, 1.0),
-    ],
-)
-def test_a_past_question_about_nothing_that_this_one_names_must_be_nearer(
-    similarity: float, acquainted: float, stranger: float
-) -> None:
-    assert nearness(similarity, 0.6, shares_entity=True) == pytest.approx(acquainted)
-    assert nearness(similarity, 0.6, shares_entity=False) == pytest.approx(stranger)

@@ -2,10 +2,11 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -14,9 +15,12 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import (
     FEATURES,
+    UNCONFIRMED,
     Chain,
+    compute_learned_mean,
     compute_word_coverage,
     features,
+    find_level,
     observe,
     probability,
     verdict_outcome,
@@ -44,10 +48,23 @@ def chain(
 
 
 def build_named_features(
-    scores: list[float], shared: list[float] | None = None, share: float = 0.5, said: Chain | None = None
+    scores: list[float],
+    shared: list[float] | None = None,
+    share: float = 0.5,
+    said: Chain | None = None,
+    *,
+    similarity: list[float] | None = None,
+    general: bool = False,
 ) -> dict[str, float]:
-    said = said or chain(len(scores))
-    values = features(np.array(scores), np.array(shared or [0.0] * len(scores)), share, said)
+    size = len(scores)
+    values = features(
+        np.array(scores),
+        np.array(similarity or [0.0] * size),
+        np.array(shared or [0.0] * size),
+        share,
+        said or chain(size),
+        general=general,
+    )
     return dict(zip(FEATURES, values.tolist(), strict=True))
 
 
@@ -56,6 +73,27 @@ class TestFeatures:
         found = build_named_features([9.0, 7.0, 4.0, 3.5, 3.0, 1.0, 0.0])
         assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (3.0, 1.0, 2.0)
         assert (found["bias"], found["covered"]) == (1.0, 0.5)
+
+    def test_the_tenth_stands_for_passages_on_the_subject(self) -> None:
+        scores = [float(20 - place) for place in range(12)]
+        similarity = [0.1, 0.5, *[0.2] * 7, 0.15, 0.7, 0.3]
+        found = build_named_features(scores, similarity=similarity)
+        assert found["margin_1_10"] == 9.0
+        # The tenth highest of twelve is the third lowest: 0.2.
+        assert found["nearness_1_10"] == pytest.approx(math.atanh(0.7) - math.atanh(0.2))
+
+    def test_few_candidates_end_with_the_last(self) -> None:
+        found = build_named_features([3.0, 1.0], similarity=[0.25, 1.0])
+        assert found["margin_1_10"] == 2.0
+        assert found["nearness_1_10"] == pytest.approx(math.atanh(sufficiency.MOST_COSINE) - math.atanh(0.25))
+
+    def test_general_corpus_has_no_features_of_chains(self) -> None:
+        said = chain(7, {6}, about={1, 2}, through=2, compared=True)
+        scores, shared = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [0.3] * 7
+        chained = FEATURES[FEATURES.index("covered") :]
+        found = build_named_features(scores, shared, said=said, general=True)
+        assert {found[name] for name in chained} == {0.0}
+        assert all(build_named_features(scores, shared, said=said)[name] > 0.0 for name in chained)
 
     def test_mass_is_the_log_odds_of_the_best_two(self) -> None:
         best, rest = math.exp(2) + math.exp(1), math.exp(0) + math.exp(-1)
@@ -76,17 +114,18 @@ class TestFeatures:
     def test_they_are_finite_and_do_not_mind_a_shift(self, scores: list[float], share: float) -> None:
         falling = np.sort(np.array(scores))[::-1]
         last = chain(len(falling), {1, len(falling)}, through=1)
-        found = features(falling, np.zeros(len(falling)), share, last)
+        zeros = np.zeros(len(falling))
+        found = features(falling, zeros, zeros, share, last)
         assert np.isfinite(found).all()
-        assert_allclose(features(falling + 3.0, np.zeros(len(falling)), share, last), found, atol=1e-6)
+        assert_allclose(features(falling + 3.0, zeros, zeros, share, last), found, atol=1e-6)
 
     def test_no_candidates_have_no_sufficiency_features(self) -> None:
         with pytest.raises(ValueError, match="without candidates"):
-            features(np.zeros(0), np.zeros(0), 0.0, chain(0))
+            features(np.zeros(0), np.zeros(0), np.zeros(0), 0.0, chain(0))
 
     def test_scores_have_to_fall(self) -> None:
         with pytest.raises(ValueError, match="falling"):
-            features(np.array([1.0, 2.0]), np.zeros(2), 0.0, chain(2))
+            features(np.array([1.0, 2.0]), np.zeros(2), np.zeros(2), 0.0, chain(2))
 
 
 class TestChain:
@@ -165,9 +204,22 @@ class TestVerdictOutcome:
         assert self.compute_outcome(supports=(1,), retrieval_success=False) == 0
         assert self.compute_outcome(retrieval_success=False, partial=True) == 0
 
-    def test_a_partial_verdict_does_not_say(self) -> None:
-        assert self.compute_outcome(supports=(1,), partial=True) is None
+    def test_partial_verdict_confirms_what_it_supports(self) -> None:
+        assert self.compute_outcome(supports=(1,), partial=True) == 1
+        assert self.compute_outcome(supports=(1,), rejects=(2,), partial=True) == 1
         assert self.compute_outcome(rejects=(1,), partial=True) is None
+
+    def test_thumb_says_it_unless_its_reason_is_about_something_else(self) -> None:
+        assert self.compute_outcome(supports=(1,), partial=True, rating="up") == 1
+        assert self.compute_outcome(rejects=(1,), partial=True, rating="down") == 0
+        assert self.compute_outcome(rejects=(1,), partial=True, rating="down", reason="too long") == 0
+        assert self.compute_outcome(partial=True, rating="down", reason="missing", retrieval_success=False) == 0
+        assert self.compute_outcome(rejects=(1,), partial=True, rating="down", reason="outdated") is None
+        assert self.compute_outcome(partial=True, rating="down", reason="wrong_answer") is None
+
+    def test_click_does_not_say(self) -> None:
+        assert self.compute_outcome(supports=(1,), rejects=(2,), examined=(0.5,), partial=True) is None
+        assert self.compute_outcome(supports=(6,), rejects=(2,), examined=(0.5,), partial=True) is None
 
     def test_verdict_of_rejections_alone_means_insufficient(self) -> None:
         assert self.compute_outcome(rejects=(1, 2)) == 0
@@ -180,6 +232,16 @@ class TestVerdictOutcome:
     def test_evidence_that_is_gone_may_have_been_elsewhere(self) -> None:
         assert self.compute_outcome(supports=(1,), known=False) is None
         assert self.compute_outcome(supports=(1, 6), known=False) == 0
+
+
+def judge_answer(kind: str, is_sufficient: bool, draw: random.Random) -> tuple[LoggedVerdict, int]:
+    """A verdict of this kind and the passage that it supports; passages 0 to 4 come first."""
+    passage = draw.randrange(5) if is_sufficient else 5 + draw.randrange(5)
+    if kind == "thumb":
+        rating, reason = ("up", None) if is_sufficient else ("down", draw.choice([None, "missing"]))
+        success = False if reason == "missing" else None
+        return LoggedVerdict(partial=True, rating=rating, reason=reason, retrieval_success=success), passage
+    return LoggedVerdict(supports=(1,), partial=kind == "partial"), passage
 
 
 ANSWERS = st.lists(
@@ -206,11 +268,12 @@ class TestObserve:
                 for row in np.eye(SIZE)
             ]
             seen = observe(x, outcome, prior, 2.0)
-            assert_allclose(seen.evidence.information, np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
+            assert_allclose(seen.evidence.information[:SIZE], np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
             p = probability(x, prior.mean)
             curvature = (p - 0.5) / (x @ prior.mean)
             assert p * (1 - p) < curvature < 0.25
-            assert_allclose(seen.evidence.precision, curvature * np.outer(x, x) / 2.0)
+            assert_allclose(seen.evidence.precision[:SIZE, :SIZE], curvature * np.outer(x, x) / 2.0)
+            assert (seen.evidence.information[SIZE], seen.evidence.precision[SIZE, SIZE]) == (outcome / 2.0, 0.5)
             assert seen.surprise == pytest.approx(1 - p if outcome else p)
 
     def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
@@ -234,7 +297,7 @@ class TestObserve:
         def compute_excess(odds: float) -> float:
             """By how much the log-likelihood is above the parabola, but for a constant."""
             there = (odds - x @ prior.mean) * x / (x @ x)
-            parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
+            parabola = seen.information[:SIZE] @ there - 0.5 * there @ seen.precision[:SIZE, :SIZE] @ there
             return -float(np.logaddexp(0.0, -odds if outcome else odds) + parabola)
 
         touching = math.sqrt((x @ prior.mean) ** 2 + x @ x)
@@ -244,7 +307,7 @@ class TestObserve:
     def test_certain_prior_gives_the_maximal_curvature(self) -> None:
         x = draw_answer(0)
         sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
-        assert_allclose(observe(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
+        assert_allclose(observe(x, 1, sure, 1.0).evidence.precision[:SIZE, :SIZE], 0.25 * np.outer(x, x))
 
     @given(ANSWERS)
     def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
@@ -253,29 +316,73 @@ class TestObserve:
         terms = [observe(draw_answer(seed), outcome, FLAT, noise).evidence for seed, outcome, noise in answers]
 
         def compute_mean(some: list[WeightEvidence]) -> np.ndarray:
-            return posterior(FLAT, sum(some, build_empty_evidence(SIZE))).mean
+            return compute_learned_mean(FLAT, sum(some, build_empty_evidence(SIZE + 1)))
 
         assert_allclose(compute_mean(terms[::-1]), compute_mean(terms), rtol=1e-9, atol=1e-9)
-        less = WeightEvidence(
-            sum(terms, build_empty_evidence(SIZE)).information - terms[0].information,
-            sum(terms, build_empty_evidence(SIZE)).precision - terms[0].precision,
-        )
-        assert_allclose(posterior(FLAT, less).mean, compute_mean(terms[1:]), rtol=1e-6, atol=1e-6)
+        less = sum(terms, build_empty_evidence(SIZE + 1)) - terms[0]
+        assert_allclose(compute_learned_mean(FLAT, less), compute_mean(terms[1:]), rtol=1e-6, atol=1e-6)
 
     @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(0.1, 10))
-    def test_a_verdict_moves_the_probability_of_its_answer_towards_itself(
+    def test_verdict_beside_a_confirmation_moves_its_answer_towards_itself(
         self, seed: int, outcome: int, noise: float
     ) -> None:
         x = draw_answer(seed)
+        confirmed = observe(np.zeros(SIZE), 1, FLAT, noise).evidence
         before = probability(x, FLAT.mean)
-        after = probability(x, posterior(FLAT, observe(x, outcome, FLAT, noise).evidence).mean)
+        after = probability(x, compute_learned_mean(FLAT, confirmed + observe(x, outcome, FLAT, noise).evidence))
         assert abs(outcome - after) < abs(outcome - before)
+
+    @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=12))
+    def test_corrections_alone_leave_the_prior(self, seeds: list[int]) -> None:
+        prior = Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
+        terms = [observe(draw_answer(seed), 0, prior, 0.5).evidence for seed in seeds]
+        learned = compute_learned_mean(prior, sum(terms, build_empty_evidence(SIZE + 1)))
+        assert_allclose(learned, prior.mean, rtol=0, atol=1e-12)
+
+    def test_verdicts_count_by_their_confirmations(self) -> None:
+        terms = [observe(draw_answer(seed), outcome, FLAT, 0.5).evidence for seed, outcome in ((1, 1), (2, 0))]
+        total = terms[0] + terms[1]
+        share = 2.0 / (2.0 + UNCONFIRMED)
+        scaled = WeightEvidence(share * total.information[:SIZE], share * total.precision[:SIZE, :SIZE])
+        # One of two confirms, so the level of the parabolas is right: logit(1/2) = 0.
+        assert_allclose(compute_learned_mean(FLAT, total), posterior(FLAT, scaled).mean)
+
+    @settings(deadline=None, max_examples=10)
+    @given(
+        st.sampled_from([0.3, 0.5, 0.7, 0.9]),
+        st.lists(st.sampled_from(["partial", "complete", "thumb"]), min_size=1, max_size=3),
+        st.floats(-2.0, 2.0),
+        st.randoms(use_true_random=False),
+    )
+    def test_users_who_judge_whatever_the_outcome_teach_its_rate(
+        self, rate: float, kinds: list[str], level: float, draw: random.Random
+    ) -> None:
+        """200 answers with outcomes of a known rate, whatever the prior says, in any order."""
+        prior = Prior(np.append(level, np.full(SIZE - 1, 0.2)), np.diag([2.0, *[20.0] * (SIZE - 1)]))
+        answers = [draw_answer(draw.getrandbits(32)) for _ in range(200)]
+        outcomes = [at < rate * len(answers) for at in range(len(answers))]
+        draw.shuffle(outcomes)
+        total = build_empty_evidence(SIZE + 1)
+        for x, is_sufficient in zip(answers, outcomes, strict=True):
+            verdict, passage = judge_answer(draw.choice(kinds), is_sufficient, draw)
+            outcome = verdict_outcome(verdict, [(passage, 1)] if verdict.rating != "down" else [], range(5))
+            assert outcome == is_sufficient
+            total = total + observe(x, outcome, prior, 0.5).evidence
+        learned = compute_learned_mean(prior, total)
+        assert np.mean([probability(x, learned) for x in answers]) == pytest.approx(rate, abs=0.05)
 
     def test_what_cannot_be_is_refused(self) -> None:
         with pytest.raises(ValueError, match="positive"):
             observe(draw_answer(0), 1, FLAT, 0.0)
         with pytest.raises(ValueError, match="must be 0 or 1"):
             observe(draw_answer(0), 2, FLAT, 1.0)
+
+
+@pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (10, 1), (25, 2)])
+def test_level_withholds_one_right_answer_in_ten_at_most(count: int, withheld: int) -> None:
+    odds = np.random.default_rng(count).permutation(count) / 10.0
+    level = find_level(np.column_stack([np.ones(count), odds]), np.array([0.0, 1.0]))
+    assert int((1.0 / (1.0 + np.exp(-odds)) < level - 1e-12).sum()) == withheld
 
 
 def test_a_probability_is_one_whatever_the_weights() -> None:

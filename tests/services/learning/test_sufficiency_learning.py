@@ -8,9 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.composition.container import Application
-from engram.core.ranking import ranking_weights, sufficiency
+from engram.core.ranking import sufficiency
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
+from engram.services.retrieval.withholding_level import LEAST_CONFIRMED, WithholdingLevel
 from tests.support import state, undo
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -46,7 +47,7 @@ def query(application: Application, name: str, text: str = QUESTION, **more: Any
         (("curie", "vistula"), {}, 1),
         (("curie",), {"confidence": 0.25}, 1),
         (("curie",), {"retrieval_success": False}, 0),
-        (("curie",), {"partial": True}, None),
+        (("curie",), {"partial": True}, 1),
         ((), {}, None),
     ],
 )
@@ -114,6 +115,58 @@ def test_a_revoked_verdict_never_was(application: Application, curie: str) -> No
     undo.assert_verified(application, curie)
 
 
+class TestAutomaticLevel:
+    """``min_sufficiency`` "auto" goes by the answers that verdicts confirmed."""
+
+    def confirm(self, application: Application, name: str, count: int) -> list[int]:
+        """Confirm answers with drawn features; their events."""
+        passages, events = state.passages(application, name), []
+        for seed in range(count):
+            episode = state.add_episode(
+                application,
+                name,
+                QUESTION,
+                [],
+                ranked=[passages[passage] for passage in CURIE],
+                features=state.draw_features(len(CURIE)),
+                answer_features=state.draw_answer(seed),
+            )
+            supporting = list_first_sentences(application, name, "curie")
+            judge = f"user {seed}"
+            receipt = state.judge(application, name, episode, supporting, judge=judge, wait=True)
+            events.append(receipt.event.id)
+        return events
+
+    def test_few_confirmed_answers_leave_the_level_of_the_prior(self, application: Application, curie: str) -> None:
+        prior = state.prior_of(application, curie)
+        for count in (0, LEAST_CONFIRMED - 1):
+            self.confirm(application, curie, count)
+            level = query(application, curie, min_sufficiency="auto").sufficiency_level
+            assert level == WithholdingLevel(prior.sufficiency_level, "prior", count)
+
+    def test_level_withholds_one_confirmed_answer_in_ten(self, application: Application, curie: str) -> None:
+        events = self.confirm(application, curie, LEAST_CONFIRMED + 1)
+        application.revoke.revoke(application.access.scope(curie), events[-1])
+        answer = query(application, curie, min_sufficiency="auto", include=frozenset({"trace"}))
+        assert answer.trace is not None
+        assert answer.trace.sufficiency is not None
+        features = answer.trace.sufficiency.features
+        weights = np.array([features[name].weight for name in sufficiency.FEATURES])
+        rows = [state.draw_answer(seed).astype(np.float64) for seed in range(LEAST_CONFIRMED)]
+        probabilities = sorted(sufficiency.probability(row, weights) for row in rows)
+
+        level = answer.sufficiency_level
+        assert level is not None
+        assert (level.source, level.confirmed) == ("verdicts", LEAST_CONFIRMED)
+        assert level.value == pytest.approx(probabilities[LEAST_CONFIRMED // 10])
+        assert answer.insufficient == ((answer.sufficiency or 0.0) < level.value)
+        kept = application.ask.episode(application.access.scope(curie), answer.query_id)
+        assert kept.answer["sufficiency_level"]["value"] == level.value
+        without = query(application, curie, min_sufficiency="auto", memory="off").sufficiency_level
+        assert without is not None
+        assert (without.source, without.confirmed) == ("prior", 0)
+
+
 class TestRealAnswers:
     def test_it_says_what_the_prior_says_of_its_features(self, application: Application, curie: str) -> None:
         answer = query(application, curie, include=frozenset({"trace"}))
@@ -145,7 +198,8 @@ class TestRealAnswers:
                 )
         learned = state.load_weights(application, curie, model="sufficiency")
         assert learned is not None
-        weights = ranking_weights.posterior(state.prior_of(application, curie).sufficiency, learned.evidence).mean
+        prior = state.prior_of(application, curie).sufficiency
+        weights = sufficiency.compute_learned_mean(prior, learned.evidence)
         again = query(application, curie, include=frozenset({"trace"}))
         assert again.trace is not None
         assert again.trace.sufficiency is not None

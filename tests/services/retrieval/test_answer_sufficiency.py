@@ -36,6 +36,7 @@ def believing(application: Application) -> Believing:
             application.planner,
             RankingPriors(prior, prior),
             application.key_cache,
+            application.question_spreads,
             threshold=0.8,
         )
 
@@ -134,6 +135,17 @@ class TestWithheldPassages:
         assert receipt.event.status == "applied"
         assert [row["target"] for row in state.rows(application, curie, "memory_audit")] == [1, 1]
         assert state.load_weights(application, curie, model="sufficiency") is None
+
+    def test_answer_shows_the_level_that_engram_chose(self, http: TestClient, curie: str) -> None:
+        body = {"query": CHAIN, "collection": curie, "min_sufficiency": "auto"}
+        answer = http.post("/query", json=body).raise_for_status().json()
+        assert answer["sufficiency_level"]["source"] == "prior"
+        assert answer["sufficiency_level"]["confirmed"] == 0
+        assert answer["insufficient"] == (answer["sufficiency"] < answer["sufficiency_level"]["value"])
+        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
+        assert again["sufficiency_level"] == answer["sufficiency_level"]
+        plain = http.post("/query", json=body | {"min_sufficiency": 0.5}).raise_for_status().json()
+        assert plain["sufficiency_level"] is None
 
     @pytest.mark.parametrize("least", [-0.1, 1.1, "high", True])
     def test_it_is_a_probability(self, http: TestClient, curie: str, least: object) -> None:

@@ -12,6 +12,7 @@ from engram.core.filter.states import RECALL, Audit
 from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
+from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval.hop_loop import question_memory_priors
 from engram.storage.corpus import collections
 from engram.storage.explanations import influence_rows
@@ -28,7 +29,7 @@ def taught(application: Application, curie: str) -> str:
     return curie
 
 
-def focus(application: Application, collection: str, *, use_memory: bool, learned_only: bool) -> Focus:
+def focus(application: Application, collection: str, *, use_memory: bool, sentence_memories: bool) -> Focus:
     question, constraint = application.embedder.embed(["Who was born in Warsaw?", "1867"])
     with application.database.read() as reader:
         found = collections.find(reader, collection)
@@ -37,17 +38,17 @@ def focus(application: Application, collection: str, *, use_memory: bool, learne
         question,
         constraint,
         use_memory,
-        Policy(learned_only=learned_only),
+        Policy(sentence_memories=sentence_memories),
         limits=GraphLimits(hub_limit=100, candidate_limit=100),
     )
 
 
 @pytest.mark.parametrize("use_memory", [True, False])
-@pytest.mark.parametrize("learned_only", [True, False])
+@pytest.mark.parametrize("sentence_memories", [True, False])
 def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_entities(
-    application: Application, taught: str, use_memory: bool, learned_only: bool
+    application: Application, taught: str, use_memory: bool, sentence_memories: bool
 ) -> None:
-    asked = focus(application, taught, use_memory=use_memory, learned_only=learned_only)
+    asked = focus(application, taught, use_memory=use_memory, sentence_memories=sentence_memories)
     with application.database.read() as reader:
 
         def candidates(limit: int) -> Any:
@@ -55,7 +56,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
             return graph_hops.find_all_sentences(reader, narrow, None, []).candidates
 
         every = candidates(100)
-        weights = sentence_weights(every, learned_only=learned_only)
+        weights = sentence_weights(every)
         assert len(set(weights.tolist())) == len(every) > 5
         assert (weights > 0).all()
         order = every.sentence_ids[np.argsort(-weights)].tolist()
@@ -70,7 +71,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
 def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficiency(
     application: Application, taught: str, support: float, perplexity: float
 ) -> None:
-    asked = focus(application, taught, use_memory=True, learned_only=True)
+    asked = focus(application, taught, use_memory=True, sentence_memories=True)
     with application.database.write() as writer:
         writer.execute(
             "UPDATE question_support SET support = %(s)s, perplexity = %(p)s WHERE collection_id = %(c)s",
@@ -79,9 +80,10 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
     stored = state.rows(application, taught, "question_support")
     supported = net_support(support, perplexity) > 0
     with application.database.read() as reader:
-        read = question_supports.recall(reader, asked, [], 0.0, 100)
-    priors, vouched = question_memory_priors(read, 0.0)
-    assert bool(priors) == supported
+        read = question_supports.recall(reader, asked, 100)
+    certain = SameNeed(1.0, 9.0, 1.0, figures_differ=False)
+    priors, vouched = question_memory_priors([replace(past, same_need=certain) for past in read])
+    assert bool(priors) == (net_support(support, perplexity) > 0.01)  # less recalls nothing worth a mention
     assert supported or vouched == 0
     assert len(read) == (len(stored) if supported else len([row for row in stored if row["answered"] > 0])) > 0
 
@@ -90,7 +92,7 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
             "UPDATE question_support SET answered = 0 WHERE collection_id = %(c)s", {"c": asked.collection.id}
         )
     with application.database.read() as reader:
-        read = question_supports.recall(reader, asked, [], 0.0, 100)
+        read = question_supports.recall(reader, asked, 100)
     assert len(read) == (len(stored) if supported else 0)
 
 

@@ -1,7 +1,7 @@
 """Queries and answers on the wire."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt
@@ -115,11 +115,12 @@ class QueryIn(Model):
             "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
         ),
     )
-    min_sufficiency: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
+    min_sufficiency: Annotated[float, Field(ge=0, le=1, strict=True)] | Literal["auto"] | None = Field(
         default=None,
         description=(
             "If the probability that the first five passages hold all the evidence is lower, the answer has none "
-            "and says that it is insufficient. Only with strategy 'graph' and profile 'default'."
+            "and says that it is insufficient. 'auto': the level at which at most one right answer in ten is "
+            "withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'."
         ),
     )
     collapse_duplicates: StrictBool | None = Field(
@@ -241,10 +242,16 @@ class RecallOut(ResponseModel):
 
     sentence_id: int
     past_question: str | None = Field(description="Null to whom what others asked is not to be shown.")
-    similarity: float
+    similarity: float = Field(description="Cosine of the two questions.")
+    same_need: float = Field(description="Probability that both questions need the same evidence, in [0, 1].")
+    nearness: float = Field(
+        description="Nearness of the two questions in standard units of the collection; 0 is the mean."
+    )
+    words: float = Field(description="Cosine of the words of the two questions, weighted by rarity, in [0, 1].")
+    figures_differ: bool = Field(description="Whether both questions name numbers, and not the same ones.")
     support: float
     perplexity: float
-    prior: float
+    prior: float = Field(description="Probability that the sentence is evidence, by this recall, in [0, 1].")
 
 
 class SentenceTraceOut(ResponseModel):
@@ -333,6 +340,19 @@ class TimingsOut(ResponseModel):
     total_ms: float
 
 
+class SufficiencyLevelOut(ResponseModel):
+    """The level below which an answer is withheld, and what it rests on."""
+
+    value: float = Field(ge=0, le=1)
+    source: Literal["prior", "verdicts"] = Field(
+        description=(
+            "'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of "
+            "these; right answers of the data sets that the shipped weights were fitted to."
+        )
+    )
+    confirmed: int = Field(ge=0, description="Answers of this collection that verdicts called sufficient.")
+
+
 class QueryOut(ResponseModel):
     """The answer to a query; feedback refers to it by ``query_id``."""
 
@@ -366,6 +386,9 @@ class QueryOut(ResponseModel):
     insufficient: bool = Field(
         default=False,
         description="Whether passages are withheld because sufficiency is below the query's min_sufficiency.",
+    )
+    sufficiency_level: SufficiencyLevelOut | None = Field(
+        default=None, description="The level of min_sufficiency 'auto'. Null if the query did not ask for it."
     )
     trace_id: str | None = Field(
         default=None, description="The trace that the query belongs to, as its caller named it."

@@ -31,7 +31,7 @@ class AnswerServices:
     def ask(self) -> QueryService:
         """Answers to queries under given arms."""
         settings = self.settings
-        influences = Influences(self.models.priors, settings.question_memory_threshold)
+        influences = Influences(self.models.priors, self.retrieval.question_spreads)
         return QueryService(
             self.database,
             self.auth.reads,

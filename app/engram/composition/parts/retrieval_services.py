@@ -10,6 +10,7 @@ from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.query_expansion import ExpansionService
 from engram.services.retrieval.query_plan import QueryPlanner
+from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.database import Database
 
@@ -30,7 +31,6 @@ class RetrievalServices:
             models.encoder,
             models.language,
             models.limits,
-            settings.question_memory_threshold,
             models.llm,
             llm_times=settings.llm_time_extraction,
             collapse_duplicates=settings.collapse_duplicates,
@@ -42,6 +42,11 @@ class RetrievalServices:
         return PassageKeyCache(self.settings.passage_key_cache_mb * 2**20)
 
     @locked_property
+    def question_spreads(self) -> QuestionSpreads:
+        """Spreads of collections' questions, as this process measured them."""
+        return QuestionSpreads()
+
+    @locked_property
     def retrieve(self) -> RetrievalService:
         """Retrieval of evidence."""
         return RetrievalService(
@@ -49,6 +54,7 @@ class RetrievalServices:
             self.planner,
             self.models.priors,
             self.key_cache,
+            self.question_spreads,
             self.models.llm,
             threshold=self.settings.sufficiency_threshold,
             reranker=self._passage_reranker(),

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking import sufficiency
 from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
@@ -21,7 +22,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence
+from engram.core.ranking.ranking_weights import Model, Prior, WeightEvidence
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -65,11 +66,9 @@ def replace_memories(candidates: Candidates, states: Mapping[tuple[int, str], tu
     )
 
 
-def compute_scores(
-    candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]], *, learned_only: bool
-) -> Floats:
+def compute_scores(candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]]) -> Floats:
     """Scores of Eq. 6, (n,), as they were with these memories; activations are left as they are."""
-    return sentence_scores(replace_memories(candidates, states), learned_only=learned_only)
+    return sentence_scores(replace_memories(candidates, states))
 
 
 def compute_features(
@@ -108,13 +107,18 @@ def compute_features(
     return add_second_look(changed, pool, first)
 
 
-def compute_means_without(prior: Prior, total: WeightEvidence, terms: Sequence[WeightEvidence]) -> Floats:
+def compute_means_without(
+    model: Model, prior: Prior, total: WeightEvidence, terms: Sequence[WeightEvidence]
+) -> Floats:
     """Return the mean weights, (m, k), after all evidence but one term each; exact, because evidence adds up.
 
     A term's ``information``, (k,), is a precision-weighted shift from the prior's mean; ``precision`` is (k, k).
+    Terms of sufficiency have one number more, see ``sufficiency.observe``.
     """
     if not terms:
         return np.zeros((0, len(prior.mean)))
+    if model == "sufficiency":
+        return np.stack([sufficiency.compute_learned_mean(prior, total - term) for term in terms])
     precision = prior.precision + total.precision - np.stack([term.precision for term in terms])
     information = total.information - np.stack([term.information for term in terms])
     return np.asarray(prior.mean + np.linalg.solve(precision, information[:, :, None])[:, :, 0])

@@ -11,11 +11,11 @@ class Policy:
     """Weights of sentence and question memory in a query.
 
     Attributes:
-        learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
+        sentence_memories: whether sentences are weighed by their memories (GAM-RAG, Eq. 4).
         gated: the surer, the more. Without it, for ablations, what is learned counts in full, however uncertain.
     """
 
-    learned_only: bool = False
+    sentence_memories: bool = True
     gated: bool = True
 
 
@@ -36,8 +36,6 @@ class Profile:
             top_k are.
         policy: how far memories count.
         recalls: whether past questions' verdicts activate sentences.
-        recall_weight: what a recalled sentence with a lift of 1 adds to its passage's score, as a multiple of the
-            range of scores.
         credits_supported: expansions are credited to passages that the verdict supports, not to all retrieved ones.
         collapses: passages with nearly the text of a better one are left out of an answer, unless the query or the
             setting says otherwise.
@@ -54,7 +52,6 @@ class Profile:
     ranked_passages: int
     policy: Policy
     recalls: bool
-    recall_weight: float
     credits_supported: bool
     collapses: bool
 
@@ -71,7 +68,6 @@ PAPER = Profile(
     ranked_passages=0,
     policy=Policy(),
     recalls=False,
-    recall_weight=0.0,
     credits_supported=False,
     collapses=False,
 )
@@ -86,9 +82,8 @@ DEFAULT = Profile(
     by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
-    policy=Policy(learned_only=True),
+    policy=Policy(sentence_memories=False),
     recalls=True,
-    recall_weight=1.5,
     credits_supported=True,
     collapses=True,
 )

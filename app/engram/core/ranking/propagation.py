@@ -45,17 +45,9 @@ def memory_factor(perplexity: Floats, similarity: Floats) -> Floats:
     return 1.0 + (1.0 - perplexity) * similarity
 
 
-def task_factor(candidates: Candidates, *, learned_only: bool) -> Floats:
-    """g_task, (n,).
-
-    As published, a memory counts with its whole similarity to the question. Most of that is the sentence's own,
-    which s_sem has counted already, so any judged sentence, even a rejected one, gains on every question that
-    is remotely like it. With ``learned_only`` the memory counts with what verdicts changed of it.
-    """
-    similarity = candidates.task_similarity
-    if learned_only:
-        similarity = similarity - candidates.semantic
-    return memory_factor(candidates.task_perplexity, similarity)
+def task_factor(candidates: Candidates) -> Floats:
+    """g_task, (n,)."""
+    return memory_factor(candidates.task_perplexity, candidates.task_similarity)
 
 
 def time_factor(candidates: Candidates) -> Floats:
@@ -67,13 +59,13 @@ def time_factor(candidates: Candidates) -> Floats:
     return learned + candidates.time_perplexity * candidates.agreement
 
 
-def sentence_weights(candidates: Candidates, *, learned_only: bool = False) -> Floats:
+def sentence_weights(candidates: Candidates) -> Floats:
     """w = s_sem · g_task · g_time, (n,), none below 0 (Eq. 4).
 
     A cosine can be negative, which the paper does not speak of; such a sentence counts as unlike the question
     and no worse, because a negative score would leave Eq. 8 with the logarithm of a negative number.
     """
-    task = task_factor(candidates, learned_only=learned_only)
+    task = task_factor(candidates)
     return np.maximum(candidates.semantic, 0.0) * np.maximum(task, 0.0) * np.maximum(time_factor(candidates), 0.0)
 
 
@@ -83,9 +75,9 @@ def normalise_l1(values: Floats) -> Floats:
     return values / total if total > 0 else np.zeros_like(values)
 
 
-def sentence_scores(candidates: Candidates, *, learned_only: bool = False) -> Floats:
+def sentence_scores(candidates: Candidates) -> Floats:
     """Norm_1(w · u) over all candidates of the hop, (n,) (Eq. 6)."""
-    return normalise_l1(sentence_weights(candidates, learned_only=learned_only) * candidates.activation)
+    return normalise_l1(sentence_weights(candidates) * candidates.activation)
 
 
 def select_strongest(scores: Floats, ids: Ids, limit: int) -> NDArray[np.intp]:

@@ -1,52 +1,78 @@
-"""Experience recall: what supported nearby past questions is a prior for this one.
+"""Question memory: what supported past questions with the same need is evidence for this one.
 
-The look-up is gated. Without the gate, verdicts on one question pull the passages of every other question along:
-recall@5 of unrelated questions falls by a third.
+A recalled passage competes with the base ranking instead of going in front of it. Both say with what probability a
+passage is evidence, and it is evidence if either is right:
+
+    p = 1 - (1 - p_base) (1 - p_recall)       p_recall = P(same need) · reliability of the support
+
+So a weak recall cannot overtake a passage of which the base ranking is sure.
 """
 
 from collections.abc import Iterable, Mapping
 
-# Width of the ramp from "not heard" to "the same question", in cosine.
-RAMP = 0.2
-# How much nearer a past question must be whose evidence names none of this question's entities: two questions of
-# one mould about different things are near as vectors, and share nothing that helps.
-STRANGER_MARGIN = 0.1
-# What recall has to give out to one question, in fully supported sentences. Evidence is a few sentences; a verdict
-# that supports much more is rather a lenient judge than a question with so much evidence.
-BUDGET = 2.0
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+DOUBTS = 3.0
+"""Power of the doubt 1 - net support that remains of a support: one full verdict of a trusted judge leaves a net
+support of 2/3, and is taken to be right 26 times of 27."""
+SHOWN = 5
+"""Passages that are shown: the base ranking gives even odds to the last of them."""
+LEAST_PRIOR = 0.02
+"""A recall of less probability is left out: the need of the past question is another one."""
+EVEN_ODDS = 0.5
+"""A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
+MOST_CERTAIN = 1.0 - 1e-9
 
 
-def nearness(similarity: float, gate: float, *, shares_entity: bool) -> float:
-    """Weigh a past question for this one: 0 at the gate, 1 from ``RAMP`` above it, linear between.
+def compute_reliability(net_support: float) -> float:
+    """Probability that a sentence is evidence of the question that verdicts supported it for, in [0, 1].
 
     Args:
-        similarity: cosine of the two questions.
-        gate: in [0, 1), for a past question whose evidence names an entity of this one.
-        shares_entity: whether it does.
-
-    Raises:
-        ValueError: the gate is out of its range.
+        net_support: see ``net_support``, in [0, 1].
     """
-    if not 0 <= gate < 1:
-        raise ValueError("the gate must lie in [0, 1)")
-    start = min(gate if shares_entity else gate + STRANGER_MARGIN, 1.0 - 1e-6)
-    full = min(start + RAMP, 1.0)
-    return min(1.0, max(0.0, (similarity - start) / (full - start)))
+    return float(1.0 - (1.0 - net_support) ** DOUBTS)
 
 
 def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, float]:
-    """Sentence -> prior in [0, 1]: its surest support, weighted by how near that past question is.
+    """Sentence -> probability in [0, 1] that it is evidence, by what supported past questions.
 
-    The maximum, not the sum, so that many middling neighbours do not outweigh the question itself.
+    The maximum over past questions, so that many middling neighbours do not outweigh the question itself.
 
     Args:
-        supports: (sentence, nearness of the past question, support in [0, 1]).
+        supports: (sentence, probability that the past question has the same need, net support), both in [0, 1].
     """
     priors: dict[int, float] = {}
-    for sentence, near, support in supports:
-        if near * support > priors.get(sentence, 0.0):
-            priors[sentence] = near * support
+    for sentence, same_need, net in supports:
+        prior = same_need * compute_reliability(net)
+        if prior >= LEAST_PRIOR and prior > priors.get(sentence, 0.0):
+            priors[sentence] = prior
     return priors
+
+
+def select_leading(priors: Mapping[int, float]) -> dict[int, float]:
+    """Select the priors of sentences that are more likely evidence than not."""
+    return {sentence: prior for sentence, prior in priors.items() if prior >= EVEN_ODDS}
+
+
+def collect_passage_priors(
+    priors: Mapping[int, float], holders: Mapping[int, int], stand_in_by_passage: Mapping[int, int]
+) -> dict[int, float]:
+    """Passage -> the highest prior of its sentences; a duplicate's is that of the passage that stands for it.
+
+    Args:
+        priors: by sentence.
+        holders: sentence -> its passage; others are left out.
+        stand_in_by_passage: left-out passage -> the passage that stands for it.
+    """
+    best: dict[int, float] = {}
+    for sentence, prior in priors.items():
+        if sentence in holders:
+            passage = stand_in_by_passage.get(holders[sentence], holders[sentence])
+            best[passage] = max(prior, best.get(passage, 0.0))
+    return best
 
 
 def net_support(support: float, perplexity: float) -> float:
@@ -59,10 +85,19 @@ def net_support(support: float, perplexity: float) -> float:
     return min(1.0, max(0.0, 2.0 * support - (1.0 - perplexity)))
 
 
-def lifts(priors: Mapping[int, float]) -> dict[int, float]:
-    """Sentence -> what recall adds to its passage, in [0, 1]: its prior, thinned where many share ``BUDGET``."""
-    share = BUDGET / max(sum(priors.values()), BUDGET)
-    return {sentence: share * prior for sentence, prior in priors.items()}
+def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
+    """What recall adds to the score of each passage, (..., n), 0 where its prior is 0.
+
+    A score is the log odds of a passage, up to a constant that puts the last shown passage at even odds.
+
+    Args:
+        scores: of all candidates before recall, (..., n), n > 0.
+        priors: probability of each by recall, in [0, 1], (n,).
+    """
+    last = np.sort(scores, axis=-1)[..., -min(SHOWN, scores.shape[-1])][..., None]
+    denied = np.log1p(-np.minimum(priors, MOST_CERTAIN)) - np.logaddexp(0.0, scores - last)
+    lifted = last + np.log(-np.expm1(denied)) - denied
+    return np.where(priors > 0, np.maximum(lifted - scores, 0.0), 0.0)
 
 
 def compute_ungated_support(support: float, perplexity: float) -> float:

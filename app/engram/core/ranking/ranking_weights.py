@@ -81,6 +81,9 @@ class WeightEvidence:
     def __add__(self, other: "WeightEvidence") -> "WeightEvidence":
         return WeightEvidence(self.information + other.information, self.precision + other.precision)
 
+    def __sub__(self, other: "WeightEvidence") -> "WeightEvidence":
+        return WeightEvidence(self.information - other.information, self.precision - other.precision)
+
 
 def build_empty_evidence(size: int) -> WeightEvidence:
     """The sum over no verdict at all."""

@@ -1,11 +1,14 @@
-"""Enough: with what probability the first five passages of an answer hold all the evidence (ours).
+"""Sufficiency: with what probability the first five passages of an answer hold all the evidence (ours).
 
 RFM-RAG asks a language model whether the evidence pool suffices, or trains a classifier for it (R-Feedback). Here
 it is a logistic model over a few features of a ranked answer, p = 1 / (1 + exp(-w·x)), whose weights are a Gaussian
-belief like those of the ranking (see ``belief``). Every verdict adds, with w the prior mean and Σ its covariance,
+belief like those of the ranking (see ``ranking_weights``). Every verdict adds, with w the prior mean and Σ its
+covariance,
 
     precision   += c x xᵀ / R                          c = tanh(ξ/2) / (2ξ)
     information += (y - 1/2 - c w·x) x / R             ξ² = (w·x)² + xᵀΣx
+    confirmed   += y / R
+    judged      += 1 / R
 
 so what a collection has learned is a sum over its verdicts, in any order, and one is taken back by leaving its
 term out. This is the parabola, in the log odds, that touches the log-likelihood at ±ξ and lies below it everywhere
@@ -13,6 +16,11 @@ term out. This is the parabola, in the log odds, that touches the log-likelihood
 mean alone it would be as steep as there, however unsure the prior is, and verdicts that agree would move the
 weights too little; with the likelihood's own curvature, p (1 - p), verdicts that a sure prior did not expect carry
 them too far.
+
+People correct answers that failed, and seldom confirm those that did not. Verdicts that were given because of their
+outcome say nothing of how often answers are sufficient: selection by outcome shifts the level of a logistic model
+(Prentice and Pyke, 1979). So the sums count by confirmed / (confirmed + ``UNCONFIRMED``). Corrections alone leave
+the prior as it is. Once people confirm as well, more verdicts outweigh the prior, whatever their outcomes are.
 
 The features are few on purpose: over all signals that an answer has, thirty of them and more, a model fitted to
 other corpora tells enough from not enough worse than over these.
@@ -26,8 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
+from engram.core.filter.ratings import REASONS
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior
 
+TENTH = 10
+"""Place of the passage that stands for those that are merely on the subject."""
+MOST_COSINE = 0.999
+"""Largest absolute cosine: artanh stays finite."""
 EVIDENCE_PASSAGES = 5
 """Passages that the evidence has to be among."""
 BEST = 2
@@ -38,6 +51,8 @@ FEATURES = (
     "margin_2_3",
     "margin_3_5",
     "margin_5_6",
+    "margin_1_10",
+    "nearness_1_10",
     "covered",
     "shared_new",
     "open",
@@ -49,6 +64,11 @@ FEATURES = (
 - bias: 1.
 - mass: log odds of the best two among all candidates under the softmax of their scores, within ``MOST_LOG_ODDS``.
 - margin_a_b: score of the a-th best less that of the b-th; the last stands for places that there are not.
+- nearness_1_10: artanh of the highest cosine with the question less artanh of the tenth highest. To a question that
+  the corpus cannot answer, many passages are near alike.
+
+The others are 0 in a general corpus, where they tell answers of other corpora wrong:
+
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
   ``complementarity``.
@@ -64,6 +84,10 @@ MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
 SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
+WITHHELD_SHARE = 0.1
+"""Share of the right answers that ``min_sufficiency`` "auto" may withhold."""
+UNCONFIRMED = 8.0
+"""Summed 1/R of confirmations with which the verdicts count half: four, at the default R of 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +121,18 @@ class Chain:
         return len(self.named) > 0 and bool(self.leading[:, :EVIDENCE_PASSAGES].any(axis=1).all())
 
 
-def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -> Floats:
+def features(
+    scores: Floats, similarity: Floats, shared_new: Floats, covered: float, chain: Chain, *, general: bool = False
+) -> Floats:
     """The features of one ranked answer, (len(FEATURES),).
 
     Args:
         scores: of all candidates, the best first, (n,).
-        shared_new: of the candidates in the same order, (n,).
+        similarity: cosine of each candidate and the question, (n,), in any order.
+        shared_new: of the candidates in the order of ``scores``, (n,).
         covered: see ``covered``.
-        chain: over the candidates in the same order.
+        chain: over the candidates in the order of ``scores``.
+        general: whether the corpus is a general one.
 
     Raises:
         ValueError: there is no candidate, or the scores are not in falling order.
@@ -117,20 +145,24 @@ def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -
     def score(place: int) -> float:
         return float(scores[min(place, len(scores)) - 1])
 
-    return np.array(
-        [
-            1.0,
-            _mass(scores),
-            score(2) - score(3),
-            score(3) - score(5),
-            score(5) - score(6),
-            covered,
-            float(shared_new[:EVIDENCE_PASSAGES].max()),
-            0.0 if chain.complete else float(min(chain.through, MOST_BRIDGES)),
-            float(chain.compared),
-            _rival(scores, chain),
-        ]
-    )
+    near = np.arctanh(np.clip(np.sort(similarity)[::-1], -MOST_COSINE, MOST_COSINE))
+    ranked = [
+        1.0,
+        _mass(scores),
+        score(2) - score(3),
+        score(3) - score(5),
+        score(5) - score(6),
+        score(1) - score(TENTH),
+        float(near[0] - near[min(TENTH, len(near)) - 1]),
+    ]
+    chained = [
+        covered,
+        float(shared_new[:EVIDENCE_PASSAGES].max()),
+        0.0 if chain.complete else float(min(chain.through, MOST_BRIDGES)),
+        float(chain.compared),
+        _rival(scores, chain),
+    ]
+    return np.array([*ranked, *([0.0] * len(chained) if general else chained)])
 
 
 def _rival(scores: Floats, chain: Chain) -> float:
@@ -167,32 +199,52 @@ def probability(features: Floats, weights: Floats) -> float:
     return float(np.exp(-np.logaddexp(0.0, -(features @ weights))))
 
 
+def find_level(right: Floats, weights: Floats) -> float:
+    """The highest probability below which at most ``WITHHELD_SHARE`` of the right answers are, in [0, 1].
+
+    Args:
+        right: features of n > 0 answers that were sufficient, (n, k).
+        weights: (k,).
+    """
+    odds = np.sort(right @ weights)
+    lowest = odds[int(WITHHELD_SHARE * len(odds))]
+    return float(np.exp(-np.logaddexp(0.0, -lowest)))
+
+
 def verdict_outcome(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
     """Read a verdict's outcome: 1 if the first passages hold all the evidence, 0 if not, None if it is silent.
 
     They do not where it says that retrieval failed, where it supports a passage that is not among them, missed
-    evidence included, or where it rejects, claims to name all evidence and names none. They do where it claims to
-    name all and all of it is among them. A partial verdict on some of them does not say.
+    evidence included, where it rejects, claims to name all evidence and names none, or where it is a thumb down
+    without a reason. Else they do where it supports a passage: somebody who misses evidence names it. A click says
+    what was looked at, and not whether it was enough.
 
     Args:
         named: (passage, y) of the sentences that it speaks of.
         first: the passages that came first, at most ``EVIDENCE_PASSAGES``.
         known: whether it is known of every sentence that it speaks of in which passage it is.
     """
+    if verdict.examined and verdict.rating is None:
+        return None
     supported = {passage for passage, target in verdict.passage_targets(named).items() if target}
     if verdict.retrieval_success is False or not supported <= set(first):
         return 0
-    if not verdict.complete or not known:
+    if verdict.rating == "down":
+        return None if verdict.reason in REASONS else 0
+    if not known:
         return None
     if supported:
         return 1
-    return 0 if verdict.rejects and verdict.retrieval_success is None else None
+    return 0 if verdict.complete and verdict.rejects and verdict.retrieval_success is None else None
 
 
 def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
     """Compute the observation of the weights by one verdict.
+
+    Its evidence has a row and a column more than there are features: the last number of ``information`` is what it
+    adds to ``confirmed``, that of ``precision`` what it adds to ``judged``.
 
     Args:
         features: of the answer, (k,).
@@ -210,7 +262,48 @@ def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> Weigh
     odds = float(features @ prior.mean)
     touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
     curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > SMALLEST_XI else 0.25
-    evidence = WeightEvidence(
-        (outcome - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
+    size = len(features)
+    information, precision = np.zeros(size + 1), np.zeros((size + 1, size + 1))
+    information[:size] = (outcome - 0.5 - curvature * odds) / noise * features
+    precision[:size, :size] = curvature / noise * np.outer(features, features)
+    information[size], precision[size, size] = outcome / noise, 1.0 / noise
+    return WeightObservation(
+        WeightEvidence(information, precision), abs(outcome - probability(features, prior.mean))
     )
-    return WeightObservation(evidence, abs(outcome - probability(features, prior.mean)))
+
+
+def compute_learned_mean(prior: Prior, evidence: WeightEvidence) -> Floats:
+    """Mean of the weights after the evidence of all verdicts, (k,).
+
+    Args:
+        prior: over k features, the first of which is 1.
+        evidence: sum of what ``observe`` returns, (k + 1,) and (k + 1, k + 1).
+    """
+    size = len(prior.mean)
+    confirmed, judged = float(evidence.information[size]), float(evidence.precision[size, size])
+    share = confirmed / (confirmed + UNCONFIRMED)
+    if share <= 0.0:
+        return prior.mean
+    counted = WeightEvidence(share * evidence.information[:size], share * evidence.precision[:size, :size])
+    mean = posterior(prior, counted).mean
+    mean[0] += _correct_level(prior, mean, counted, confirmed, judged, share)
+    return mean
+
+
+def _correct_level(
+    prior: Prior, mean: Floats, counted: WeightEvidence, confirmed: float, judged: float, share: float
+) -> float:
+    """Shift of the bias, in log odds, that the parabolas lack to give judged answers the rate of their outcomes.
+
+    The sums hold what this takes: the rate r, the mean curvature c of the parabolas, and the spread s² of the log
+    odds of judged answers. The parabolas alone come to the level (r - 1/2) / c. Answers whose log odds have this
+    spread are sufficient at rate r if the level is logit(r) sqrt(1 + π s² / 8) (MacKay, 1992). The shift counts as
+    far as verdicts outweigh the prior of the bias.
+    """
+    total = float(counted.precision[0, 0])
+    centre = counted.precision[0] / total
+    spread = max(float(mean @ (counted.precision / total - np.outer(centre, centre)) @ mean), 0.0)
+    rate = (confirmed + 1.0) / (judged + 2.0)
+    level = math.log(rate / (1.0 - rate)) * math.sqrt(1.0 + math.pi * spread / 8.0)
+    gain = total / (total + 1.0 / float(np.linalg.inv(prior.precision)[0, 0]))
+    return gain * (level - (rate - 0.5) * share * judged / total)

@@ -10,7 +10,7 @@ from engram.core.filter import influence
 from engram.core.ranking import passage_scores, propagation
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
-from engram.core.ranking.question_memory import lifts
+from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts, select_leading
 from engram.services.retrieval.graph_walk import WalkHop
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.explanations.influence_rows import SentencePlace
@@ -51,9 +51,8 @@ class FeatureScoring:
         self._reranked = 0.0 if reranked is None else reranked.added
         self._placed = placed
         self._stand_in_by_passage = retrieved.ranking.stand_in_by_passage
-        holders = {sentence: evidence.passage_id for sentence, evidence in retrieved.walk.evidence.items()}
-        holders |= {sentence: sentence_place.passage_id for sentence, sentence_place in placed.items()}
-        self._holders = {s: self._stand_in_by_passage.get(passage, passage) for s, passage in holders.items()}
+        self._holders = {sentence: evidence.passage_id for sentence, evidence in retrieved.walk.evidence.items()}
+        self._holders |= {sentence: sentence_place.passage_id for sentence, sentence_place in placed.items()}
 
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
@@ -68,13 +67,13 @@ class FeatureScoring:
     def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """Return scores as ``Scoring`` does; for several means, (e, k), they are (e, m)."""
         values = mean @ features.T + self._reranked
-        return np.asarray(values[..., self._rows] + self._compute_recall(values, priors))
+        return np.asarray((values + self._compute_recall(values, priors))[..., self._rows])
 
     def parts(
         self, features: Floats, before: Floats, mean: Floats, priors: Mapping[int, float]
     ) -> dict[int, tuple[float, float]]:
         """Passage -> what recall adds to its score, and what weights that are no longer those ``before`` do."""
-        recalled = self._compute_recall(features @ mean + self._reranked, priors)
+        recalled = self._compute_recall(features @ mean + self._reranked, priors)[self._rows]
         learned = (features @ (mean - before))[self._rows]
         pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
         return dict(zip(self.passages, pairs, strict=True))
@@ -89,10 +88,10 @@ class FeatureScoring:
 
     def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
         """Return a hop's result where sentences without a link are reached only by recall."""
-        rows = hop.candidates
-        reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(priors))
+        rows, leading = hop.candidates, select_leading(priors)
+        reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(leading))
         more = [
-            self._placed[s] for s in sorted(priors.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
+            self._placed[s] for s in sorted(leading.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
         ]
         ids = np.append(rows.sentence_ids[reached], np.array([new.sentence_id for new in more], dtype=np.int64))
         passages = np.append(rows.passage_ids[reached], np.array([new.passage_id for new in more], dtype=np.int64))
@@ -102,12 +101,10 @@ class FeatureScoring:
         return HopReach(passages[order], semantic[order], values[order], {})
 
     def _compute_recall(self, values: Floats, priors: Mapping[int, float]) -> Floats:
-        total = dict.fromkeys(self.passages, 0.0)
-        for sentence, lift in lifts(priors).items():
-            if self._holders[sentence] in total:
-                total[self._holders[sentence]] += lift
-        reach = np.ptp(values, axis=-1, keepdims=True)
-        return np.asarray(self._retrieved.plan.profile.recall_weight * reach * np.array(list(total.values())))
+        """Return what recall adds to the score of each candidate, (..., n)."""
+        of_passages = collect_passage_priors(priors, self._holders, self._stand_in_by_passage)
+        candidates = self._retrieved.ranking.candidates.tolist()
+        return compute_recall_lifts(values, np.array([of_passages.get(passage, 0.0) for passage in candidates]))
 
 
 class PublishedScoring:

@@ -16,12 +16,15 @@ from engram.core.filter import state_replay as core
 from engram.core.filter.caps import comparisons, select_counting
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
-from engram.core.ranking import ranking_weights
+from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, question_memory_priors
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 from engram.storage.explanations.influence_rows import LoggedTerm, MovedSentence, NearQuestion
@@ -46,7 +49,6 @@ class Memories:
     Args:
         channels: "task", and "time" for a question with a time constraint.
         events: that may be left out.
-        learned_only: see ``propagation.task_factor``.
     """
 
     def __init__(
@@ -56,11 +58,8 @@ class Memories:
         walk: Walk,
         channels: Sequence[str],
         events: Sequence[int],
-        *,
-        learned_only: bool,
     ) -> None:
         self._hops = [hop.candidates for hop in walk.hops]
-        self._learned_only = learned_only
         directions = {"task": focus.vector, "time": focus.time_vector}
         target = focus.collection.id
         reached = sorted({sentence for rows in self._hops for sentence in rows.sentence_ids.tolist()})
@@ -95,7 +94,7 @@ class Memories:
         return self._score_states(self._states[None] | self._states[without])
 
     def _score_states(self, states: States) -> list[Floats]:
-        return [influence.compute_scores(rows, states, learned_only=self._learned_only) for rows in self._hops]
+        return [influence.compute_scores(rows, states) for rows in self._hops]
 
 
 def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:
@@ -111,21 +110,23 @@ def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:
 class Supports:
     """Recall priors by nearby past questions, without this verdict or that.
 
+    How near the collection's questions come is left as it was: one of them more or less hardly moves it.
+
     Attributes:
         too_long: whether the log of these questions is too long to be read; then no verdict is left out.
         placed: the sentences that verdicts spoke of for these questions.
         strongest: the ``most`` events that moved each sentence's support most, the strongest of each first.
     """
 
-    def __init__(
-        self, reader: Reader, focus: Focus, walk: Walk, entities: Sequence[int], gate: float, most: int
-    ) -> None:
+    def __init__(self, reader: Reader, plan: QueryPlan, walk: Walk, spreads: QuestionSpreads, most: int) -> None:
+        focus = plan.focus
         # One more than are heard: a question that a single verdict taught goes with it, and the next moves up.
-        near = log.list_near_questions(reader, focus, gate, RECALL_QUESTIONS + 1)
+        near = log.list_near_questions(reader, focus, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > MOST_STEPS
-        self._gate = gate
+        current = current_vectors.find_current(reader, focus.collection.id)
+        self._needs = {} if current is None else spreads.compare(reader, plan, current, near)
         self._near: Sequence[NearQuestion] = near
-        self._steps: dict[int, list[ReplayStep]] = {question.id: [] for question in near}
+        self._steps: dict[int, list[ReplayStep]] = {question.question_id: [] for question in near}
         if near and not self.too_long:
             for step in log_replay.support_steps(reader, focus.collection.id, list(self._steps)):
                 self._steps[step.event.question_id].append(step)
@@ -134,7 +135,7 @@ class Supports:
         self._by_sentence: dict[int, list[ReplayStep]] = {}
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
-        self.placed = log.find_places(reader, focus, entities, sorted(self._by_sentence)) if every else {}
+        self.placed = log.find_places(reader, focus, sorted(self._by_sentence)) if every else {}
         self._fixed_priors = walk.priors if self.too_long else None
         ranked = sorted(
             (place, step.event.id)
@@ -166,17 +167,17 @@ class Supports:
 
     def _compute_priors_without(self, without: int | None) -> dict[int, float]:
         less = None if without is None else self._question.get(without)
-        questions = [question for question in self._near if question.id != less or question.events > 1]
+        questions = [question for question in self._near if question.question_id != less or question.events > 1]
         past: list[PastSupport] = []
         for question in questions[:RECALL_QUESTIONS]:
-            supported = self._list_supports(question.id, without if question.id == less else None)
-            shares = any(self.placed[support.sentence_id].shares_entity for support in supported)
+            key = question.question_id
+            supported = self._list_supports(key, without if key == less else None)
             past += [
                 PastSupport(
-                    question_id=question.id,
-                    question=question.text,
+                    question_id=key,
+                    question=question.question,
                     similarity=question.similarity,
-                    shares_entity=shares,
+                    same_need=self._needs.get(key),
                     sentence_id=support.sentence_id,
                     passage_id=self.placed[support.sentence_id].passage_id,
                     support=support.support,
@@ -188,7 +189,7 @@ class Supports:
                 for support in supported
                 if self.placed[support.sentence_id].passing
             ]
-        return question_memory_priors(past, self._gate)[0]
+        return question_memory_priors(past)[0]
 
     def _list_supports(self, question: int, without: int | None) -> list[Support]:
         """Supports of what is supported rather than rejected, as ``question_supports.recall`` reads them."""
@@ -214,7 +215,7 @@ class Weights:
     """
 
     def __init__(self, reader: Reader, collection_id: int, believed: PriorIdentity, prior: Prior) -> None:
-        self._reader, self._collection_id, self._prior = reader, collection_id, prior
+        self._reader, self._collection_id, self._prior, self._model = reader, collection_id, prior, believed.model
         self.prior = self.mean = prior.mean
         self.events = 0
         self.left_out: list[int] = []
@@ -226,11 +227,13 @@ class Weights:
         learned = learned_weights.find(reader, collection_id, believed)
         if learned is not None:
             self._total, self.events = learned.evidence, learned.events
-            self.mean = ranking_weights.posterior(prior, self._total).mean
+            self.mean = compute_mean(believed.model, prior, self._total)
         self._terms = log.list_latest_terms(reader, collection_id, believed, TERMS)
         heeded = [term for term in self._terms if term.counted]
         self.left_out = [term.event_id for term in heeded]
-        self.means = influence.compute_means_without(prior, self._total, [term.evidence for term in heeded])
+        self.means = influence.compute_means_without(
+            self._model, prior, self._total, [term.evidence for term in heeded]
+        )
 
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell the weights without these events: of which others they say whether they count.
@@ -256,7 +259,7 @@ class Weights:
         """The mean as if the event had never come, (k,); ``leave_out`` comes first."""
         flipped = self._flipped.get(event, set())
         concerned = {(term.judge, term.day) for term in self._terms if term.event_id in {event, *flipped}}
-        removed = build_empty_evidence(len(self.prior))
+        removed = build_empty_evidence(len(self._total.information))
         for judge, day in sorted(concerned):
             of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
             remaining = [term for term in of_day if term.event_id != event]
@@ -267,7 +270,7 @@ class Weights:
             for term in of_day:
                 sign = int(term.counted) - int(counts.get(term.event_id, False))
                 removed += WeightEvidence(sign * term.evidence.information, sign * term.evidence.precision)
-        mean: Floats = influence.compute_means_without(self._prior, self._total, [removed])[0]
+        mean: Floats = influence.compute_means_without(self._model, self._prior, self._total, [removed])[0]
         return mean
 
 

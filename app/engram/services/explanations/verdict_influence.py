@@ -29,6 +29,7 @@ from engram.services.retrieval.answer_trace import (
     SentenceInfluence,
     Trace,
 )
+from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
@@ -51,11 +52,11 @@ class Influences:
     """Explains what queries found, and changes nothing.
 
     Attributes:
-        gate: least cosine of a past question that is heard.
+        spreads: what was measured of collections' questions.
     """
 
     priors: RankingPriors
-    gate: float
+    spreads: QuestionSpreads
 
     def explain_trace(
         self, reader: Reader, retrieved: RetrievalResult, plain: Mapping[int, int], trace: Trace
@@ -69,7 +70,7 @@ class Influences:
         if not retrieved.plan.focus.use_memory:
             return replace(trace, passages=_build_untouched_traces(retrieved, plain))
         prior = self.priors.select_kind(retrieved.plan.collection.corpus_kind)
-        versions = _Versions(reader, retrieved, prior, self.gate)
+        versions = _Versions(reader, retrieved, prior, self.spreads)
         selected = [
             {row.sentence_id: versions.explain_sentence(at, row.sentence_id) for row in hop.sentences}
             for at, hop in enumerate(trace.hops)
@@ -106,15 +107,18 @@ class _Versions:
         cut: sentences of which verdicts are missing.
     """
 
-    def __init__(self, reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, gate: float) -> None:
+    def __init__(
+        self, reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, spreads: QuestionSpreads
+    ) -> None:
         focus, walk, target = retrieved.plan.focus, retrieved.walk, retrieved.plan.focus.collection.id
         channels = ("task",) if focus.time_vector is None else ("task", "time")
-        movers = log.list_strongest_events(
-            reader, target, _list_concerned_sentences(retrieved), channels, MOST_SHOWN
+        movers = (
+            log.list_strongest_events(reader, target, _list_concerned_sentences(retrieved), channels, MOST_SHOWN)
+            if focus.reads_sentence_memories
+            else []
         )
-        entities = [entity.entity_id for entity in retrieved.entities]
         recalls = retrieved.plan.profile.recalls
-        supports = Supports(reader, focus, walk, entities, gate, MOST_SHOWN) if recalls else None
+        supports = Supports(reader, retrieved.plan, walk, spreads, MOST_SHOWN) if recalls else None
         weights = (
             Weights(reader, target, prior.of_ranking, prior.prior) if len(retrieved.ranking.candidates) else None
         )
@@ -132,7 +136,7 @@ class _Versions:
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
         events = every[:LEFT_OUT]
-        memories = Memories(reader, focus, walk, channels, events, learned_only=focus.policy.learned_only)
+        memories = Memories(reader, focus, walk, channels, events if movers else [])
         mean = np.zeros(0) if weights is None else weights.mean
         self._whole = Version(memories.scores(), priors, mean)
         self.without: dict[int, Version] = {}

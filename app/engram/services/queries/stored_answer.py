@@ -62,6 +62,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             "shadow": answer.shadow,
             "sufficiency": answer.sufficiency,
             "insufficient": answer.insufficient,
+            "sufficiency_level": None if answer.sufficiency_level is None else _json(answer.sufficiency_level),
             "timings": _json(answer.timings),
             "collapse_duplicates": answer.collapse_duplicates,
             "passages": [_passage(hit, ids) for hit in answer.passages],

@@ -10,6 +10,7 @@ from engram.services.retrieval.answer_trace import EntityAnswer, Trace
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason, Walk
 from engram.services.retrieval.query import HopStopRule, Memory, Strategy
+from engram.services.retrieval.withholding_level import WithholdingLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ class Answer:
     """Answer of a query.
 
     ``sufficiency`` is the probability that the first five passages hold all the evidence; None where features do
-    not rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
+    not rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``sufficiency_level``
+    is what it had to reach if the query left that to Engram. ``rest`` is where its walk
     would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
     chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
     ``collapse_duplicates``: whether duplicates of better passages are left out.
@@ -89,6 +91,7 @@ class Answer:
     shadow: bool = False
     sufficiency: float | None = None
     insufficient: bool = False
+    sufficiency_level: WithholdingLevel | None = None
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None
     warnings: Sequence[Fallback] = ()

@@ -77,6 +77,8 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     """
     exploring, focus = plan.query.exploring, plan.focus
     least, enough = plan.query.min_sufficiency, ranking.sufficiency
+    if least == "auto":
+        least = None if ranking.level is None else ranking.level.value
     if least is not None and enough is not None and enough.probability < least:
         return ExploredAnswer([], withheld=True)
     if exploring is None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.core.ranking import propagation, sufficiency
-from engram.core.ranking.profiles import Policy
 from engram.services.retrieval import hop_loop
 from engram.services.retrieval.answer import Answer, DuplicateAnswer, PassageAnswer, SentenceAnswer, Timings
 from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate
@@ -58,6 +57,7 @@ def answer(retrieved: RetrievalResult) -> Answer:
         shadow=plan.query.shadow,
         sufficiency=None if ranking.sufficiency is None else ranking.sufficiency.probability,
         insufficient=retrieved.explored.withheld,
+        sufficiency_level=ranking.level,
         timings=timings(retrieved),
         warnings=plan.warnings,
         rest=hop_loop.cut_walk(plan, walk) if walk.hops else None,
@@ -93,7 +93,7 @@ def trace(retrieved: RetrievalResult) -> Trace:
         retrieved.plan.constraint,
         list(retrieved.entities),
         _recall_trace(walk),
-        _hop_traces(walk, retrieved.plan.focus.policy),
+        _hop_traces(walk),
         sufficiency=None if ranking.sufficiency is None else _sufficiency_trace(ranking.sufficiency),
         collapsed=len(ranking.stand_in_by_passage) if retrieved.plan.collapses else None,
     )
@@ -176,32 +176,37 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
             past.sentence_id,
             past.question,
             past.similarity,
+            past.same_need.probability,
+            past.same_need.nearness,
+            past.same_need.words,
+            past.same_need.figures_differ,
             past.support,
             past.perplexity,
             walk.priors.get(past.sentence_id, 0.0),
         )
         for past in walk.recalled
+        if past.same_need is not None
     ]
 
 
-def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
+def _hop_traces(walk: Walk) -> list[HopTrace]:
     """Make one trace per hop; recall priors are shown for the first hop."""
     return [
         HopTrace(
             hop=number,
             entities={hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
             candidates=len(hop.candidates),
-            sentences=_sentence_traces(hop, walk.priors if number == 1 else {}, policy),
+            sentences=_sentence_traces(hop, walk.priors if number == 1 else {}),
             coverage=hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]
 
 
-def _sentence_traces(hop: WalkHop, priors: Mapping[int, float], policy: Policy) -> list[SentenceTrace]:
+def _sentence_traces(hop: WalkHop, priors: Mapping[int, float]) -> list[SentenceTrace]:
     """Make one trace per selected sentence of a hop; ``priors``: sentence -> its recall prior."""
     rows = hop.candidates
-    task_factors = propagation.task_factor(rows, learned_only=policy.learned_only)
+    task_factors = propagation.task_factor(rows)
     time_factors = propagation.time_factor(rows)
     traces = []
     for sentence in hop.selected:

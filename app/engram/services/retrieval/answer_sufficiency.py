@@ -13,6 +13,7 @@ from engram.core.text import question_triples
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query_plan import QueryPlan
 
+_SIMILARITY = passage_scores.FEATURES.index("similarity")
 _SHARED_NEW = passage_scores.FEATURES.index("shared_new")
 _TITLED = passage_scores.FEATURES.index("titled_1")
 _NAMED = complementarity.LINKS.index("named")
@@ -57,7 +58,8 @@ def estimate_sufficiency(
     """Whether a ranking is enough.
 
     Args:
-        scores, features: of all candidates, the best before recall first, (n,) and (n, k).
+        scores, features: of all candidates, by the prior's ranking weights, the best before recall first, (n,) and
+            (n, k).
         words: the question's words that the first of them have.
         pool: of the same candidates in the same order; None where it has no member.
         weights: what is believed of ``sufficiency.FEATURES``.
@@ -73,7 +75,14 @@ def estimate_sufficiency(
     rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
     absent = max(len(plan.terms) - len(every), 0) * rarest
     share = sufficiency.compute_word_coverage(first, every, absent)
-    values = sufficiency.features(scores, features[:, _SHARED_NEW], share, _chain(plan, features, pool))
+    values = sufficiency.features(
+        scores,
+        features[:, _SIMILARITY],
+        features[:, _SHARED_NEW],
+        share,
+        _chain(plan, features, pool),
+        general=plan.collection.corpus_kind == "general",
+    )
     return SufficiencyEstimate(sufficiency.probability(values, weights), walk.vouched, values, weights, events)
 
 

@@ -16,11 +16,21 @@ class EntityAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RecallTrace:
-    """A sentence that a past question's verdict brought in; the question is None to whom it is not to be shown."""
+    """A sentence that a past question's verdict brought in; the question is None to whom it is not to be shown.
+
+    Attributes:
+        similarity: cosine of the two questions.
+        same_need, nearness, words, figures_differ: see ``core.ranking.same_need.SameNeed``.
+        prior: probability that the sentence is evidence, by recall.
+    """
 
     sentence_id: int
     past_question: str | None
     similarity: float
+    same_need: float
+    nearness: float
+    words: float
+    figures_differ: bool
     support: float
     perplexity: float
     prior: float

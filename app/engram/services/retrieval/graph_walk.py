@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import Candidates
 from engram.core.ranking.remembered_sufficiency import PastEvidence
+from engram.core.ranking.same_need import SameNeed
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 
@@ -134,7 +135,7 @@ def load_walk(stored: Mapping[str, Any]) -> Walk:
         frontier=None if stored["frontier"] is None else _load_frontier(stored["frontier"]),
         joining=stored["joining"],
         hops=tuple(_load_hop(hop) for hop in stored["hops"]),
-        recalled=[PastSupport(**past) for past in stored["recalled"]],
+        recalled=[_load_support(past) for past in stored["recalled"]],
         priors=dict(stored["priors"]),
         vouched=stored["vouched"],
         evidence_known=[PastEvidence(**one) for one in stored["evidence_known"]],
@@ -162,6 +163,10 @@ def merge_walks(walks: Sequence[Walk]) -> Walk:
         ),
         stop_reason=walks[0].stop_reason if len(walks) == 1 else None,
     )
+
+
+def _load_support(stored: Mapping[str, Any]) -> PastSupport:
+    return PastSupport(**{**stored, "same_need": SameNeed(**stored["same_need"])})
 
 
 def _frontier(frontier: Frontier) -> list[list[Any]]:

@@ -1,11 +1,12 @@
 """The hops of one query: activate sentences, then stop or go on through the entities they name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from engram.core.ranking import coverage, propagation
-from engram.core.ranking.question_memory import compute_ungated_support, nearness, net_support, recall_priors
+from engram.core.ranking.question_memory import compute_ungated_support, net_support, recall_priors, select_leading
 from engram.core.ranking.remembered_sufficiency import PastEvidence
+from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
 from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
@@ -16,6 +17,9 @@ from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
 from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
+
+NeedComparison = Callable[[Sequence[PastSupport]], Mapping[int, SameNeed]]
+"""Supports of past questions -> past question -> how sure it is that it has the need of the present one."""
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
@@ -41,7 +45,7 @@ def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
         plan.focus,
         list(plan.mentions),
         plan.profile.sentences_per_hop,
-        recall=(plan.question_memory_threshold, RECALL_QUESTIONS) if recalls(plan) else None,
+        recall=RECALL_QUESTIONS if recalls(plan) else None,
         near=NEAR_PASSAGES if _reads_near_hubs(plan) else None,
     )
 
@@ -51,6 +55,7 @@ def begin(
     plan: QueryPlan,
     start: Frontier,
     nearest_lookup: NearestLookup,
+    compare_needs: NeedComparison,
     opened: WalkOpening | None = None,
 ) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
@@ -59,6 +64,7 @@ def begin(
 
     Args:
         nearest_lookup: tells which passages are nearest to the question, where the process knows them.
+        compare_needs: tells how sure it is that past questions have the same need.
         opened: what was read already for a walk from this start.
     """
     past = plan.query.walk
@@ -76,23 +82,23 @@ def begin(
         return replace(walk, joining=plan.query.pool)
     recalled = None if opened is None else opened.recalled
     if recalled is None:
-        recalled = question_supports.recall(
-            reader, plan.focus, list(start.activation), plan.question_memory_threshold, RECALL_QUESTIONS
-        )
+        recalled = question_supports.recall(reader, plan.focus, RECALL_QUESTIONS)
+    needs = compare_needs(recalled)
+    recalled = [replace(past, same_need=needs.get(past.question_id)) for past in recalled]
     if not plan.focus.policy.gated:
         recalled = [
             replace(past, support=compute_ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
-    priors, vouched = question_memory_priors(recalled, plan.question_memory_threshold)
-    joining = list(dict.fromkeys([*priors, *plan.query.pool]))
+    priors, vouched = question_memory_priors(recalled)
+    joining = list(dict.fromkeys([*select_leading(priors), *plan.query.pool]))
     return replace(
         walk,
         joining=joining,
-        recalled=[past for past in recalled if net_support(past.support, past.perplexity) > 0],
+        recalled=[past for past in recalled if past.sentence_id in priors],
         priors=priors,
         vouched=vouched,
-        evidence_known=_collect_past_evidence(recalled, plan.question_memory_threshold),
+        evidence_known=_collect_past_evidence(recalled),
         reached=None if joining else walk.reached,
     )
 
@@ -202,7 +208,7 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     candidates = reached.candidates
     if not len(candidates):
         return None
-    scores = propagation.sentence_scores(candidates, learned_only=focus.policy.learned_only)
+    scores = propagation.sentence_scores(candidates)
     order = propagation.select_strongest(scores, candidates.sentence_ids, len(candidates))
     selected = candidates.sentence_ids[order[: profile.sentences_per_hop]].tolist()
     selected += [
@@ -237,10 +243,8 @@ def _read(
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     """Return the frontier after the last hop (GAM-RAG, Eq. 9); a recalled sentence counts with its prior."""
     hop, profile = walk.hops[-1], plan.profile
-    scores = {
-        sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
-        for sentence in hop.selected
-    }
+    leading = {} if len(walk.hops) > 1 else select_leading(walk.priors)
+    scores = {sentence: hop.score(sentence) + leading.get(sentence, 0.0) for sentence in hop.selected}
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
     if profile.rare_first:
         visited = {entity for past in walk.hops for entity in past.start.activation}
@@ -256,31 +260,30 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     return Frontier(activation, {entity: names[entity] for entity in activation})
 
 
-def question_memory_priors(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
+def question_memory_priors(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
     """Return the strongest prior of each recalled sentence, and the strongest voucher.
 
     A prior vouches for a question's evidence if the verdict behind it claimed to name all of it.
     """
-    near = [
-        (
-            past,
-            nearness(past.similarity, gate, shares_entity=past.shares_entity),
-            net_support(past.support, past.perplexity),
-        )
-        for past in recalled
-    ]
-    priors = recall_priors((past.sentence_id, nearby, net) for past, nearby, net in near)
+    supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
+    priors = recall_priors((past.sentence_id, same_need, net) for past, same_need, net in supports)
     strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
-    return dict(strongest), max((nearby * net for past, nearby, net in near if past.complete), default=0.0)
+    vouched = max((same_need * net for past, same_need, net in supports if past.complete), default=0.0)
+    return dict(strongest), vouched
 
 
-def _collect_past_evidence(recalled: Sequence[PastSupport], gate: float) -> list[PastEvidence]:
+def _get_probability(past: PastSupport) -> float:
+    """Return the probability that the past question has the same need."""
+    return 0.0 if past.same_need is None else past.same_need.probability
+
+
+def _collect_past_evidence(recalled: Sequence[PastSupport]) -> list[PastEvidence]:
     """Evidence of past questions, for the sufficiency of answers that it leads."""
     return [
         PastEvidence(
             question_id=past.question_id,
             passage_id=past.passage_id,
-            near=nearness(past.similarity, gate, shares_entity=past.shares_entity),
+            near=_get_probability(past),
             supported=net_support(past.support, past.perplexity) > 0,
             answered=past.answered,
             sufficiency=past.sufficiency,

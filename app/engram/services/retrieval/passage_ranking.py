@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from engram.core.ranking import (
     passage_scores,
     propagation,
-    ranking_weights,
     remembered_sufficiency,
     reranking,
     sufficiency,
 )
 from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.duplicates import merge_duplicates
+from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import HopReach
-from engram.core.ranking.question_memory import lifts
+from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.core.ranking.reranking import RerankedScores
 from engram.providers.language import normalise_entity, title_entities
@@ -30,6 +30,7 @@ from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
 from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.withholding_level import WithholdingLevel, choose_level
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval import passage_candidates, passage_likeness, passages_by_key
@@ -59,9 +60,11 @@ class PassageRanking:
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         weight_events: verdicts in the weights that it was ranked by.
-        sufficiency: whether it is, before recall; None where features do not rank.
+        sufficiency: whether it is enough, before recall and by the prior's ranking weights; None where features do
+            not rank.
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: what a reranker says of the candidates; None where none was asked, or it gave nothing.
+        level: of sufficiency below which the answer is withheld; None unless the query leaves it to Engram.
     """
 
     best: list[tuple[int, float]]
@@ -76,6 +79,7 @@ class PassageRanking:
     sufficiency: SufficiencyEstimate | None = None
     stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
     reranked: RerankedScores | None = None
+    level: WithholdingLevel | None = None
 
     @property
     def ordered(self) -> list[tuple[int, float]]:
@@ -198,7 +202,7 @@ def _rank_by_features(
     reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
 ) -> PassageRanking:
     """Rank candidates by the base ranking, then by complementarity reranking and the reranker; add recall last."""
-    profile, top_k = plan.profile, plan.query.top_k
+    top_k = plan.query.top_k
     candidates, titles, base_features, stand_in_by_passage = _collect_distinct(
         reader, plan, walk, prior, nearest_lookup
     )
@@ -212,19 +216,18 @@ def _rank_by_features(
     if reranked is not None:
         scores_by_place = scores_by_place + reranked.added
     order = np.lexsort((candidates.ids, -scores_by_place))
-    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
-    words = replace(candidates.words, in_passages=candidates.words.in_passages[first_places])
-    pool = None if pool is None else pool.reorder(order)
-    estimate = estimate_sufficiency(
-        plan, walk, scores_by_place[order], features[order], words, pool, *believed[prior.of_sufficiency]
+    # By the prior's weights: what verdicts teach the ranking must not move how sure other answers are.
+    prior_scores = features @ prior.prior.mean + (0.0 if reranked is None else reranked.added)
+    estimate = _estimate_sufficiency(
+        plan, walk, candidates, prior_scores, features, pool, *believed[prior.of_sufficiency]
     )
+    holders = {past.sentence_id: past.passage_id for past in walk.recalled}
+    priors = collect_passage_priors(walk.priors, holders, stand_in_by_passage)
+    if len(scores_by_place):
+        recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
+        scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled)
+    pool = None if pool is None else pool.reorder(order)
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
-    score_range = float(np.ptp(scores_by_place)) if len(scores_by_place) else 0.0
-    for sentence, lift in lifts(walk.priors).items():
-        if sentence in walk.evidence:
-            holder = walk.evidence[sentence].passage_id
-            passage = stand_in_by_passage.get(holder, holder)
-            scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * score_range * lift
     ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [
@@ -246,7 +249,28 @@ def _rank_by_features(
         ),
         stand_in_by_passage=stand_in_by_passage,
         reranked=None if reranked is None else reranked.reorder(order),
+        level=choose_level(reader, plan, prior, believed[prior.of_sufficiency][0])
+        if plan.query.min_sufficiency == "auto"
+        else None,
     )
+
+
+def _estimate_sufficiency(
+    plan: QueryPlan,
+    walk: Walk,
+    candidates: CandidatePassages,
+    scores: NDArray[np.float64],
+    features: NDArray[np.float64],
+    pool: CandidatePool | None,
+    weights: NDArray[np.float64],
+    events: int,
+) -> SufficiencyEstimate:
+    """Estimate sufficiency of the candidates, ranked by these scores, (n,)."""
+    order = np.lexsort((candidates.ids, -scores))
+    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
+    words = replace(candidates.words, in_passages=candidates.words.in_passages[first_places])
+    ranked_pool = None if pool is None else pool.reorder(order)
+    return estimate_sufficiency(plan, walk, scores[order], features[order], words, ranked_pool, weights, events)
 
 
 def _apply_reranker(
@@ -358,7 +382,7 @@ def _compute_beliefs(
 ) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
     """Return for each belief the mean weights, (k,), and the number of verdicts in them."""
     return {
-        of: (ranking_weights.posterior(began, learned[of].evidence).mean, learned[of].events)
+        of: (compute_mean(of.model, began, learned[of].evidence), learned[of].events)
         if of in learned
         else (began.mean, 0)
         for of, began in prior.of_answers.items()

@@ -51,7 +51,8 @@ class Query:
         profile: the published constants, where there are any, or ours.
         strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.
         stop_rule: what may end the hops early; None for the profile's own.
-        min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages.
+        min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages; "auto": see
+            ``withholding_level``.
         metadata: only passages whose metadata contain this.
         conditions: only passages whose metadata meet this.
         among: only these passages, by their ids. Neither this nor ``conditions`` goes with ``lacking``.
@@ -80,7 +81,7 @@ class Query:
     profile: ProfileName = "default"
     strategy: Strategy = "graph"
     stop_rule: HopStopRule | None = None
-    min_sufficiency: float | None = None
+    min_sufficiency: float | Literal["auto"] | None = None
     metadata: Mapping[str, Any] | None = None
     conditions: Condition | None = None
     among: Sequence[int] | None = None

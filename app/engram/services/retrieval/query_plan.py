@@ -40,7 +40,6 @@ class QueryPlan:
         query_id: of the answer.
         profile: the constants that it is retrieved by.
         focus: what all its statements look for, and where.
-        question_memory_threshold: least cosine of a past question that is heard.
         max_hops: propagation rounds at most.
         stop_rule: what may end them early.
         mentions: normalised name -> the name as the question writes it.
@@ -55,7 +54,6 @@ class QueryPlan:
     query: Query
     profile: Profile
     focus: Focus
-    question_memory_threshold: float
     max_hops: int
     stop_rule: HopStopRule
     mentions: Mapping[str, str]
@@ -94,7 +92,6 @@ class QueryPlanner:
     encoder: Encoder
     language: Language
     limits: GraphLimits
-    question_memory_threshold: float
     llm: Llm | None = None
     llm_times: bool = False
     collapse_duplicates: bool = True
@@ -147,7 +144,6 @@ class QueryPlanner:
             query=query,
             profile=profile,
             focus=focus,
-            question_memory_threshold=self.question_memory_threshold,
             max_hops=query.max_hops or profile.max_hops,
             stop_rule=stop_rule,
             mentions=mentions,

@@ -4,12 +4,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.ranking.profiles import Profile
+from engram.core.ranking.same_need import SameNeed
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.retrieval import hop_loop
@@ -22,9 +24,12 @@ from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, milliseconds
+from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.storage.corpus import current_vectors, passages
+from engram.storage.corpus.current_vectors import Current
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
+from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup
 from engram.telemetry.stages import stage
@@ -69,6 +74,7 @@ class RetrievalService:
         planner: QueryPlanner,
         priors: RankingPriors,
         kept_keys: PassageKeyCache,
+        spreads: QuestionSpreads,
         llm: Llm | None = None,
         *,
         threshold: float,
@@ -78,6 +84,7 @@ class RetrievalService:
 
         Args:
             kept_keys: what the process keeps of passages' keys.
+            spreads: what it measured of collections' questions.
             threshold: from which probability on an answer is enough for hops to end (stop_rule "learned").
             reranker: reads the best candidates where features rank.
         """
@@ -85,6 +92,7 @@ class RetrievalService:
         self._threshold = threshold
         self._database = database
         self._kept_keys = kept_keys
+        self._spreads = spreads
         self._planner = planner
         self._priors = priors
         self._llm = llm
@@ -96,6 +104,7 @@ class RetrievalService:
             self._planner,
             priors,
             self._kept_keys,
+            self._spreads,
             self._llm,
             threshold=self._threshold,
             reranker=self._reranker,
@@ -143,7 +152,12 @@ class RetrievalService:
                     if moved_collection is None and walk is None:
                         entities, unknown, opened = _align_mentions(reader, plan, opened)
                         frontier = build_first_frontier(entities)
-                        walk = None if unknown else hop_loop.begin(reader, plan, frontier, nearest_lookup, opened)
+                        compare_needs = partial(self._compare_needs, reader, plan, now)
+                        walk = (
+                            None
+                            if unknown
+                            else hop_loop.begin(reader, plan, frontier, nearest_lookup, compare_needs, opened)
+                        )
                 if moved_collection is None and walk is not None:
                     walk, ranking = self._advance_walk(reader, plan, walk, nearest_lookup)
                     if walk.stop_reason is not None:
@@ -168,6 +182,11 @@ class RetrievalService:
                 except LlmError as error:  # and it is not asked again: it took its tries
                     missed = Fallback("sufficiency-not-judged", error.detail)
                     plan = replace(plan, stop_rule="none", warnings=(*plan.warnings, missed))
+
+    def _compare_needs(
+        self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
+    ) -> Mapping[int, SameNeed]:
+        return {} if current is None else self._spreads.compare(reader, plan, current, past)
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""

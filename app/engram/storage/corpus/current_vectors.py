@@ -1,4 +1,4 @@
-"""Identity of a collection's current vectors. Vectors computed or cached under another identity are stale."""
+"""Versions of what a snapshot holds of a collection. What was computed or cached under others is stale."""
 
 from dataclasses import dataclass
 from uuid import uuid4
@@ -12,22 +12,26 @@ from engram.storage.row_lookups import NOT_DELETED
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """Identity of the vectors in a snapshot.
+    """Versions of a collection's vectors and question memory in a snapshot.
 
     Attributes:
         space: that all of them are of.
         base_keys: the version of its passages' base keys, another one with each change.
         evolved_keys: the same of evolved keys; None: no verdict spoke of keys.
+        questions: the same of judged questions and their supports; None: nobody judged.
     """
 
     space: int
     base_keys: str
     evolved_keys: str | None
+    questions: str | None
 
 
 _CURRENT_STATEMENT = """
     SELECT jsonb_build_object('space', space, 'base_keys', keys_version, 'evolved_keys', (
         SELECT keys_version FROM key_evolution WHERE collection_id = %(collection)s
+    ), 'questions', (
+        SELECT version FROM question_memory WHERE collection_id = %(collection)s
     ))
     FROM collection WHERE id = %(collection)s
 """
@@ -36,7 +40,7 @@ CURRENT = f"({_CURRENT_STATEMENT})"
 
 
 def find_current(reader: Reader, collection_id: int) -> Current | None:
-    """Return the identity of the collection's vectors; None if it is gone."""
+    """Return the versions of the collection; None if it is gone."""
     current = reader.scalar(f"{_CURRENT_STATEMENT} AND {NOT_DELETED}", {"collection": collection_id})
     return None if current is None else Current(**current)
 
@@ -70,5 +74,16 @@ def renew_evolved_version(writer: Writer, collection_id: int) -> None:
     """Give them another version, in the transaction that changes them, under ``evolved_keys.lock``."""
     writer.execute(
         "UPDATE key_evolution SET keys_version = %(version)s WHERE collection_id = %(collection)s",
+        {"collection": collection_id, "version": uuid4()},
+    )
+
+
+def renew_question_version(writer: Writer, collection_id: int) -> None:
+    """Give the question memory another version, in the transaction that changes questions or supports."""
+    writer.execute(
+        """
+        INSERT INTO question_memory (collection_id, version) VALUES (%(collection)s, %(version)s)
+        ON CONFLICT (collection_id) DO UPDATE SET version = excluded.version
+        """,
         {"collection": collection_id, "version": uuid4()},
     )

@@ -48,8 +48,8 @@ class MovedSentence:
 class NearQuestion:
     """A past question near to the present one; ``events`` taught it, in ``steps`` steps of its supports."""
 
-    id: int
-    text: str
+    question_id: int
+    question: str
     similarity: float
     events: int
     steps: int
@@ -61,14 +61,12 @@ class SentencePlace:
 
     Attributes:
         similarity: cosine with the question.
-        shares_entity: whether it names an entity of the question.
         passing: whether the query's filter lets its passage through.
     """
 
     sentence_id: int
     passage_id: int
     similarity: float
-    shares_entity: bool
     passing: bool
 
 
@@ -155,12 +153,12 @@ def list_moved_sentences(
     return [MovedSentence(**row._asdict()) for row in rows]
 
 
-def list_near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
-    """Return past questions of cosine ``gate`` or more among the ``limit`` nearest, nearest first."""
+def list_near_questions(reader: Reader, focus: Focus, limit: int) -> list[NearQuestion]:
+    """Return the ``limit`` nearest past questions, nearest first."""
     past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
         f"""
-        SELECT near.id, near.text, near.similarity, (
+        SELECT near.id AS question_id, near.text AS question, near.similarity, (
                    SELECT count(*) FROM feedback_event event
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
                      AND event.status = 'applied'
@@ -174,30 +172,23 @@ def list_near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE {past.rows} ORDER BY {past.order} LIMIT %(limit)s
         ) AS near
-        WHERE near.similarity >= %(gate)s ORDER BY near.similarity DESC, near.id
+        ORDER BY near.similarity DESC, near.id
         """,
-        focus.parameters(gate=gate, limit=limit),
+        focus.parameters(limit=limit),
     )
     return [NearQuestion(**row._asdict()) for row in rows]
 
 
-def find_places(
-    reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]
-) -> dict[int, SentencePlace]:
+def find_places(reader: Reader, focus: Focus, sentences: Sequence[int]) -> dict[int, SentencePlace]:
     """Sentence -> where it stands, of those that exist."""
     rows = reader.rows(
         f"""
         SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
-               named.shared > 0 AS shares_entity, p.metadata @> %(metadata)s AS passing
+               p.metadata @> %(metadata)s AS passing
         FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
         {join_by_index("passage p", "p.id = s.passage_id")}
-        CROSS JOIN LATERAL (
-            SELECT count(*) AS shared FROM entity_sentence link
-            WHERE link.collection_id = %(collection)s AND link.sentence_id = s.id
-              AND link.entity_id = ANY(%(entities)s::bigint[])
-        ) AS named
         """,
-        focus.parameters(entities=list(entities), ids=list(sentences)),
+        focus.parameters(ids=list(sentences)),
     )
     return {row.sentence_id: SentencePlace(**row._asdict()) for row in rows}
 

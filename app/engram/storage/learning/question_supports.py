@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.state_rows import SupportRows
+from engram.core.ranking.same_need import SameNeed
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
+from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Reader, Writer
 from engram.storage.learning.sentence_memories import gain_budgets_as_json, list_gain_budgets
 from engram.storage.retrieval.nearest_neighbours import nearness
@@ -18,12 +20,16 @@ from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_
 
 @dataclass(frozen=True, slots=True)
 class PastSupport:
-    """A sentence that supported a past question near to the present one."""
+    """A sentence that supported a past question near to the present one.
+
+    Attributes:
+        similarity: cosine of the two questions.
+        same_need: probability that they have the same need, in [0, 1]; None before it was computed.
+    """
 
     question_id: int
     question: str
     similarity: float
-    shares_entity: bool
     sentence_id: int
     passage_id: int
     support: float
@@ -31,29 +37,25 @@ class PastSupport:
     complete: bool
     answered: float = 0.0
     sufficiency: float = 0.0
+    same_need: SameNeed | None = None
 
 
 # Supported rather than rejected: see ``core.ranking.question_memory.net_support``.
-_SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
+SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 
 
-def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
-    """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``.
+def recall(reader: Reader, focus: Focus, questions: int) -> list[PastSupport]:
+    """Supports of the ``questions`` nearest past questions, nearest first.
 
     A sentence that was once supported, and since rejected as much, is among them: it recalls nothing, and an answer
     that it leads is as sufficient as the judged one was.
-
-    A past question shares an entity if one of its supporting sentences names an ``active`` one.
     """
-    rows = reader.rows(
-        build_recall_query(focus, "%(entities)s::bigint[]"),
-        focus.parameters(entities=list(active), gate=gate, questions=questions),
-    )
+    rows = reader.rows(build_recall_query(focus), focus.parameters(questions=questions))
     return [PastSupport(**row._asdict()) for row in rows]
 
 
-def build_recall_query(focus: Focus, active: str) -> str:
-    """The statement of ``recall``; ``active``: an array of entities."""
+def build_recall_query(focus: Focus) -> str:
+    """The statement of ``recall``."""
     past = nearness(focus.collection, "question", "embedding", "%(q)s")
     passage_join = join_by_index("passage p", f"p.id = s.passage_id AND {focus.passage_condition}")
     return f"""
@@ -64,14 +66,9 @@ def build_recall_query(focus: Focus, active: str) -> str:
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
                    supported.answered, supported.sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
-            WHERE near.similarity >= %(gate)s AND ({_SUPPORTED.format(row="supported")} OR supported.answered > 0)
-        ), sharing AS MATERIALIZED (
-            SELECT known.id FROM known
-            {join_by_index("entity_sentence link", "link.sentence_id = known.sentence_id")}
-            WHERE link.entity_id = ANY({active}) AND {_SUPPORTED.format(row="known")}
+            WHERE {SUPPORTED.format(row="supported")} OR supported.answered > 0
         )
-        SELECT known.id AS question_id, known.text AS question, known.similarity,
-               known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
+        SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete, known.answered, known.sufficiency
         FROM known {join_by_index("sentence s", "s.id = known.sentence_id")}
         {passage_join if focus.is_narrowed else ""}
@@ -191,6 +188,7 @@ def _build_parameters(supports: SupportRows) -> dict[str, Any]:
 
 def store_supports(writer: Writer, collection_id: int, supports: SupportRows) -> None:
     """Write supports, by question and sentence, whether they are there already or not."""
+    renew_question_version(writer, collection_id)
     writer.execute(
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
@@ -209,6 +207,7 @@ def replace_supports(
     writer: Writer, collection_id: int, changed: SupportRows, removed: Sequence[tuple[int, int]]
 ) -> None:
     """Write these supports, which are there already, and remove those of the (question, sentence) ``removed``."""
+    renew_question_version(writer, collection_id)
     writer.execute(
         f"""
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
@@ -259,6 +258,7 @@ def put_questions(
     writer: Writer, collection_id: int, put: Mapping[int, tuple[str, NDArray[np.float32]]], removed: Sequence[int]
 ) -> None:
     """Write questions that differ from what is stored, and delete ``removed`` with their supports."""
+    renew_question_version(writer, collection_id)
     rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
     writer.execute(
         f"""

@@ -48,14 +48,14 @@ def read(
     names: Sequence[str],
     read: int,
     *,
-    recall: tuple[float, int] | None,
+    recall: int | None,
     near: int | None,
 ) -> WalkOpening:
     """Read the opening of a walk from these normalised names.
 
     Args:
         read: how many of the best sentences are read, see ``graph_hops.find_linked_sentences``.
-        recall: least cosine, and how many questions, see ``question_supports.recall``; None to hear none.
+        recall: how many past questions are read, see ``question_supports.recall``; None to read none.
         near: passages near the question that hubs are read in; None where the collection is small.
     """
     before = f"called AS MATERIALIZED ({entity_lookup.ENTITY_STATEMENT}),"
@@ -65,11 +65,8 @@ def read(
         before += f" nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, str(near))}),"
         besides += ", (SELECT array_send(array_agg(id ORDER BY similarity DESC)) FROM nearest) AS near"
     if recall is not None:
-        besides += (
-            f", {as_rows(question_supports.build_recall_query(focus, 'ARRAY(SELECT id FROM called)'))} AS past"
-        )
+        besides += f", {as_rows(question_supports.build_recall_query(focus))} AS past"
     candidates = graph_hops.build_link_query(focus, _GIVEN, None if near is None else _NEAR)
-    gate, questions = recall or (0.0, 0)
     row = reader.row(
         graph_hops.build_reach_query(focus, candidates, before=before, besides=besides),
         graph_hops.build_link_parameters(
@@ -77,8 +74,7 @@ def read(
             read,
             (),
             **entity_lookup.build_called_parameters(names),
-            gate=gate,
-            questions=questions,
+            questions=recall or 0,
         ),
     )
     return WalkOpening(

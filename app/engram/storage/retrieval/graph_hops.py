@@ -305,7 +305,7 @@ def _build_scope_join(focus: Focus) -> str:
 
 def _channels(focus: Focus) -> tuple[str, ...]:
     """The channels whose memories have a say."""
-    if not focus.use_memory:
+    if not focus.reads_sentence_memories:
         return ()
     return ("task",) if focus.time_vector is None else ("task", "time")
 
@@ -327,10 +327,9 @@ def _build_weight(focus: Focus, *, floor: bool = False) -> str:
 
     ``floor``: with no factor below 0, as there.
     """
-    task = "(task_similarity - semantic)" if focus.policy.learned_only else "task_similarity"
     factors = ["semantic"]
-    if focus.use_memory:
-        factors += [f"(1 + (1 - task_perplexity) * {task})", "(1 + (1 - time_perplexity) * time_similarity)"]
+    if focus.reads_sentence_memories:
+        factors += [f"(1 + (1 - {channel}_perplexity) * {channel}_similarity)" for channel in _VECTORS]
     return " * ".join(f"greatest({factor}, 0)" if floor else factor for factor in factors)
 
 

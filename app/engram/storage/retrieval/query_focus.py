@@ -64,6 +64,11 @@ class Focus:
         return self.use_memory and self.collection.key_generation > 0
 
     @property
+    def reads_sentence_memories(self) -> bool:
+        """Whether sentences are weighed by what verdicts taught their memories."""
+        return self.use_memory and self.policy.sentence_memories
+
+    @property
     def is_narrowed(self) -> bool:
         """Whether only some of the collection's passages may be found."""
         return bool(self.metadata) or self.conditions is not None or self.among is not None

@@ -11,6 +11,7 @@ TABLES = (
     "judged_query",
     "question",
     "sentence_memory",
+    "question_memory",
     "key_evolution",
     "key_generation",
     "passage_key",

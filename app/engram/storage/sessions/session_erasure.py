@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 
 from engram.core.filter.states import question_hash
 from engram.storage.corpus import collections
+from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Writer
 from engram.storage.row_lookups import CLOCK, WANTED_IDS, alias_rows, id_rows, join_by_index
 
@@ -156,6 +157,7 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
             """,
             parameters,
         )
+    renew_question_version(writer, collection_id)
     columns = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(hashes)s::bytea[]) AS given(id, text, text_hash)"
     writer.execute(
         f"""

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    Uuid,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -79,6 +80,15 @@ question = Table(
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
     comment="Questions that verdicts were given for; rows are only inserted.",
+)
+
+question_memory = Table(
+    "question_memory",
+    metadata,
+    build_collection_column(),
+    require("version", Uuid, comment="A new value after each change of questions and their supports."),
+    PrimaryKeyConstraint("collection_id"),
+    comment="Version of a collection's question memory: what a process measured of an earlier one is stale.",
 )
 
 question_support = Table(

@@ -1464,15 +1464,37 @@ class RecallOut(Struct):
     A sentence that a verdict on a past question brought in.
     """
 
+    figures_differ: bool
+    """
+    Whether both questions name numbers, and not the same ones.
+    """
+    nearness: float
+    """
+    How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+    """
     past_question: str | None
     """
     Null to whom what others asked is not to be shown.
     """
     perplexity: float
     prior: float
+    """
+    Probability that the sentence is evidence, by this recall, in [0, 1].
+    """
+    same_need: float
+    """
+    Probability that the past question asks for the same evidence, in [0, 1].
+    """
     sentence_id: int
     similarity: float
+    """
+    Cosine of the two questions.
+    """
     support: float
+    words: float
+    """
+    Cosine of the words of the two questions, weighted by rarity, in [0, 1].
+    """
 
 
 class RecordOut(Struct):
@@ -1789,6 +1811,22 @@ class SufficiencyInfluenceOut(Struct):
     As it is, less what it were without the verdict.
     """
     question: str
+
+
+class SufficiencyLevelOut(Struct):
+    """
+    The level below which an answer is withheld, and what it rests on.
+    """
+
+    confirmed: int
+    """
+    Answers of this collection that verdicts called sufficient.
+    """
+    source: Literal["prior", "verdicts"]
+    """
+    'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+    """
+    value: float
 
 
 class SufficiencyOut(Struct):
@@ -2979,6 +3017,10 @@ class EpisodeOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
+    """
     trace: TraceOut | None = None
     trace_id: str | None = None
     """
@@ -3046,6 +3088,10 @@ class QueryOut(Struct):
     sufficiency: float | None = None
     """
     With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
     """
     trace: TraceOut | None = None
     trace_id: str | None = None

@@ -660,9 +660,9 @@ class QueryIn(TypedDict):
     """
     Null: the profile's own. Only with strategy 'graph'.
     """
-    min_sufficiency: NotRequired[float | None]
+    min_sufficiency: NotRequired[float | Literal["auto"] | None]
     """
-    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
     """
     stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
     """
@@ -944,9 +944,9 @@ class AnswerIn(TypedDict):
     """
     Null: the profile's own. Only with strategy 'graph'.
     """
-    min_sufficiency: NotRequired[float | None]
+    min_sufficiency: NotRequired[float | Literal["auto"] | None]
     """
-    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
     """
     stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
     """

@@ -15,6 +15,7 @@ from engram_evaluation.commands.figure_tables import figures, show
 
 if TYPE_CHECKING:
     from engram.composition.container import Application, Servers
+    from engram.config.settings import Settings
     from engram_evaluation.dataset import Dataset
     from engram_evaluation.learning_variations import Variation
     from engram_evaluation.run_options import Options
@@ -31,9 +32,9 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, spam, poison, time, "
-            "stream, clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session, agent or "
-            "streamed: "
+            help="cold, same, similar, different, unrelated, levels, noise, hostile, sybil, spam, poison, time, "
+            "stream, clicks, thumbs, adapt, expand, human, answers, absent, sweep, extraction, facts, session, "
+            "agent or streamed: "
             "docs/evaluation.md."
         ),
     ] = "cold",
@@ -211,6 +212,9 @@ def evaluate(
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
+    if options.protocol == "absent":
+        _run_absent(settings, loaded, options, folder)
+        return
     with ExitStack() as stack:
         if options.oracle_errors is not None:
             oracle = Oracle(loaded, options.oracle_errors, options.seeds[0])
@@ -255,6 +259,18 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
     with engine(Settings()) as (services, _), progress(err()) as bars:
         report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
     _show_tables(report.as_tables(), folder, options.slug(dataset.name))
+
+
+def _run_absent(settings: "Settings", dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """Run the protocol ``absent``, whose figures are not those of retrieval."""
+    from engram_evaluation.absent_protocol import measure_absent
+    from engram_evaluation.harness import open_harness
+    from engram_evaluation.run_progress import progress, steps, ticks
+
+    with engine(settings) as (services, _), progress(err()) as bars:
+        harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))
+        report = measure_absent(harness, dataset, options, lambda label, total: steps(bars, label, total))
+    _show_tables(report, folder, options.slug(dataset.name))
 
 
 def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
@@ -307,8 +323,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     from engram.services.learning.weight_teaching import WeightTeaching
     from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 
-    hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
-    other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
+    other = Application(services.settings, addresses)
     other.models.embedder, other.models.language = services.embedder, services.language
     other.models.key_learning = services.key_learning
     other.models.noise = services.noise

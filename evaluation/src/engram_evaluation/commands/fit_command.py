@@ -44,7 +44,6 @@ def fit(
     keeps the shipped ones.
     """
     from engram.config.settings import Settings
-    from engram.context.errors import InvalidRequestError
     from engram.providers.ranking_prior import SHIPPED_FILE
     from engram_evaluation.dataset import cut_dataset
     from engram_evaluation.fact_links_measure import compare
@@ -55,10 +54,6 @@ def fit(
 
     previous = None if ranking is None else load_ranking(ranking)
     loaded = [cut_dataset(load_dataset(folder), limit) for folder in datasets]
-    names = tuple(dataset.name for dataset in loaded)
-    if previous is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in previous.values()):
-        fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in previous.items())
-        raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
     with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
             services.models.priors = build_general_priors(build_neutral_prior())

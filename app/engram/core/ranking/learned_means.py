@@ -1,0 +1,16 @@
+"""Mean weights of each model after verdicts."""
+
+from engram.core.ranking import ranking_weights, sufficiency
+from engram.core.ranking.ranking_weights import Floats, Model, Prior, WeightEvidence
+
+
+def compute_mean(model: Model, prior: Prior, evidence: WeightEvidence) -> Floats:
+    """Compute the mean of a model's weights, (k,), after the evidence of all verdicts.
+
+    Args:
+        prior: over k weights.
+        evidence: sum of the model's terms; those of sufficiency have k + 1 numbers, see ``sufficiency.observe``.
+    """
+    if model == "sufficiency":
+        return sufficiency.compute_learned_mean(prior, evidence)
+    return ranking_weights.posterior(prior, evidence).mean

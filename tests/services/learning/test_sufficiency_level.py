@@ -1,0 +1,129 @@
+"""The level of sufficiency survives corrections, and follows users who judge whatever the outcome is."""
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from engram import sample
+from engram.composition.container import Application
+from engram.context.errors import NotFoundError
+from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES, FEATURES, probability
+from engram.sample.tour import question
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.query import Query
+from tests.conftest import Ingest
+from tests.support import state, undo
+
+CORRECTIONS, RIGHT = 4, 35
+SHOWN = 10
+JUDGED = 80
+"""Questions with one verdict each."""
+
+
+@pytest.fixture
+def corpus(application: Application, ingest: Ingest, collection: str) -> Iterator[str]:
+    rows = [json.loads(line) for line in sample.corpus().splitlines()]
+    passages = [{"id": row["_id"], "title": row["title"], "text": row["text"]} for row in rows]
+    assert ingest(*passages)["created"] == len(passages)
+    yield collection
+    with suppress(NotFoundError):
+        application.ingest.delete_collection(application.access.scope(collection))
+
+
+def ask(application: Application, name: str, text: str) -> Answer:
+    return application.ask.query(Query(text=text, scope=application.access.scope(name), top_k=SHOWN))
+
+
+def ask_with_trace(application: Application, name: str, text: str) -> Answer:
+    scope, include = application.access.scope(name), frozenset({"trace"})
+    return application.ask.query(Query(text=text, scope=scope, top_k=SHOWN, include=include))
+
+
+def read_features(answer: Answer) -> tuple[np.ndarray, np.ndarray]:
+    """Features of an answer's sufficiency, and their weights."""
+    assert answer.trace is not None
+    assert answer.trace.sufficiency is not None
+    traces = [answer.trace.sufficiency.features[name] for name in FEATURES]
+    return np.array([one.value for one in traces]), np.array([one.weight for one in traces])
+
+
+def predict(application: Application, name: str, questions: Sequence[str]) -> list[float]:
+    answers = [ask(application, name, text) for text in questions]
+    return [one.sufficiency for one in answers if one.sufficiency is not None]
+
+
+def list_right(answers: Mapping[str, Answer]) -> list[str]:
+    """List questions whose evidence is among the first five, the most sufficient answers first."""
+    right = [
+        one.text
+        for one in sample.questions()
+        if {passage for passage, _ in one.supporting}
+        <= {passage.passage_id for passage in answers[one.text].passages[:EVIDENCE_PASSAGES]}
+    ]
+    return sorted(right, key=lambda text: -(answers[text].sufficiency or 0.0))
+
+
+@pytest.mark.parametrize("partial", [True, False])
+def test_corrections_leave_the_sufficiency_of_right_answers(
+    application: Application, corpus: str, partial: bool
+) -> None:
+    answers = {one.text: ask(application, corpus, one.text) for one in sample.questions()}
+    right = list_right(answers)
+    before = predict(application, corpus, right[:RIGHT])
+    assert fmean(before) > 0.9
+    for text in right[RIGHT : RIGHT + CORRECTIONS]:
+        beyond = answers[text].passages[EVIDENCE_PASSAGES].passage_id
+        evidence = min(state.sentences(application, corpus, beyond).values())
+        state.judge(application, corpus, answers[text].query_id, [evidence], partial=partial, wait=True)
+    assert len(state.weight_rows(application, corpus, "sufficiency")) == CORRECTIONS
+
+    after = predict(application, corpus, right[:RIGHT])
+    assert fmean(after) >= 0.88
+    assert min(after) >= 0.5
+    undo.assert_verified(application, corpus)
+
+
+@pytest.mark.parametrize("kinds", [("partial",), ("complete",), ("thumb",), ("partial", "complete", "thumb")])
+@pytest.mark.parametrize("rate", [0.3, 0.9])
+def test_users_who_judge_whatever_the_outcome_teach_its_rate(
+    application: Application, corpus: str, rate: float, kinds: Sequence[str]
+) -> None:
+    """Evidence is drawn: one of the first five passages for a share ``rate`` of the questions, else the sixth."""
+    draw = random.Random(f"{rate} {kinds}")
+    questions = [one.text for one in sample.questions()]
+    draw.shuffle(questions)
+    answers = [ask_with_trace(application, corpus, text) for text in questions]
+    for at, answer in enumerate(answers[:JUDGED]):
+        is_sufficient = int((at + 1) * rate) > int(at * rate)
+        place = draw.randrange(EVIDENCE_PASSAGES) if is_sufficient else EVIDENCE_PASSAGES
+        evidence = min(state.sentences(application, corpus, answer.passages[place].passage_id).values())
+        kind, judge = draw.choice(kinds), f"user {at}"
+        if kind == "thumb":
+            rating, reason = ("up", None) if is_sufficient else ("down", draw.choice([None, "missing"]))
+            state.judge(application, corpus, answer.query_id, rating=rating, reason=reason, judge=judge, wait=True)
+        else:
+            partial = kind == "partial"
+            state.judge(application, corpus, answer.query_id, [evidence], partial=partial, judge=judge, wait=True)
+    assert len(state.weight_rows(application, corpus, "sufficiency")) == JUDGED
+    _, weights = read_features(ask_with_trace(application, corpus, questions[0]))
+    predicted = [probability(read_features(answer)[0], weights) for answer in answers]
+    assert fmean(predicted) == pytest.approx(rate, abs=0.05)
+    undo.assert_verified(application, corpus)
+
+
+def test_tour_ends_with_the_sufficiency_it_began_with(application: Application, corpus: str) -> None:
+    """The tour corrects one answer and gives a thumb to the next, as the README does."""
+    bystander = "Who discovered Titan?"
+    before = ask(application, corpus, bystander).sufficiency
+    first = ask(application, corpus, question().text)
+    evidence = [state.sentences(application, corpus, passage)[text] for passage, text in question().supporting]
+    state.judge(application, corpus, first.query_id, evidence, wait=True)
+    again = ask(application, corpus, question().text)
+    state.judge(application, corpus, again.query_id, rating="up", wait=True)
+
+    assert ask(application, corpus, bystander).sufficiency == pytest.approx(before, abs=1e-9)
