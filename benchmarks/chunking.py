@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from common import application, dataset_file, read_jsonl, scratch_collection, stage
 from engram.composition.container import Application
-from engram.importing import chunks, formats
-from engram.importing.chunks import Lead
-from engram.importing.documents import Document, ImportedPassage
-from engram.importing.import_limits import ConversionLimits
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.services.retrieval.query import Query
+from engram.wings.importing.conversion import chunks, formats
+from engram.wings.importing.conversion.chunks import Lead
+from engram.wings.importing.conversion.documents import Document, ImportedPassage
+from engram.wings.importing.conversion.import_limits import ConversionLimits
 
 SETS = ("feedbackqa", "mtrag", "2wiki")
 VARIANTS = (

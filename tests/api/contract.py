@@ -17,7 +17,7 @@ expected-statuses = ["2xx", "3xx", "4xx"]
 [checks.negative_data_rejection]
 expected-statuses = ["400", "404", "405", "409", "413", "415", "422"]
 [[operations]]
-include-path-regex = "^/(answer|expand|query|query/compare|facts/revise|sessions)$"
+include-path-regex = "^/(answer|expand|query|query/compare|facts|facts/revise|sessions)$"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 [[operations]]
 include-path-regex = "/judges/"

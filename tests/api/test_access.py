@@ -9,9 +9,10 @@ import pytest
 from engram.api.authentication_middleware import is_public
 from engram.api.dependencies import RequiredScope
 from engram.composition.container import Application
+from engram.composition.wings import list_installed_wings
 from engram.context.errors import ConfigurationError
 from engram.core.auth.access_keys import ADMIN, SCOPES, build_key
-from engram.runtime.api_process import create_app, list_required_scopes
+from engram.runtime.api_process import create_app, list_required_scopes, list_routers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
@@ -22,7 +23,9 @@ from tests.support.strict_client import TestClient
 KeyedClient = Callable[..., TestClient]
 OWN_PATHS = {"/access/me", "/access/quotas"}
 NEEDED: dict[tuple[str, str], RequiredScope] = {
-    (method, route.path_format): need for route, need in list_required_scopes() for method in route.methods or ()
+    (method, route.path_format): need
+    for route, need in list_required_scopes(list_routers(list_installed_wings()))
+    for method in route.methods or ()
 }
 REMEMBERED_SECONDS = 0.3
 

@@ -9,7 +9,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from engram import sample
-from engram.api import openapi_links
 from engram.api.answers.chat_schemas import ChatIn
 from engram.api.answers.dify_schemas import RetrievalIn
 from engram.api.answers.rerank_schemas import RerankIn
@@ -18,9 +17,11 @@ from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
 from engram.api.experiments.schemas import CollectionPatch
 from engram.api.explanations.schemas import CompareIn
 from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
+from engram.api.openapi_links import link
 from engram.api.passage_keys.schemas import RollbackIn
 from engram.api.retrieval.expansion_schemas import ExpandIn
 from engram.api.retrieval.schemas import AnswerIn, QueryIn
+from engram.composition.wings import Flow
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 from tests.support.strict_client import TestClient
@@ -175,11 +176,13 @@ def test_links_name_operations_and_what_these_take() -> None:
     reached = set()
     for operation in by_id.values():
         for response in operation["responses"].values():
-            for link in response.get("links", {}).values():
-                target = by_id[link["operationId"]]
-                reached.add(link["operationId"])
-                assert link.get("parameters", {}).keys() <= {one["name"] for one in target.get("parameters", [])}
-                assert link.get("parameters") or link["requestBody"]
+            for described in response.get("links", {}).values():
+                target = by_id[described["operationId"]]
+                reached.add(described["operationId"])
+                assert described.get("parameters", {}).keys() <= {
+                    one["name"] for one in target.get("parameters", [])
+                }
+                assert described.get("parameters") or described["requestBody"]
     takes_an_id = {name for name, operation in by_id.items() if path_parameters(operation)}
     assert takes_an_id - reached == {"post_replay"}, "to a moment, which no answer names"
 
@@ -188,17 +191,16 @@ def path_parameters(operation: dict[str, Any]) -> list[str]:
     return [one["name"] for one in operation.get("parameters", []) if one["in"] == "path"]
 
 
-def test_a_link_to_what_does_not_take_it_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_to_what_does_not_take_it_is_a_mistake() -> None:
     for flow, said in (
         (
-            openapi_links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_job",)),
+            Flow(("post_query",), {"query_id": "/query_id"}, ("get_job",)),
             "get_job takes nothing of query_id",
         ),
         (
-            openapi_links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_nothing",)),
+            Flow(("post_query",), {"query_id": "/query_id"}, ("get_nothing",)),
             "no operation get_nothing",
         ),
     ):
-        monkeypatch.setattr(openapi_links, "FLOWS", (flow,))
         with pytest.raises(ValueError, match=said):
-            openapi_links.link(deepcopy(DOCUMENT))
+            link(deepcopy(DOCUMENT), (flow,))

@@ -153,7 +153,7 @@ ACCEPTED = {
 class TestService:
     @pytest.mark.usefixtures("working")
     def test_a_document_becomes_passages(self, engram: Engram) -> None:
-        pdf = (ROOT / "tests/importing/files/handbook.pdf").read_bytes()
+        pdf = (ROOT / "tests/wings/importing/files/handbook.pdf").read_bytes()
         taken = engram.ingest_document("handbook.pdf", pdf)
         assert (taken.source, taken.passages) == ("handbook.pdf", 4)
         assert engram.wait(taken, poll_seconds=0.05).created == 4

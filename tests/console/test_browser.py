@@ -25,7 +25,7 @@ pytestmark = pytest.mark.browser
 PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
          "sessions", "facts", "collections", "health", "keys")  # fmt: skip
 
-DOCUMENTS = Path(__file__).resolve().parents[1] / "importing/files"
+DOCUMENTS = Path(__file__).resolve().parents[1] / "wings/importing/files"
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
+from engram.core.ranking.ranking_weights import Prior, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import FEATURES, observe
-from engram_evaluation.logistic_fit import calibrate, find_mean_level, fit_logistic, fit_network, loosen_prior
+from engram_evaluation.logistic_fit import calibrate, find_lowest_level, fit_logistic, fit_network, loosen_prior
 
 SIZE = len(FEATURES)
 
@@ -78,9 +78,8 @@ class TestLoosened:
         x = np.append(1.0, np.full(SIZE - 1, 0.1))
         moved = {}
         for name, prior in (("tight", self.PRIOR), ("loose", loosen_prior(self.PRIOR, 0.5, 0.0))):
-            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE + 1))
-            evidence = WeightEvidence(seen.information[:SIZE], seen.precision[:SIZE, :SIZE])
-            moved[name] = posterior(prior, evidence).mean - prior.mean
+            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE))
+            moved[name] = posterior(prior, seen).mean - prior.mean
         assert moved["loose"][0] < 3 * moved["tight"][0] < 0
         assert np.abs(moved["loose"][1:]).max() < np.abs(moved["tight"][1:]).max()
 
@@ -132,9 +131,8 @@ class TestCalibrated:
         assert_allclose(calibrated.mean, [-1.0, 0.5], atol=0.05)
         assert_array_equal(calibrated.precision, np.eye(2))
 
-    def test_level_is_the_mean_over_corpora(self) -> None:
-        odds = [np.arange(10.0), np.arange(10.0) + 1.0]
-        corpora = [(np.column_stack([np.ones(10), one]), np.ones(10, dtype=bool)) for one in odds]
-        # One of ten is withheld, so the second lowest is the level: 1 and 2 in log odds.
-        levels = [1.0 / (1.0 + np.exp(-value)) for value in (1.0, 2.0)]
-        assert find_mean_level(np.array([0.0, 1.0]), corpora) == pytest.approx(np.mean(levels))
+    def test_level_is_the_lowest_of_the_corpora(self) -> None:
+        odds = [np.arange(19.0), np.arange(19.0) - 1.0]
+        corpora = [(np.column_stack([np.ones(19), one]), np.ones(19, dtype=bool)) for one in odds]
+        # The second lowest of 19 has 2 / 20 of further answers below it: 1 and 0 in log odds.
+        assert find_lowest_level(np.array([0.0, 1.0]), corpora) == 0.5

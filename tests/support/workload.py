@@ -6,8 +6,8 @@ from typing import Any
 from uuid import uuid4
 
 from engram.composition.container import Application
+from engram.core.budget import Budget
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.planning.session import Budget
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import ExplorationSettings, Query

@@ -6,7 +6,7 @@ costs many times the function.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar, cast
 from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, params
@@ -19,7 +19,7 @@ from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from engram.api.work_threads import RequestThreads, WorkThreads
 from engram.composition.container import Application
 from engram.context import deadline
-from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
+from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError, WingOffError
 from engram.core.auth.access_keys import ANY_COLLECTION
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
@@ -84,6 +84,16 @@ async def _build_request_threads(request: Request) -> RequestThreads:
 
 App = Annotated[Application, Depends(_services)]
 Answering = Annotated[RequestThreads, Depends(_build_request_threads)]
+
+
+def require_wing(name: str) -> params.Depends:
+    """Declare that a route belongs to a wing; it answers 404 `wing-off` while the wing is off."""
+
+    async def check(app: App) -> None:
+        if name not in app.wings:
+            raise WingOffError(f"The wing {name!r} is off. ENGRAM_WINGS says which wings are on.")
+
+    return cast(params.Depends, Depends(check))
 
 
 async def limit_time(request: Request, app: App) -> None:

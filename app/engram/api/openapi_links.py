@@ -4,9 +4,10 @@ Every route may be named here by the values that its answer holds; which of them
 own parameters and body, so that a link cannot say what the operation does not know.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from engram.composition.wings import Flow
 
 BODY = "$response.body#"
 COLLECTION_PARAMETER = "collection"
@@ -16,21 +17,6 @@ SETTINGS = (
     "get_predicates", "list_feedback", "get_vector_store", "post_vector_store_search", "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """Places of values in an operation's answer, by the names that operations take them under.
-
-    Attributes:
-        sources: operations, by their ids.
-        values: name -> runtime expression, or the JSON pointer of a place in the body.
-        targets: operations that take some of the values.
-    """
-
-    sources: tuple[str, ...]
-    values: Mapping[str, str]
-    targets: tuple[str, ...]
 
 
 IN_QUERY = {COLLECTION_PARAMETER: "$request.query.collection"}
@@ -82,11 +68,11 @@ FLOWS = (
         VERDICT_TARGETS,
     ),
     Flow(
-        ("post_documents", "post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
+        ("post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
         {"job_id": "/job_id", **COLLECTION_LINK},
         WORK,
     ),
-    Flow(("post_documents", "post_passages"), COLLECTION_LINK, SETTINGS),
+    Flow(("post_passages",), COLLECTION_LINK, SETTINGS),
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", COLLECTION_PARAMETER: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
     Flow(("get_vector_stores",), {COLLECTION_PARAMETER: "/data/0/id"}, SETTINGS),
@@ -123,7 +109,7 @@ FLOWS = (
 )
 
 
-def link(document: dict[str, Any]) -> None:
+def link(document: dict[str, Any], flows: Iterable[Flow] = FLOWS) -> None:
     """Add the links to the operations of a document.
 
     Raises:
@@ -135,7 +121,7 @@ def link(document: dict[str, Any]) -> None:
         for operation in operations.values()
     }
     schemas = document["components"]["schemas"]
-    for flow in FLOWS:
+    for flow in flows:
         for source in flow.sources:
             if unknown := {source, *flow.targets} - links_by_operation.keys():
                 raise ValueError(f"There is no operation {', '.join(sorted(unknown))}.")

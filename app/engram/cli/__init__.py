@@ -19,7 +19,6 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     explanation_commands,
     fact_commands,
     graph_commands,
-    import_command,
     ingest_commands,
     job_commands,
     judge_commands,

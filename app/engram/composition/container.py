@@ -1,6 +1,6 @@
 """Composition of connections, models and services into one application."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import Generic, TypeVar
 
@@ -20,6 +20,7 @@ from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.parts.session_services import SessionServices
 from engram.composition.servers import Connections, Servers, servers
 from engram.composition.startup import Startup
+from engram.composition.wings import Wing, choose_wings, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.encoder_registry import EncoderRegistry
 from engram.telemetry import tracing
@@ -28,6 +29,7 @@ from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 __all__ = ["Application", "Servers", "application", "servers"]
 
 S = TypeVar("S")
+W = TypeVar("W")
 
 
 class PartAttribute(Generic[S]):
@@ -48,8 +50,11 @@ class Application:
 
     Args:
         consumer: name of the process among the readers of the wake-up stream.
+        wings: what there is beside the core; None for the installed wings.
 
     Attributes:
+        installed_wings: all wings, on or off.
+        wings: name of a wing that is on -> its services.
         models: models and constants. Assign one before its first use to replace it.
     """
 
@@ -88,7 +93,6 @@ class Application:
 
     question_spreads = PartAttribute(lambda app: app.retrieval_services.question_spreads)
     ingest = PartAttribute(lambda app: app.corpus_services.ingest)
-    documents = PartAttribute(lambda app: app.corpus_services.documents)
     collection_settings = PartAttribute(lambda app: app.corpus_services.collection_settings)
     index = PartAttribute(lambda app: app.corpus_services.index)
     kinds = PartAttribute(lambda app: app.corpus_services.kinds)
@@ -157,7 +161,16 @@ class Application:
     state = PartAttribute(lambda app: app.maintenance.state)
     doctor = PartAttribute(lambda app: app.maintenance.doctor)
 
-    def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
+    def __init__(
+        self, settings: Settings, addresses: Servers, consumer: str = "", wings: Sequence[Wing] | None = None
+    ) -> None:
+        """Compose the services.
+
+        Raises:
+            ConfigurationError: ENGRAM_WINGS names a wing that is not installed.
+        """
+        self.installed_wings = list_installed_wings() if wings is None else tuple(wings)
+        chosen = choose_wings(settings.wings, self.installed_wings)
         self.settings = settings
         self.addresses = addresses
         self.connections = Connections(settings, addresses, consumer)
@@ -169,6 +182,7 @@ class Application:
         self._closing.callback(self.models.close)
         self._closing.callback(self.connections.close)
         self._compose()
+        self.wings = {wing.name: wing.attach(self) for wing in chosen}
 
     def _compose(self) -> None:
         """Join the parts: each gets the parts whose services it uses. No service is made yet."""
@@ -206,6 +220,17 @@ class Application:
             settings, self.addresses, self.connections, models, self.auth_services.announce_change
         )
         self.startup = Startup(settings, database, models, self.session_services)
+
+    def wing(self, services: type[W]) -> W:
+        """Return the services of a wing that is on, by their class.
+
+        Raises:
+            LookupError: no wing that is on has such services.
+        """
+        for attached in self.wings.values():
+            if isinstance(attached, services):
+                return attached
+        raise LookupError(f"no wing that is on has {services.__name__}")
 
     def observe(self, role: str, checks: Mapping[str, Check] | None = None) -> None:
         """Serve metrics on their own port and send traces, where each is configured.

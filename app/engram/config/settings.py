@@ -259,6 +259,14 @@ class Settings(RetrievalSettings, OperationSettings):
     )
     embedding_batch_size: int = Field(default=64, ge=1, le=1024, description="Texts per encoder batch.")
 
+    wings: str = Field(
+        default="all",
+        description=(
+            "Wings (optional features) that are on: 'all', 'none', or names with commas between them. Routes of a "
+            "wing that is off answer 404. There is one wing, `importing` (`POST /documents`)."
+        ),
+    )
+
     # Language
     spacy_model: str = Field(
         default="en_core_web_sm",

@@ -99,6 +99,14 @@ class NotInstalledError(EngramError):
     title = "Not installed"
 
 
+class WingOffError(EngramError):
+    """The route belongs to a wing that this service has switched off."""
+
+    status = 404
+    type = "wing-off"
+    title = "Switched off"
+
+
 class UnauthorizedError(EngramError):
     """The request has no access key, or one that does not count."""
 

@@ -1,11 +1,11 @@
 """The API process."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, cast
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
@@ -17,10 +17,9 @@ from engram.api.auth import routes as access
 from engram.api.authentication_middleware import AuthenticationMiddleware, is_public
 from engram.api.body_limit import BodyLimit
 from engram.api.client_presence import ClientPresence
-from engram.api.corpus import document_routes
 from engram.api.corpus import routes as corpus_routes
 from engram.api.corpus.schemas import PassagesIn
-from engram.api.dependencies import RequiredScope
+from engram.api.dependencies import RequiredScope, require_wing
 from engram.api.draining import DrainMiddleware
 from engram.api.experiments import routes as experiment_routes
 from engram.api.explanations import overview_routes
@@ -31,7 +30,7 @@ from engram.api.jobs import routes as jobs_routes
 from engram.api.learning import judge_routes, pull_routes
 from engram.api.learning import routes as learning_routes
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
-from engram.api.openapi_links import link
+from engram.api.openapi_links import FLOWS, link
 from engram.api.origin_checks import AllowedOrigins, Origins
 from engram.api.passage_keys import routes as passage_keys_routes
 from engram.api.refusals import Refusals
@@ -43,6 +42,7 @@ from engram.api.sessions import routes as sessions_routes
 from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
+from engram.composition.wings import Wing, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.rate_limits import Rates
 
@@ -58,7 +58,6 @@ ROUTERS = tuple(
         judge_routes,
         pull_routes,
         corpus_routes,
-        document_routes,
         jobs_routes,
         sessions_routes,
         experiment_routes,
@@ -127,7 +126,11 @@ def create_app(application: Application | None) -> FastAPI:
     problems.install(app)
     for router in (*ROUTERS, documentation.router, console_files.router):
         app.include_router(router)
-    _describe(app)
+    wings = list_installed_wings() if application is None else application.installed_wings
+    for wing in wings:
+        for router in wing.load_routes().routers:
+            app.include_router(router, dependencies=[require_wing(wing.name)])
+    _describe(app, wings)
     _guard(app, settings)
     return app
 
@@ -170,7 +173,7 @@ def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
     return inside, parameter["name"] != "collection"
 
 
-def _add_security(document: dict[str, Any]) -> None:
+def _add_security(document: dict[str, Any], routers: Sequence[APIRouter]) -> None:
     """Add what each route takes: an access key, where one is needed, with which scope."""
     document["components"]["securitySchemes"] = {
         SCHEME: {
@@ -183,7 +186,7 @@ def _add_security(document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for operation in operations.values():  # of those below that say no scope, only the public ones take no key
             operation["security"] = [] if is_public(path) else [{SCHEME: []}]
-    for route, need in list_required_scopes():
+    for route, need in list_required_scopes(routers):
         for method in route.methods or ():
             operation = document["paths"][route.path_format][method.lower()]
             operation["security"] = [{SCHEME: [need.scope]}]
@@ -192,15 +195,20 @@ def _add_security(document: dict[str, Any]) -> None:
             operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
 
 
-def list_required_scopes() -> Iterator[tuple[APIRoute, RequiredScope]]:
+def list_routers(wings: Sequence[Wing]) -> list[APIRouter]:
+    """List the routers of the core and of these wings."""
+    return [*ROUTERS, *(router for wing in wings for router in wing.load_routes().routers)]
+
+
+def list_required_scopes(routers: Sequence[APIRouter]) -> Iterator[tuple[APIRoute, RequiredScope]]:
     """Routes that need a scope, and what each needs."""
-    for route in (route for router in ROUTERS for route in router.routes):
+    for route in (route for router in routers for route in router.routes):
         for declared in route.dependencies if isinstance(route, APIRoute) else ():
             if isinstance(declared.dependency, RequiredScope):
                 yield cast(APIRoute, route), declared.dependency
 
 
-def _describe(app: FastAPI) -> None:
+def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:
     """Add to the generated OpenAPI what routes that read the body themselves cannot say."""
     generate = app.openapi
 
@@ -216,14 +224,14 @@ def _describe(app: FastAPI) -> None:
                 described = problem.model_json_schema(ref_template=template)
                 schemas.update(described.pop("$defs", {}))
                 schemas[problem.__name__] = described
-            _add_security(document)
+            _add_security(document, list_routers(wings))
             for path, operations in document["paths"].items():
                 for operation in operations.values():
                     if path not in UNLIMITED_PATHS:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
             error_dialects.describe(document)
-            link(document)
+            link(document, [*FLOWS, *(flow for wing in wings for flow in wing.load_routes().links)])
             app.openapi_schema = document
         return app.openapi_schema
 

@@ -296,7 +296,9 @@ function Hops({ trace }: { trace: Schemas["TraceOut"] }) {
         ))}
         {trace.recalled.map((one) => (
           <li key={one.sentence_id} class="quiet">
-            Recalled with {figure(one.prior)}{one.past_question && ` by “${one.past_question}”`}: sentence {one.sentence_id}
+            Recalled with {figure(one.prior)}
+            {one.past_question && ` by “${one.past_question}”, which has the same need with ${figure(one.same_need)}`}: sentence{" "}
+            {one.sentence_id}
           </li>
         ))}
       </ol>

@@ -72,14 +72,14 @@ def calibrate(prior: Prior, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]])
     return Prior(mean, prior.precision)
 
 
-def find_mean_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
-    """Mean over corpora of the level of their sufficient answers, see ``sufficiency.find_level``.
+def find_lowest_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
+    """Lowest of the levels of several corpora's sufficient answers, see ``sufficiency.find_level``.
 
     Args:
         mean: weights, (k,).
         corpora: as of ``fit_logistic``.
     """
-    return float(np.mean([find_level(rows[enough], mean) for rows, enough in corpora if enough.any()]))
+    return min(find_level(rows[enough], mean) for rows, enough in corpora if enough.any())
 
 
 def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:

@@ -20,7 +20,7 @@ from engram.services.retrieval.query import Query
 from engram_evaluation.absent_evidence import build_maskable_corpus
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
-from engram_evaluation.logistic_fit import calibrate, find_mean_level, fit_logistic, loosen_prior
+from engram_evaluation.logistic_fit import calibrate, find_lowest_level, fit_logistic, loosen_prior
 from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, format_ranking
 from engram_evaluation.ranking_fit import JudgedQuestion, fit
 
@@ -153,7 +153,7 @@ def fit_sufficiency(
     goes by answers with evidence alone, as questions are mostly asked of a corpus that can answer them.
 
     Returns:
-        The prior, and the level of ``sufficiency.find_level``, the mean over the data sets.
+        The prior, and the level of ``sufficiency.find_level``, the lowest of the data sets.
 
     Raises:
         InvalidRequestError: the first passages hold all the evidence of every question, or of none.
@@ -169,7 +169,7 @@ def fit_sufficiency(
     try:
         direction = fit_logistic(both, ENOUGH_RIDGE, ENOUGH_VERDICTS)
         fitted = calibrate(direction, present)
-        return loosen_prior(fitted, ENOUGH_BIAS, ENOUGH_SLOPE), find_mean_level(fitted.mean, present)
+        return loosen_prior(fitted, ENOUGH_BIAS, ENOUGH_SLOPE), find_lowest_level(fitted.mean, present)
     except ValueError as error:
         raise InvalidRequestError(f"What is enough cannot be fitted to these data sets: {error}.") from error
 

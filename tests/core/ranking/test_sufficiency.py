@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import (
     FEATURES,
     UNCONFIRMED,
     Chain,
+    answer_outcome,
     compute_learned_mean,
     compute_word_coverage,
     features,
     find_level,
     observe,
+    observe_answer,
     probability,
     verdict_outcome,
 )
@@ -204,22 +206,9 @@ class TestVerdictOutcome:
         assert self.compute_outcome(supports=(1,), retrieval_success=False) == 0
         assert self.compute_outcome(retrieval_success=False, partial=True) == 0
 
-    def test_partial_verdict_confirms_what_it_supports(self) -> None:
-        assert self.compute_outcome(supports=(1,), partial=True) == 1
-        assert self.compute_outcome(supports=(1,), rejects=(2,), partial=True) == 1
+    def test_a_partial_verdict_does_not_say(self) -> None:
+        assert self.compute_outcome(supports=(1,), partial=True) is None
         assert self.compute_outcome(rejects=(1,), partial=True) is None
-
-    def test_thumb_says_it_unless_its_reason_is_about_something_else(self) -> None:
-        assert self.compute_outcome(supports=(1,), partial=True, rating="up") == 1
-        assert self.compute_outcome(rejects=(1,), partial=True, rating="down") == 0
-        assert self.compute_outcome(rejects=(1,), partial=True, rating="down", reason="too long") == 0
-        assert self.compute_outcome(partial=True, rating="down", reason="missing", retrieval_success=False) == 0
-        assert self.compute_outcome(rejects=(1,), partial=True, rating="down", reason="outdated") is None
-        assert self.compute_outcome(partial=True, rating="down", reason="wrong_answer") is None
-
-    def test_click_does_not_say(self) -> None:
-        assert self.compute_outcome(supports=(1,), rejects=(2,), examined=(0.5,), partial=True) is None
-        assert self.compute_outcome(supports=(6,), rejects=(2,), examined=(0.5,), partial=True) is None
 
     def test_verdict_of_rejections_alone_means_insufficient(self) -> None:
         assert self.compute_outcome(rejects=(1, 2)) == 0
@@ -232,6 +221,46 @@ class TestVerdictOutcome:
     def test_evidence_that_is_gone_may_have_been_elsewhere(self) -> None:
         assert self.compute_outcome(supports=(1,), known=False) is None
         assert self.compute_outcome(supports=(1, 6), known=False) == 0
+
+
+class TestAnswerOutcome:
+    """Sentence n is in passage 10 n; the first five are 10 to 50."""
+
+    def compute_outcome(self, *, known: bool = True, **verdict: object) -> int | None:
+        logged = LoggedVerdict(**verdict)  # type: ignore[arg-type]
+        pairs = [(10 * sentence, y) for sentence, y in logged.targets([]).items()]
+        return answer_outcome(logged, pairs, (10, 20, 30, 40, 50), known=known)
+
+    def test_complete_verdict_says_what_it_says_of_passages(self) -> None:
+        assert self.compute_outcome(supports=(1, 5)) == 1
+        assert self.compute_outcome(supports=(1, 6)) == 0
+        assert self.compute_outcome(rejects=(1,)) == 0
+        assert self.compute_outcome() is None
+
+    def test_partial_verdict_confirms_what_it_supports(self) -> None:
+        assert self.compute_outcome(supports=(1,), partial=True) == 1
+        assert self.compute_outcome(supports=(1,), rejects=(2,), partial=True) == 1
+        assert self.compute_outcome(supports=(1, 6), partial=True) == 0
+        assert self.compute_outcome(rejects=(1,), partial=True) is None
+        assert self.compute_outcome(supports=(1,), partial=True, known=False) is None
+
+    def test_thumb_says_it_unless_its_reason_is_about_something_else(self) -> None:
+        assert self.compute_outcome(supports=(1,), partial=True, rating="up") == 1
+        assert self.compute_outcome(rejects=(1,), examined=(0.5,), partial=True, rating="down") == 0
+        assert self.compute_outcome(rejects=(1,), partial=True, rating="down", reason="too long") == 0
+        assert self.compute_outcome(partial=True, rating="down", reason="missing", retrieval_success=False) == 0
+        assert self.compute_outcome(rejects=(1,), partial=True, rating="down", reason="outdated") is None
+        assert self.compute_outcome(partial=True, rating="down", reason="wrong_answer") is None
+
+    def test_click_does_not_say(self) -> None:
+        assert self.compute_outcome(supports=(1,), rejects=(2,), examined=(0.5,), partial=True) is None
+        assert self.compute_outcome(supports=(6,), rejects=(2,), examined=(0.5,), partial=True) is None
+
+    def test_partial_verdict_on_a_session_does_not_say(self) -> None:
+        rounds = (JudgedRound((), (10,)),)
+        assert self.compute_outcome(supports=(1,), partial=True, rounds=rounds) is None
+        assert self.compute_outcome(supports=(6,), partial=True, rounds=rounds) is None
+        assert self.compute_outcome(supports=(1,), rounds=rounds) == 1
 
 
 def judge_answer(kind: str, is_sufficient: bool, draw: random.Random) -> tuple[LoggedVerdict, int]:
@@ -268,12 +297,15 @@ class TestObserve:
                 for row in np.eye(SIZE)
             ]
             seen = observe(x, outcome, prior, 2.0)
-            assert_allclose(seen.evidence.information[:SIZE], np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
+            assert_allclose(seen.evidence.information, np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
             p = probability(x, prior.mean)
             curvature = (p - 0.5) / (x @ prior.mean)
             assert p * (1 - p) < curvature < 0.25
-            assert_allclose(seen.evidence.precision[:SIZE, :SIZE], curvature * np.outer(x, x) / 2.0)
-            assert (seen.evidence.information[SIZE], seen.evidence.precision[SIZE, SIZE]) == (outcome / 2.0, 0.5)
+            assert_allclose(seen.evidence.precision, curvature * np.outer(x, x) / 2.0)
+            counted = observe_answer(x, outcome, prior, 2.0).evidence
+            assert_array_equal(counted.information, [*seen.evidence.information, outcome / 2.0])
+            assert_array_equal(counted.precision[:SIZE, :SIZE], seen.evidence.precision)
+            assert_array_equal(counted.precision[SIZE], [*[0.0] * SIZE, 0.5])
             assert seen.surprise == pytest.approx(1 - p if outcome else p)
 
     def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
@@ -297,7 +329,7 @@ class TestObserve:
         def compute_excess(odds: float) -> float:
             """By how much the log-likelihood is above the parabola, but for a constant."""
             there = (odds - x @ prior.mean) * x / (x @ x)
-            parabola = seen.information[:SIZE] @ there - 0.5 * there @ seen.precision[:SIZE, :SIZE] @ there
+            parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
             return -float(np.logaddexp(0.0, -odds if outcome else odds) + parabola)
 
         touching = math.sqrt((x @ prior.mean) ** 2 + x @ x)
@@ -307,13 +339,15 @@ class TestObserve:
     def test_certain_prior_gives_the_maximal_curvature(self) -> None:
         x = draw_answer(0)
         sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
-        assert_allclose(observe(x, 1, sure, 1.0).evidence.precision[:SIZE, :SIZE], 0.25 * np.outer(x, x))
+        assert_allclose(observe(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
 
     @given(ANSWERS)
     def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
         self, answers: list[tuple[int, int, float]]
     ) -> None:
-        terms = [observe(draw_answer(seed), outcome, FLAT, noise).evidence for seed, outcome, noise in answers]
+        terms = [
+            observe_answer(draw_answer(seed), outcome, FLAT, noise).evidence for seed, outcome, noise in answers
+        ]
 
         def compute_mean(some: list[WeightEvidence]) -> np.ndarray:
             return compute_learned_mean(FLAT, sum(some, build_empty_evidence(SIZE + 1)))
@@ -327,20 +361,24 @@ class TestObserve:
         self, seed: int, outcome: int, noise: float
     ) -> None:
         x = draw_answer(seed)
-        confirmed = observe(np.zeros(SIZE), 1, FLAT, noise).evidence
+        confirmed = observe_answer(np.zeros(SIZE), 1, FLAT, noise).evidence
         before = probability(x, FLAT.mean)
-        after = probability(x, compute_learned_mean(FLAT, confirmed + observe(x, outcome, FLAT, noise).evidence))
+        after = probability(
+            x, compute_learned_mean(FLAT, confirmed + observe_answer(x, outcome, FLAT, noise).evidence)
+        )
         assert abs(outcome - after) < abs(outcome - before)
 
     @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=12))
     def test_corrections_alone_leave_the_prior(self, seeds: list[int]) -> None:
         prior = Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
-        terms = [observe(draw_answer(seed), 0, prior, 0.5).evidence for seed in seeds]
+        terms = [observe_answer(draw_answer(seed), 0, prior, 0.5).evidence for seed in seeds]
         learned = compute_learned_mean(prior, sum(terms, build_empty_evidence(SIZE + 1)))
         assert_allclose(learned, prior.mean, rtol=0, atol=1e-12)
 
     def test_verdicts_count_by_their_confirmations(self) -> None:
-        terms = [observe(draw_answer(seed), outcome, FLAT, 0.5).evidence for seed, outcome in ((1, 1), (2, 0))]
+        terms = [
+            observe_answer(draw_answer(seed), outcome, FLAT, 0.5).evidence for seed, outcome in ((1, 1), (2, 0))
+        ]
         total = terms[0] + terms[1]
         share = 2.0 / (2.0 + UNCONFIRMED)
         scaled = WeightEvidence(share * total.information[:SIZE], share * total.precision[:SIZE, :SIZE])
@@ -365,20 +403,20 @@ class TestObserve:
         total = build_empty_evidence(SIZE + 1)
         for x, is_sufficient in zip(answers, outcomes, strict=True):
             verdict, passage = judge_answer(draw.choice(kinds), is_sufficient, draw)
-            outcome = verdict_outcome(verdict, [(passage, 1)] if verdict.rating != "down" else [], range(5))
+            outcome = answer_outcome(verdict, [(passage, 1)] if verdict.rating != "down" else [], range(5))
             assert outcome == is_sufficient
-            total = total + observe(x, outcome, prior, 0.5).evidence
+            total = total + observe_answer(x, outcome, prior, 0.5).evidence
         learned = compute_learned_mean(prior, total)
         assert np.mean([probability(x, learned) for x in answers]) == pytest.approx(rate, abs=0.05)
 
     def test_what_cannot_be_is_refused(self) -> None:
         with pytest.raises(ValueError, match="positive"):
-            observe(draw_answer(0), 1, FLAT, 0.0)
+            observe_answer(draw_answer(0), 1, FLAT, 0.0)
         with pytest.raises(ValueError, match="must be 0 or 1"):
-            observe(draw_answer(0), 2, FLAT, 1.0)
+            observe_answer(draw_answer(0), 2, FLAT, 1.0)
 
 
-@pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (10, 1), (25, 2)])
+@pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (19, 1), (20, 1), (29, 2)])
 def test_level_withholds_one_right_answer_in_ten_at_most(count: int, withheld: int) -> None:
     odds = np.random.default_rng(count).permutation(count) / 10.0
     level = find_level(np.column_stack([np.ones(count), odds]), np.array([0.0, 1.0]))

@@ -31,7 +31,9 @@ def ask_with_trace(application: Application, name: str, text: str, *, ungated: b
     scope = application.access.scope(name)
     query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
     profile = PROFILES[query.profile]
-    answer = application.ask.query(query, replace(profile, policy=replace(profile.policy, gated=not ungated)))
+    answer = application.ask.query(
+        query, replace(profile, policy=replace(profile.policy, gated=not ungated, sentence_memories=True))
+    )
     assert answer.trace is not None
     return answer.trace
 

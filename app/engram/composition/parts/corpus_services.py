@@ -8,7 +8,6 @@ from engram.composition.parts.fact_services import FactServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
 from engram.services.corpus.collection_settings import CollectionSettingsService
-from engram.services.corpus.document_conversion import DocumentsService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.kind_measurement import KindService
@@ -33,13 +32,6 @@ class CorpusServices:
     def ingest(self) -> IngestService:
         """Intake of passages."""
         return IngestService(self.database, self.models.encoder)
-
-    @locked_property
-    def documents(self) -> DocumentsService:
-        """Conversion of documents into passages."""
-        return DocumentsService(
-            max_bytes=self.settings.document_max_bytes, timeout_seconds=self.settings.document_timeout_seconds
-        )
 
     @locked_property
     def collection_settings(self) -> CollectionSettingsService:

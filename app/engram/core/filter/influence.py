@@ -113,7 +113,7 @@ def compute_means_without(
     """Return the mean weights, (m, k), after all evidence but one term each; exact, because evidence adds up.
 
     A term's ``information``, (k,), is a precision-weighted shift from the prior's mean; ``precision`` is (k, k).
-    Terms of sufficiency have one number more, see ``sufficiency.observe``.
+    Terms of sufficiency have one number more, see ``sufficiency.observe_answer``.
     """
     if not terms:
         return np.zeros((0, len(prior.mean)))

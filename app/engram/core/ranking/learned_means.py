@@ -9,7 +9,7 @@ def compute_mean(model: Model, prior: Prior, evidence: WeightEvidence) -> Floats
 
     Args:
         prior: over k weights.
-        evidence: sum of the model's terms; those of sufficiency have k + 1 numbers, see ``sufficiency.observe``.
+        evidence: sum of the model's terms; of sufficiency, k + 1 numbers, see ``sufficiency.observe_answer``.
     """
     if model == "sufficiency":
         return sufficiency.compute_learned_mean(prior, evidence)

@@ -200,14 +200,17 @@ def probability(features: Floats, weights: Floats) -> float:
 
 
 def find_level(right: Floats, weights: Floats) -> float:
-    """The highest probability below which at most ``WITHHELD_SHARE`` of the right answers are, in [0, 1].
+    """The highest level below which at most ``WITHHELD_SHARE`` of further right answers are expected, in [0, 1].
+
+    Of n answers, the k-th lowest has a share k / (n + 1) of further ones of their kind below it on average (Vovk et
+    al., 2005). With fewer than nine it is the lowest.
 
     Args:
         right: features of n > 0 answers that were sufficient, (n, k).
         weights: (k,).
     """
     odds = np.sort(right @ weights)
-    lowest = odds[int(WITHHELD_SHARE * len(odds))]
+    lowest = odds[max(int(WITHHELD_SHARE * (len(odds) + 1)) - 1, 0)]
     return float(np.exp(-np.logaddexp(0.0, -lowest)))
 
 
@@ -217,34 +220,50 @@ def verdict_outcome(
     """Read a verdict's outcome: 1 if the first passages hold all the evidence, 0 if not, None if it is silent.
 
     They do not where it says that retrieval failed, where it supports a passage that is not among them, missed
-    evidence included, where it rejects, claims to name all evidence and names none, or where it is a thumb down
-    without a reason. Else they do where it supports a passage: somebody who misses evidence names it. A click says
-    what was looked at, and not whether it was enough.
+    evidence included, or where it rejects, claims to name all evidence and names none. They do where it claims to
+    name all and all of it is among them. A partial verdict on some of them does not say.
 
     Args:
         named: (passage, y) of the sentences that it speaks of.
         first: the passages that came first, at most ``EVIDENCE_PASSAGES``.
         known: whether it is known of every sentence that it speaks of in which passage it is.
     """
-    if verdict.examined and verdict.rating is None:
-        return None
     supported = {passage for passage, target in verdict.passage_targets(named).items() if target}
     if verdict.retrieval_success is False or not supported <= set(first):
         return 0
-    if verdict.rating == "down":
-        return None if verdict.reason in REASONS else 0
-    if not known:
+    if not verdict.complete or not known:
         return None
     if supported:
         return 1
-    return 0 if verdict.complete and verdict.rejects and verdict.retrieval_success is None else None
+    return 0 if verdict.rejects and verdict.retrieval_success is None else None
+
+
+def answer_outcome(
+    verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
+) -> int | None:
+    """Read what a verdict says of the answer to a question: 1 if it was enough, 0 if not, None if it is silent.
+
+    Besides what ``verdict_outcome`` reads, a partial verdict says that the answer was enough if all that it
+    supports is among the first passages: somebody who misses evidence names it. A thumb down without a known reason
+    says that it was not. A click says what was looked at, and a partial verdict on a session what its later rounds
+    found: neither says whether the answer was enough.
+
+    Args:
+        named, first, known: as of ``verdict_outcome``.
+    """
+    if verdict.partial and (verdict.rounds or (verdict.examined and verdict.rating is None)):
+        return None
+    targets = list(named)
+    outcome = verdict_outcome(verdict, targets, first, known=known)
+    if outcome is not None or not verdict.partial:
+        return outcome
+    if verdict.rating == "down":
+        return None if verdict.reason in REASONS else 0
+    return 1 if known and any(verdict.passage_targets(targets).values()) else None
 
 
 def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
     """Compute the observation of the weights by one verdict.
-
-    Its evidence has a row and a column more than there are features: the last number of ``information`` is what it
-    adds to ``confirmed``, that of ``precision`` what it adds to ``judged``.
 
     Args:
         features: of the answer, (k,).
@@ -262,14 +281,30 @@ def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> Weigh
     odds = float(features @ prior.mean)
     touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
     curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > SMALLEST_XI else 0.25
+    evidence = WeightEvidence(
+        (outcome - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
+    )
+    return WeightObservation(evidence, abs(outcome - probability(features, prior.mean)))
+
+
+def observe_answer(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
+    """Compute the observation of the weights by one verdict on an answer, and count it.
+
+    Its evidence has a row and a column more than there are features: the last number of ``information`` is what it
+    adds to ``confirmed``, that of ``precision`` what it adds to ``judged``.
+
+    Args:
+        features, outcome, prior, noise: as of ``observe``.
+
+    Raises:
+        ValueError: as ``observe``.
+    """
+    observation = observe(features, outcome, prior, noise)
     size = len(features)
     information, precision = np.zeros(size + 1), np.zeros((size + 1, size + 1))
-    information[:size] = (outcome - 0.5 - curvature * odds) / noise * features
-    precision[:size, :size] = curvature / noise * np.outer(features, features)
+    information[:size], precision[:size, :size] = observation.evidence.information, observation.evidence.precision
     information[size], precision[size, size] = outcome / noise, 1.0 / noise
-    return WeightObservation(
-        WeightEvidence(information, precision), abs(outcome - probability(features, prior.mean))
-    )
+    return WeightObservation(WeightEvidence(information, precision), observation.surprise)
 
 
 def compute_learned_mean(prior: Prior, evidence: WeightEvidence) -> Floats:
@@ -277,7 +312,7 @@ def compute_learned_mean(prior: Prior, evidence: WeightEvidence) -> Floats:
 
     Args:
         prior: over k features, the first of which is 1.
-        evidence: sum of what ``observe`` returns, (k + 1,) and (k + 1, k + 1).
+        evidence: sum of what ``observe_answer`` returns, (k + 1,) and (k + 1, k + 1).
     """
     size = len(prior.mean)
     confirmed, judged = float(evidence.information[size]), float(evidence.precision[size, size])

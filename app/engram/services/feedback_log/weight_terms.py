@@ -105,7 +105,7 @@ def _observe_answer(prior: Prior, statement: JudgedStatement) -> WeightObservati
     judged = statement.judged
     if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
-    outcome = sufficiency.verdict_outcome(
+    outcome = sufficiency.answer_outcome(
         judged.verdict,
         statement.named,
         judged.ranked[: sufficiency.EVIDENCE_PASSAGES],
@@ -113,4 +113,4 @@ def _observe_answer(prior: Prior, statement: JudgedStatement) -> WeightObservati
     )
     if outcome is None:
         return None
-    return sufficiency.observe(judged.answer_features.astype(np.float64), outcome, prior, statement.noise)
+    return sufficiency.observe_answer(judged.answer_features.astype(np.float64), outcome, prior, statement.noise)

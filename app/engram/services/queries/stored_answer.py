@@ -100,13 +100,16 @@ def _select_reranked_features(ranking: PassageRanking, recorded: NDArray[np.intp
 def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] | None:
     """Features of the answer, where a verdict on it speaks of the first that the weights alone ranked.
 
-    It does not where the judge was not shown all of these.
+    It does not where the judge was not shown all of these, nor on a later query of a session: that asks for a part,
+    and is answered from what the session found before.
     """
     ranking, explored = retrieved.ranking, retrieved.explored
     is_shown = (
         len(explored.best) >= min(sufficiency.EVIDENCE_PASSAGES, len(ranking.candidates)) and not explored.displaced
     )
-    if not ranking.teaches or ranking.sufficiency is None or not is_shown:
+    query = retrieved.plan.query
+    goes_on = bool(query.pool) or query.walk is not None or query.lacking is not None
+    if not ranking.teaches or ranking.sufficiency is None or not is_shown or goes_on:
         return None
     return ranking.sufficiency.features.astype(np.float32)
 

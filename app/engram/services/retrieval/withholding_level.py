@@ -11,7 +11,7 @@ from engram.storage.database import Reader
 from engram.storage.learning.confirmed_answers import list_confirmed_answers
 
 LEAST_CONFIRMED = 20
-"""Confirmed answers from which on the collection's own level counts: two of them may be withheld."""
+"""Confirmed answers from which on the collection's own level counts: one of them may be withheld."""
 MOST_CONFIRMED = 500
 """Confirmed answers, the latest, that the level is taken from."""
 

@@ -1,0 +1,85 @@
+"""Wings: optional features, found by their entry points."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from engram.context.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+    from engram.composition.container import Application
+
+GROUP = "engram.wings"
+"""Entry points of wings: each names a ``Wing``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Places of values in an operation's answer, by the names that operations take them under.
+
+    Attributes:
+        sources: operations, by their ids.
+        values: name -> runtime expression, or the JSON pointer of a place in the body.
+        targets: operations that take some of the values.
+    """
+
+    sources: tuple[str, ...]
+    values: Mapping[str, str]
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WingRoutes:
+    """Routes of a wing.
+
+    Attributes:
+        links: from their operations, for the OpenAPI document.
+    """
+
+    routers: Sequence["APIRouter"] = ()
+    links: Sequence[Flow] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wing:
+    """An optional feature, as it declares itself.
+
+    Attributes:
+        name: of the wing in ENGRAM_WINGS.
+        attach: makes an object with the wing's services from the application, each service on first use.
+        load_routes: imports the wing's routes. Only the API calls it, also for a wing that is off.
+    """
+
+    name: str
+    attach: Callable[["Application"], object]
+    load_routes: Callable[[], WingRoutes] = WingRoutes
+
+
+@cache
+def list_installed_wings() -> tuple[Wing, ...]:
+    """List the wings of all installed packages, by name."""
+    return tuple(sorted((point.load() for point in entry_points(group=GROUP)), key=lambda wing: wing.name))
+
+
+def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:
+    """Choose the wings that are on.
+
+    Args:
+        chosen: the setting ENGRAM_WINGS: "all", "none", or names with commas between them.
+        wings: the installed ones.
+
+    Raises:
+        ConfigurationError: the setting names a wing that is not installed.
+    """
+    if chosen == "all":
+        return list(wings)
+    names = set() if chosen == "none" else {name.strip() for name in chosen.split(",")}
+    unknown = sorted(names - {wing.name for wing in wings})
+    if unknown:
+        installed = ", ".join(wing.name for wing in wings)
+        raise ConfigurationError(f"ENGRAM_WINGS names {', '.join(map(repr, unknown))}; installed are {installed}.")
+    return [wing for wing in wings if wing.name in names]

@@ -1,0 +1,1 @@
+"""The wing that makes passages of documents: `POST /documents` and `engram import`."""

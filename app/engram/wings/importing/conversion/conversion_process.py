@@ -1,0 +1,42 @@
+"""The process behind ``Converter``: reads files from its standard input and answers with their passages."""
+
+import json
+import os
+import resource
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from engram.context.errors import EngramError
+from engram.wings.importing.conversion.converter import receive, send
+from engram.wings.importing.conversion.formats import convert
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+
+
+def main() -> None:
+    """Answer until the parent closes the pipe."""
+    incoming = sys.stdin.buffer
+    outgoing = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not stand among the answers
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    while (header := receive(incoming)) is not None and (data := receive(incoming)) is not None:
+        answer = _answer(json.loads(header), data)
+        send(outgoing, json.dumps(answer).encode())
+        outgoing.flush()
+
+
+def _answer(header: dict[str, Any], data: bytes) -> dict[str, Any]:
+    limits, source = ConversionLimits(**header["limits"]), header["source"]
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    try:
+        conversion = convert(source, data, size=header["size"], overlap=header["overlap"], limits=limits)
+    except EngramError as error:
+        return {"error": type(error).__name__, "detail": error.detail}
+    except MemoryError:
+        return {"error": "UnreadableError", "detail": f"{source} needs more memory than it may take."}
+    return {"passages": [asdict(passage) for passage in conversion.passages], "notes": conversion.notes}
+
+
+if __name__ == "__main__":
+    main()

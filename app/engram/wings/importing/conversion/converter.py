@@ -1,0 +1,133 @@
+"""Conversion in a process of its own, which a hostile file can crash or stall without harm.
+
+The process has a bound on memory, none of the service's environment, and no file may be written by it. Its parent
+ends it when a file takes too long.
+"""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, cast
+
+from engram.wings.importing.conversion import chunks
+from engram.wings.importing.conversion.documents import (
+    Conversion,
+    ImportedPassage,
+    NotInstalledError,
+    UnreadableError,
+)
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+
+ROOT = Path(__file__).resolve().parents[2]
+_LENGTH = struct.Struct(">Q")
+_FAILURES = {error.__name__: error for error in (UnreadableError, NotInstalledError)}
+
+
+class Converter:
+    """Converts files one after the other, in a process that is started when first needed.
+
+    Threads of one converter wait for each other. Use it as a context manager, so that the process ends.
+    """
+
+    def __init__(self, limits: ConversionLimits) -> None:
+        self.limits = limits
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def convert(
+        self, source: str, data: bytes, *, size: int = chunks.SIZE, overlap: int = chunks.OVERLAP
+    ) -> Conversion:
+        """Read a file and cut it into passages.
+
+        Raises:
+            UnreadableError: as ``formats.convert``, or it took too long or too much memory.
+            NotInstalledError: a library that reads it is not installed.
+        """
+        if len(data) > self.limits.file_bytes:
+            raise UnreadableError(f"{source} is larger than {self.limits.file_bytes >> 20} MiB.")
+        header = {"source": source, "size": size, "overlap": overlap, "limits": asdict(self.limits)}
+        with self._lock:
+            answer = self._ask_process(source, json.dumps(header).encode(), data)
+        if "error" in answer:
+            raise _FAILURES.get(answer["error"], UnreadableError)(answer["detail"])
+        return Conversion(tuple(ImportedPassage(**one) for one in answer["passages"]), tuple(answer["notes"]))
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask_process(self, source: str, header: bytes, data: bytes) -> Any:
+        process = self._start_process()
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(self.limits.seconds, end)
+        timer.start()
+        try:
+            incoming, outgoing = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
+            for part in (header, data):
+                send(incoming, part)
+            incoming.flush()
+            answer = receive(outgoing)
+        except OSError:
+            answer = None
+        except BaseException:
+            self.close()  # an interrupted exchange leaves the process in the middle of a file
+            raise
+        finally:
+            timer.cancel()
+        if answer is None:
+            self.close()
+            if late.is_set():
+                raise UnreadableError(f"{source} took longer than {self.limits.seconds:g} seconds to read.")
+            raise UnreadableError(f"{source} broke the reader, or needs more memory than it may take.")
+        return json.loads(answer)
+
+    def _start_process(self) -> "subprocess.Popen[bytes]":
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "engram.wings.importing.conversion.conversion_process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            )
+        return self._process
+
+
+def send(stream: IO[bytes], part: bytes) -> None:
+    """Write a part with its length before it."""
+    stream.write(_LENGTH.pack(len(part)))
+    stream.write(part)
+
+
+def receive(stream: IO[bytes]) -> bytes | None:
+    """Read a part; None at the end of the stream, also inside a part."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    part = stream.read(length)
+    return part if len(part) == length else None

@@ -1,0 +1,152 @@
+"""Reader of JSON: a list of objects is records, another value a document."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from engram.wings.importing.conversion import records
+from engram.wings.importing.conversion.documents import Conversion, Document, UnreadableError
+from engram.wings.importing.conversion.encodings import decode_text, note
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.outline import Outline, flatten_text
+from engram.wings.importing.conversion.records import TEXTS, TITLES, Record
+
+DEPTH = 50
+"""Levels of a JSON value."""
+_PROSE = 80
+"""A longer text is prose below its key as a heading; a shorter one is a line "key: value"."""
+
+
+def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
+    """Convert JSON, or a JSON value a line (NDJSON).
+
+    Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
+    inner values go by names like ``author.name``. Anything else is a document: keys are headings.
+
+    Raises:
+        UnreadableError: it is no JSON, is nested too deeply, or has too many values.
+    """
+    text, encoding = decode_text(source, data)
+    value = _value(source, text)
+    _check(source, value, limits)
+    if isinstance(value, dict) and isinstance(value.get("passages"), list):
+        value = value["passages"]
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        listed = (Record(dict(_leaves("", item)), number) for number, item in enumerate(value, 1))
+        passages_made = tuple(records.passages(source, listed, "json", place_name="row"))
+        if not passages_made:
+            raise UnreadableError(f"{source} has no text.")
+        return Conversion(passages_made, note(source, encoding))
+    title = _title(value)
+    outline = Outline(title)
+    _add(value, outline, 1, title)
+    return outline.document(source, "json", note(source, encoding))
+
+
+def _value(source: str, text: str) -> Any:
+    """Read JSON, or a JSON value a line as a list.
+
+    Raises:
+        UnreadableError: it is neither, or is nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
+    except ValueError as whole:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise UnreadableError(f"{source} is no JSON: {whole}.") from whole
+        try:
+            return [json.loads(line) for line in lines]
+        except RecursionError:
+            raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
+        except ValueError:
+            raise UnreadableError(f"{source} is neither JSON nor a JSON value a line: {whole}.") from whole
+
+
+def _check(source: str, value: Any, limits: ConversionLimits) -> None:
+    """Refuse a value that is nested too deeply or holds too many values.
+
+    Raises:
+        UnreadableError: it does.
+    """
+    waiting, value_count = [(value, 1)], 0
+    while waiting:
+        item, depth = waiting.pop()
+        value_count += 1
+        if depth > DEPTH:
+            raise UnreadableError(f"{source} nests more than {DEPTH} levels.")
+        if value_count > limits.cells:
+            raise UnreadableError(f"{source} has more than {limits.cells:,} values.")
+        if isinstance(item, dict | list):
+            waiting += [(inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item)]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield (dotted name, text) of the values inside; a list of plain values is one."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, inner in enumerate(value, 1):
+            yield from _leaves(f"{name}.{number}", inner)
+    elif text := _format_value(value):
+        yield name, text
+
+
+def _format_value(value: Any) -> str:
+    """Return a plain value, or a list of plain values, as text."""
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_format_value, value)))
+    if value is None or isinstance(value, str):
+        return (value or "").strip()
+    return json.dumps(value)
+
+
+def _title(value: Any) -> str | None:
+    """Return the text by which an object calls itself, see ``TITLES``; None for other values."""
+    if not isinstance(value, dict):
+        return None
+    return next((item for key, item in value.items() if key.casefold() in TITLES and isinstance(item, str)), None)
+
+
+def _add(value: Any, outline: Outline, level: int, heading: str | None) -> None:
+    """Add a JSON value below the heading of ``level``; nested values open headings of ``level + 1``.
+
+    Args:
+        heading: text of the heading above; a title that is this text is not said again.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not (key.casefold() in TITLES and inner == heading):
+                _add_member(str(key), inner, outline, level)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, inner in enumerate(value, 1):
+            item_heading = _title(inner) or str(number)
+            outline.open_heading(level + 1, item_heading)
+            _add(inner, outline, level + 1, item_heading)
+    else:
+        _add_text(value if isinstance(value, str) else _format_value(value), outline)
+
+
+def _add_member(key: str, inner: Any, outline: Outline, level: int) -> None:
+    """Add a member of an object: a text as it is, a long or nested value below its key, another as "key: value"."""
+    nested = isinstance(inner, dict) or (isinstance(inner, list) and _is_long(inner))
+    if key.casefold() in TEXTS and isinstance(inner, str):
+        _add_text(inner, outline)
+    elif nested or (isinstance(inner, str) and len(inner) > _PROSE):
+        outline.open_heading(level + 1, key)
+        _add(inner, outline, level + 1, key)
+        outline.close(level + 1)
+    elif text := _format_value(inner):
+        outline.add(f"{key}: {flatten_text(text)}", whole=True)
+
+
+def _is_long(items: Sequence[Any]) -> bool:
+    return any(isinstance(item, dict | list) for item in items) or len(_format_value(list(items))) > _PROSE
+
+
+def _add_text(text: str, outline: Outline) -> None:
+    for part in text.split("\n\n"):
+        outline.add(flatten_text(part))

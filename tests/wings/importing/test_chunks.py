@@ -1,0 +1,108 @@
+"""Documents are cut along their structure, rows of tables are passages."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.wings.importing.conversion import chunks, tables
+from engram.wings.importing.conversion.documents import Block, Document, UnreadableError
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+
+WORDS = st.text(alphabet="abcdefgh ", min_size=1, max_size=400).filter(lambda text: text.strip() != "")
+BLOCKS = st.lists(
+    st.builds(Block, WORDS, st.sampled_from([(), ("A",), ("A", "B")]), st.none(), st.booleans()),
+    min_size=1,
+    max_size=12,
+)
+
+
+def document(*blocks: Block) -> Document:
+    return Document("notes/rivers.md", "Rivers", blocks, "markdown")
+
+
+def test_sections_are_never_mixed_and_start_with_their_heading() -> None:
+    made = list(
+        chunks.passages(
+            document(
+                Block("The Danube is long.", ()),
+                Block("The Rhine is short.", ("The Rhine",), page=2),
+                Block("It ends in the sea.", ("The Rhine",), page=2),
+                Block("Basel lies on it.", ("The Rhine",), page=3),
+            )
+        )
+    )
+    assert [passage.text for passage in made] == [
+        "The Danube is long.",
+        "The Rhine\nThe Rhine is short.\nIt ends in the sea.",
+        "The Rhine\nBasel lies on it.",
+    ]
+    assert [passage.id for passage in made] == ["notes/rivers.md#1", "notes/rivers.md#2", "notes/rivers.md#3"]
+    assert made[1].sentences == ("The Rhine", "The Rhine is short.", "It ends in the sea.")
+    assert [passage.metadata.get("page") for passage in made] == [None, 2, 3]
+    assert made[1].metadata == {
+        "source": "notes/rivers.md",
+        "format": "markdown",
+        "heading": ["The Rhine"],
+        "page": 2,
+    }
+
+
+def test_long_sections_overlap_by_whole_sentences() -> None:
+    sentences = [f"River number {n} flows slowly into the sea." for n in range(40)]
+    made = list(chunks.passages(document(Block(" ".join(sentences))), size=200, overlap=60))
+    assert len(made) > 5
+    for before, after in pairwise(made):
+        assert after.sentences[0] == before.sentences[-1]
+        assert len(after.text) <= 200
+    assert list(dict.fromkeys(sentence for passage in made for sentence in passage.sentences)) == sentences
+
+
+@given(blocks=BLOCKS, size=st.integers(20, 300), part=st.floats(0, 0.9))
+def test_passages_keep_all_text_within_the_size(blocks: list[Block], size: int, part: float) -> None:
+    made = list(chunks.passages(document(*blocks), size=size, overlap=int(size * part)))
+    for passage in made:
+        heading = passage.metadata.get("heading")
+        body = passage.text.partition("\n")[2] if heading else passage.text
+        assert len(body) <= size
+        assert len(set(passage.sentences)) >= 1
+    kept = " ".join(sentence for passage in made for sentence in passage.sentences).split()
+    assert set(" ".join(block.text for block in blocks).split()) <= set(kept) or any(
+        len(word) > size for block in blocks for word in block.text.split()
+    )
+
+
+def test_an_overlap_as_large_as_the_passage_is_refused() -> None:
+    with pytest.raises(ValueError, match="overlap"):
+        list(chunks.passages(document(Block("x")), size=100, overlap=100))
+
+
+def test_rows_of_a_table_with_a_text_column() -> None:
+    made = tables.table(
+        "f.csv", b"ID;Title;Text;Year\nd;Danube;It is long. It is blue.;1999\n;;;\n", ConversionLimits()
+    ).passages
+    assert [passage.as_json() for passage in made] == [
+        {
+            "id": "f.csv#d",
+            "title": "Danube",
+            "text": "It is long. It is blue.",
+            "sentences": ["It is long.", "It is blue."],
+            "metadata": {"source": "f.csv", "format": "csv", "row": 1, "Year": "1999"},
+        }
+    ]
+
+
+def test_rows_of_a_table_without_one_say_their_columns() -> None:
+    (made,) = tables.table("f.tsv", b"river\tlength\nRhine\t1230 km\n", ConversionLimits()).passages
+    assert (made.id, made.title) == ("f.tsv#1", "Rhine")
+    assert made.text == "river: Rhine\nlength: 1230 km"
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [("", "columns"), ("a,A\n1,2\n", "columns"), ("id,text\n1,x\n1,y\n", "two rows"), ("a,b\n1,2,3\n", "line 2")],
+)
+def test_tables_that_cannot_be_read(table: str, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        tables.table("f.csv", table.encode(), ConversionLimits())

@@ -1,0 +1,149 @@
+"""Files that are damaged, locked or made to harm cost one line each."""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from engram.context.errors import InvalidRequestError
+from engram.wings.importing.conversion.converter import Converter
+from engram.wings.importing.conversion.documents import UnreadableError
+from engram.wings.importing.conversion.folder import list_files
+from engram.wings.importing.conversion.formats import KINDS, convert
+from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+LIMITS = ConversionLimits()
+
+
+@pytest.fixture(scope="module")
+def converter() -> Iterator[Converter]:
+    with Converter(LIMITS) as started:
+        yield started
+
+
+def build_zip(*members: tuple[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+CASES = [
+    ("bomb.docx", build_zip(("word/document.xml", bytes(257 * MIB))), "unpacks to more than 256 MiB"),
+    ("plain.docx", b"not a zip", "not what its name says"),
+    ("other.docx", build_zip(("a.txt", b"x")), "cannot be read as DOCX"),
+    ("other.pptx", build_zip(("a.txt", b"x")), "cannot be read as PPTX"),
+    ("other.xlsx", build_zip(("a.txt", b"x")), "cannot be read as XLSX"),
+    ("locked.docx", OLE, "password"),
+    ("locked.xlsx", OLE, "password"),
+    ("deep.html", b"<div>" * 100_000 + b"x", "nests more than"),
+    ("deep.json", b"[" * 100_000 + b"]" * 100_000, "nests more than"),
+    ("level.json", b"[" * 60 + b"1" + b"]" * 60, "nests more than 50 levels"),
+    ("broken.json", b'{"a": ', "no JSON"),
+    ("blank.txt", b" \n\t ", "empty"),
+    ("nul.txt", b"a\x00b\x00\x00\x00c", "no text"),
+    ("noise.eml", b"\x00\x01\x02", "no headers"),
+    ("cut.pdf", b"%PDF-1.7\n1 0 obj\n<<", "no PDF|cannot be read"),
+    ("what.xyz", b"text", "none of the kinds"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "reason"), CASES, ids=[case[0] for case in CASES])
+def test_a_hostile_file_is_one_line(converter: Converter, name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason) as caught:
+        converter.convert(name, data)
+    assert caught.value.detail.startswith(name)
+    assert "\n" not in caught.value.detail
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_file_of_any_kind_is_one_line(kind: str) -> None:
+    with pytest.raises(UnreadableError, match="is empty"):
+        convert(f"a{kind}", b"")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_of_any_kind_never_breaks_the_converter(converter: Converter, kind: str) -> None:
+    with pytest.raises(UnreadableError):
+        converter.convert(f"a{kind}", bytes(range(256)) * 40)
+    assert converter.convert("a.md", b"Still there.").passages[0].text == "Still there."
+
+
+def workbook(cells: dict[str, object]) -> bytes:
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for place, value in cells.items():
+        book.active[place] = value
+    book.save(file)
+    return file.getvalue()
+
+
+def test_a_sheet_whose_only_cell_is_the_last_one_is_read() -> None:
+    (made,) = convert("far.xlsx", workbook({"XFD1048576": "far away"})).passages
+    assert made.sentences == ("Sheet", "far away")
+
+
+def test_cells_pages_and_files_are_bounded() -> None:
+    wide = workbook({f"A{row}": row for row in range(1, 30)})
+    with pytest.raises(UnreadableError, match="more than 20 cells"):
+        convert("a.xlsx", wide, limits=replace(LIMITS, cells=20))
+    pages = (Path(__file__).parent / "files/handbook.pdf").read_bytes()
+    with pytest.raises(UnreadableError, match="more than 2 pages"):
+        convert("a.pdf", pages, limits=replace(LIMITS, pages=2))
+    with pytest.raises(UnreadableError, match="larger than 0 MiB"):
+        convert("a.txt", b"too long", limits=replace(LIMITS, file_bytes=3))
+
+
+def test_a_file_that_takes_too_long_or_too_much_is_one_line_and_the_next_is_read() -> None:
+    table = b"a,b\n" + b"1,2\n" * 400_000
+    with Converter(replace(LIMITS, seconds=0.05)) as hasty, pytest.raises(UnreadableError, match="took longer"):
+        hasty.convert("long.csv", table)
+    with Converter(replace(LIMITS, memory_bytes=192 * MIB, seconds=250)) as small:
+        with pytest.raises(UnreadableError, match="memory"):
+            small.convert("large.csv", table)
+        assert small.convert("a.md", b"Still there.").passages[0].text == "Still there."
+
+
+def test_the_converter_does_not_see_the_environment(converter: Converter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
+    with Converter(LIMITS) as started:
+        started.convert("a.md", b"Text.")
+        assert started._process is not None
+        environment = Path(f"/proc/{started._process.pid}/environ").read_bytes()
+    assert b"DATABASE_URL" not in environment
+
+
+def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    outside.mkdir()
+    (outside / "secret.txt").write_text("Secret.")
+    (folder / "a.txt").write_text("Here.")
+    (folder / "same.txt").symlink_to(folder / "a.txt")
+    (folder / "away.txt").symlink_to(outside / "secret.txt")
+    (folder / "gone.txt").symlink_to(outside / "nothing.txt")
+    (folder / "folder").symlink_to(outside)
+    listed = list_files([folder])
+    assert [source.name for source in listed.sources] == ["in/a.txt", "in/same.txt"]
+    assert listed.outside == ("in/away.txt", "in/folder", "in/gone.txt")
+
+
+def test_odd_names_are_written_so_that_anything_can_take_them(tmp_path: Path) -> None:
+    for name in ("a b.txt", "Zürich 日本.md", "line\nbreak.txt", "bell\x07.txt"):
+        (tmp_path / name).write_text("Text.")
+    (tmp_path / b"caf\xe9.txt".decode("utf-8", "surrogateescape")).write_text("Text.")
+    names = {source.name.partition("/")[2] for source in list_files([tmp_path]).sources}
+    assert names == {"a b.txt", "Zürich 日本.md", "line%0Abreak.txt", "bell%07.txt", "caf%E9.txt"}
+
+
+def test_unsupported_or_missing_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"x")
+    with pytest.raises(InvalidRequestError, match="none of the kinds"):
+        list_files([tmp_path / "a.png"])
+    with pytest.raises(InvalidRequestError, match="not there"):
+        list_files([tmp_path / "b.txt"])

@@ -1,0 +1,130 @@
+"""Folders of documents, imported from the command line into a live service."""
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from engram.wings.importing.cli import import_command
+from engram.wings.importing.conversion import chunks
+from tests.support.command import UNREACHABLE_URL, Cli
+
+FILES = Path(__file__).parent / "files"
+pytestmark = pytest.mark.usefixtures("working")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    notes = tmp_path / "notes"
+    (notes / "deep").mkdir(parents=True)
+    (notes / "rivers.md").write_text(
+        "# Rivers\n\nThe Danube is long.\n\n## Rhine\n\nThe Rhine ends in the North Sea.\n"
+    )
+    (notes / "deep" / "lakes.html").write_text(
+        "<title>Lakes</title><body><p>Lake Constance lies in the Alps.</p></body>"
+    )
+    (notes / "towns.csv").write_text("id,name,text\nb,Basel,Basel lies on the Rhine.\n")
+    (notes / "photo.png").write_bytes(b"\x89PNG")
+    (notes / ".hidden.txt").write_text("Not to be seen.")
+    return notes
+
+
+@pytest.fixture
+def collection() -> str:
+    return f"import-{uuid4().hex[:8]}"
+
+
+def ids(cli: Cli, collection: str) -> list[str]:
+    return [
+        passage["id"]
+        for passage in json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
+    ]
+
+
+def test_a_folder_is_imported_found_and_kept_in_step(cli: Cli, folder: Path, collection: str) -> None:
+    done = cli("import", str(folder), "-c", collection)
+    assert done.returncode == 0, done.stderr
+    assert "left alone, being of other kinds: notes/photo.png" in done.stderr
+    assert "3 files, 4 passages" in done.stdout
+    assert ids(cli, collection) == [
+        "notes/deep/lakes.html#1",
+        "notes/rivers.md#1",
+        "notes/rivers.md#2",
+        "notes/towns.csv#b",
+    ]
+
+    found = json.loads(cli("query", "Where does the Rhine end?", "-c", collection, "--json").stdout)
+    best = found["passages"][0]
+    assert (best["passage_id"], best["title"]) == ("notes/rivers.md#2", "Rivers")
+    assert best["metadata"]["source"] == "notes/rivers.md"
+    assert best["metadata"]["heading"] == ["Rhine"]
+
+    # A section went, a file went: the one by itself, the other when asked for.
+    (folder / "rivers.md").write_text("# Rivers\n\nThe Danube is long.\n")
+    (folder / "towns.csv").unlink()
+    again = cli("import", str(folder), "-c", collection)
+    assert "1 removed that the files no longer have" in again.stdout
+    assert ids(cli, collection) == ["notes/deep/lakes.html#1", "notes/rivers.md#1", "notes/towns.csv#b"]
+    told = json.loads(cli("import", str(folder), "-c", collection, "--delete", "--json").stdout)
+    assert told["removed"] == ["notes/towns.csv#b"]
+    assert told["jobs"][0]["unchanged"] == 2
+    assert ids(cli, collection) == ["notes/deep/lakes.html#1", "notes/rivers.md#1"]
+
+
+def test_unreadable_file_neither_stops_the_import_nor_deletes_passages(
+    cli: Cli, folder: Path, collection: str
+) -> None:
+    assert cli("import", str(folder), "-c", collection).returncode == 0
+    before = ids(cli, collection)
+    (folder / "towns.csv").write_text("a,A\n1,2\n")
+    (folder / "more.txt").write_text("The Elbe rises in the Giant Mountains.")
+    done = cli("import", str(folder), "-c", collection, "--delete")
+    assert done.returncode == 1
+    assert "notes/towns.csv: the first line does not name columns, each once." in done.stderr
+    assert ids(cli, collection) == sorted([*before, "notes/more.txt#1"])
+
+
+def test_passages_can_be_written_to_a_file_instead(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "corpus.jsonl"
+    done = cli("import", str(folder / "rivers.md"), "--out", str(lines), ENGRAM_URL=UNREACHABLE_URL)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["id"] for line in lines.read_text().splitlines()] == ["rivers.md#1", "rivers.md#2"]
+
+
+def test_sizes_are_those_of_the_service() -> None:
+    assert (import_command.SIZE, import_command.OVERLAP) == (chunks.SIZE, chunks.OVERLAP)
+
+
+def test_broken_files_links_and_encodings_cost_a_line_each(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    (folder / "deep.html").write_bytes(b"<div>" * 100_000 + b"x")
+    (folder / "report.docx").write_bytes(b"not a zip")
+    (folder / "cafe.txt").write_bytes("Café Zürich".encode("latin-1"))
+    (tmp_path / "secret.txt").write_text("Secret.")
+    (folder / "away.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "staff.pdf").write_bytes((FILES / "handbook.pdf").read_bytes())
+    done = cli("import", str(folder), "-c", collection)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    for line in (
+        "not followed, being links that leave the folder: notes/away.txt",
+        "notes/cafe.txt: read as Windows-1252, because it is not UTF-8",
+        "notes/deep.html nests more than 300 elements in each other.",
+        "notes/report.docx is not what its name says: it is no zip file.",
+    ):
+        assert lines.count(line) == 1, done.stderr
+    listed = json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
+    assert not any("Secret" in passage["text"] for passage in listed)
+    assert [passage["metadata"]["page"] for passage in listed if "staff.pdf" in passage["id"]] == [1, 1, 2, 3]
+    below = cli("query", "allowance", "-c", collection, "--filter", 'heading=["Travel"]', "--json")
+    assert {passage["metadata"]["source"] for passage in json.loads(below.stdout)["passages"]} == {
+        "notes/staff.pdf"
+    }
+
+
+def test_import_errors_are_one_line(cli: Cli, folder: Path) -> None:
+    assert "is not there" in cli.fails("import", str(folder / "nothing"))
+    assert "none of the kinds" in cli.fails("import", str(folder / "photo.png"))
+    assert "smaller" in cli.fails("import", str(folder), "--overlap", "1200")
