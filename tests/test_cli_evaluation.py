@@ -101,7 +101,7 @@ def test_sufficiency_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) 
     write_encyclopedic(cli.folder / "ranking.json", fitted, other | {"fitted": ["musique"]})
     assert cli("fit", "sample", "--ranking", "ranking.json", "--out", "both.json").returncode == 0
     both = json.loads((cli.folder / "both.json").read_text(encoding="utf-8"))["encyclopedic"]
-    assert both["fitted"] == ["musique", "sample"]
+    assert (both["fitted"], both["sufficiency"]["fitted"]) == (["musique"], ["sample"])
 
 
 def test_sufficiency_draws_share_one_pass_of_answers(cli: Cli) -> None:

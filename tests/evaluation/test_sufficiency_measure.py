@@ -122,10 +122,10 @@ def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> 
 
     harness = open_harness(application, sample, lambda _done, _total: None)
     found = measure(
-        harness, sample, [sample], choose("oracle", "full", None), begin, verdicts=2, seeds=[0, 1], limit=6
+        harness, sample, [sample], choose("oracle", "full", None), begin, verdicts=2, seeds=[0, 1], limit=12
     )
 
-    assert (found["questions"], found["after"]["verdicts"]) == (6, 2)
+    assert (found["questions"], found["after"]["verdicts"]) == (12, 2)
     assert set(found["stopping"]) == {"none", "coverage", "learned"}
     assert set(found["telling"]) == {"coverage", "learned"}
     assert len({(quality["share_sufficient"], quality["auc"]) for quality in found["telling"].values()}) > 1
@@ -135,7 +135,7 @@ def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> 
     assert 0 < found["before"]["mean_probability"] < 1
     assert found["answerable"][sample.name] == 0.5  # its own questions are as answerable as themselves
     assert [total for label, total in stretches if label.startswith("verdicts")] == [2, 2]
-    assert [total for label, total in stretches if label.startswith("after")] == [4, 4]
+    assert [total for label, total in stretches if label.startswith("after")] == [10, 10]
     assert state.snapshot(application, harness.collection, state.WEIGHTS) == {
         "ranking_belief": [],
         "ranking_audit": [],

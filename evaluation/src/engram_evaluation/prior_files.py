@@ -56,9 +56,19 @@ def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
 
 
 def format_ranking(
-    first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], enough: Prior, level: float
+    first: NDArray[np.float64],
+    prior: Prior,
+    fitted: tuple[str, ...],
+    enough: Prior,
+    level: float,
+    enough_fitted: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """Format the weights that collections of one kind start from as plain JSON, numbers rounded."""
+    """Format the weights that collections of one kind start from as plain JSON, numbers rounded.
+
+    Args:
+        fitted, enough_fitted: names of the data sets that the ranking weights and sufficiency were fitted to.
+        level: of sufficiency, in [0, 1].
+    """
     return {
         "features": list(FEATURES),
         "fitted": list(fitted),
@@ -66,6 +76,7 @@ def format_ranking(
         **_format_prior(prior),
         "sufficiency": {
             "features": list(sufficiency.FEATURES),
+            "fitted": list(enough_fitted),
             "level": float(f"{level:.{DIGITS}g}"),
             **_format_prior(enough),
         },

@@ -110,12 +110,9 @@ def fit_weights(
         InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
     """
     names = tuple(dataset.name for _, dataset in corpora)
-    if ranking is None:
-        first, both = fit_looks(corpora, steps)
-    else:
-        first, both, fitted = ranking
-        names = tuple(dict.fromkeys((*fitted, *names)))
-    return format_ranking(first, both, names, *fit_sufficiency(corpora, first, both, steps))
+    first, both, fitted = ranking or (*fit_looks(corpora, steps), names)
+    enough, level = fit_sufficiency(corpora, first, both, steps)
+    return format_ranking(first, both, fitted, enough, level, names)
 
 
 def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
