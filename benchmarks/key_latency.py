@@ -103,6 +103,7 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
         replace(app.planner, limits=limits),
         app.priors,
         PassageKeyCache(0),
+        app.question_spreads,
         threshold=1.0,
     )
     influences = Influences(app.priors, app.question_spreads)

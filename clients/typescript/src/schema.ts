@@ -6553,7 +6553,7 @@ export interface components {
             figures_differ: boolean;
             /**
              * Nearness
-             * @description How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+             * @description Nearness of the two questions in standard units of the collection; 0 is the mean.
              */
             nearness: number;
             /**
@@ -6570,7 +6570,7 @@ export interface components {
             prior: number;
             /**
              * Same Need
-             * @description Probability that the past question asks for the same evidence, in [0, 1].
+             * @description Probability that both questions need the same evidence, in [0, 1].
              */
             same_need: number;
             /** Sentence Id */

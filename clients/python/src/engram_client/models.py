@@ -1470,7 +1470,7 @@ class RecallOut(Struct):
     """
     nearness: float
     """
-    How near the two questions are, in standard units of the collection's questions: 0 is the mean.
+    Nearness of the two questions in standard units of the collection; 0 is the mean.
     """
     past_question: str | None
     """
@@ -1483,7 +1483,7 @@ class RecallOut(Struct):
     """
     same_need: float
     """
-    Probability that the past question asks for the same evidence, in [0, 1].
+    Probability that both questions need the same evidence, in [0, 1].
     """
     sentence_id: int
     similarity: float
