@@ -16,9 +16,10 @@ from engram.core.filter.influence import (
 )
 from engram.core.filter.kalman import units, update_memories
 from engram.core.ranking.complementarity import LINKS, CandidatePool
+from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, add_second_look, passage_features
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
+from engram.core.ranking.ranking_weights import Model, Prior, WeightEvidence, build_empty_evidence
 
 
 def unit(values: np.ndarray) -> np.ndarray:
@@ -127,13 +128,14 @@ def draw_evidence(seed: int, size: int) -> WeightEvidence:
     return WeightEvidence(rows[0], rows[1:].T @ rows[1:])
 
 
-def test_means_without_a_term_are_those_of_the_other_terms() -> None:
+@pytest.mark.parametrize("model", ["ranking", "reranker"])
+def test_means_without_a_term_are_those_of_the_other_terms(model: Model) -> None:
     size = len(FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
     terms = [draw_evidence(seed, size) for seed in range(4)]
-    means = compute_means_without("ranking", prior, sum(terms, build_empty_evidence(size)), terms)
+    means = compute_means_without(model, prior, sum(terms, build_empty_evidence(size)), terms)
     assert means.shape == (4, size)
     for left_out, mean in enumerate(means):
         others = sum((term for at, term in enumerate(terms) if at != left_out), build_empty_evidence(size))
-        np.testing.assert_allclose(mean, posterior(prior, others).mean, atol=1e-9)
-    assert compute_means_without("ranking", prior, build_empty_evidence(size), []).shape == (0, size)
+        np.testing.assert_allclose(mean, compute_mean(model, prior, others), atol=1e-9)
+    assert compute_means_without(model, prior, build_empty_evidence(size), []).shape == (0, size)

@@ -22,7 +22,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Model, Prior, WeightEvidence
+from engram.core.ranking.ranking_weights import Model, Prior, WeightEvidence, compute_confident_means
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -119,9 +119,11 @@ def compute_means_without(
         return np.zeros((0, len(prior.mean)))
     if model == "sufficiency":
         return np.stack([sufficiency.compute_learned_mean(prior, total - term) for term in terms])
-    precision = prior.precision + total.precision - np.stack([term.precision for term in terms])
+    precision = total.precision - np.stack([term.precision for term in terms])
     information = total.information - np.stack([term.information for term in terms])
-    return np.asarray(prior.mean + np.linalg.solve(precision, information[:, :, None])[:, :, 0])
+    if model == "ranking":
+        return compute_confident_means(prior, information, precision)
+    return np.asarray(prior.mean + np.linalg.solve(prior.precision + precision, information[:, :, None])[:, :, 0])
 
 
 def _column(name: str, hop: int) -> int:

@@ -235,3 +235,21 @@ def posterior(prior: Prior, evidence: WeightEvidence) -> Prior:
     """The belief after the evidence, as (mean, precision)."""
     precision = prior.precision + evidence.precision
     return Prior(prior.mean + np.linalg.solve(precision, evidence.information), precision)
+
+
+def compute_confident_means(prior: Prior, information: Floats, precision: Floats) -> Floats:
+    """Mean weights, (..., k), that move only as far as the evidence is surer than chance.
+
+    If the prior were right for the collection, information · shift would be the trace of
+    (prior precision + precision)^-1 precision on average, by the choice of questions alone. The shift is cut by
+    that share of it: the positive part of James and Stein's estimator.
+
+    Args:
+        information, precision: of the evidence, (..., k) and (..., k, k).
+    """
+    total = prior.precision + precision
+    shift = np.linalg.solve(total, information[..., None])[..., 0]
+    gained = (information * shift).sum(axis=-1)
+    by_chance = np.trace(np.linalg.solve(total, precision), axis1=-2, axis2=-1)
+    share = 1.0 - by_chance / np.maximum(gained, np.finfo(np.float64).tiny)
+    return np.asarray(prior.mean + np.maximum(share, 0.0)[..., None] * shift)
