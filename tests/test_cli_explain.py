@@ -67,8 +67,8 @@ def test_a_trace_says_which_verdicts_did_what(
     application.evolve.evolve(application.access.scope(curie))
     lines = run_lines(cli, "query", QUESTION, "-c", curie, "--trace")
     by = re.escape(f"by feedback {event} of judge alice: '{QUESTION}'")
-    assert any(re.fullmatch(rf" {{10}}score \+0\.\d{{3}}, recall \+0\.668 {by}", line) for line in lines)
-    assert any(re.fullmatch(rf" {{10}}score -0\.\d{{3}} {by}", line) for line in lines)  # of the rejected one
+    # One verdict leaves a net support of 2/3, which is right 26 times of 27.
+    assert any(re.fullmatch(rf" {{10}}recall \+0\.963 {by}", line) for line in lines)
     first = next(at for at, line in enumerate(lines) if line.startswith("curie: rank 1, "))
     recalled = re.fullmatch(
         r"curie: rank 1, \d without memory; score \d+\.\d{3}, of it recall (\+\d+\.\d{3}), "
@@ -99,7 +99,7 @@ def test_two_arms_in_two_columns(cli: Cli, curie: str, taught: tuple[int, int]) 
     assert lines[0].split("  ")[0] == "a: memory off, profile default, graph"
     assert lines[0].endswith("b: memory read, profile default, graph")
     assert lines[2].startswith("recalled 0, moved 0, in weights 0, keys 0  ")
-    assert lines[2].endswith("  recalled 2, moved 3, in weights 0, keys 0")
+    assert lines[2].endswith("  recalled 2, moved 0, in weights 0, keys 0")
     assert lines[3].strip() == ""
     left, right = ([line[start : start + 46].rstrip() for line in lines[4:7]] for start in (0, 48))
     ranked = re.compile(r" {2}(\d)\. (\w+)  -?\d+\.\d{3}(  \((\d in|not in) [ab]\))?")

@@ -29,7 +29,7 @@ CLAIMS = {
     ),
     "tutorial-frontend.md": (
         r"applied after one thumb",
-        r"learned: 2 of 5\nwithout memory: not there",
+        r"learned: 1 of 5\nwithout memory: not there",
         r"asked:",
         r"franz-liszt",
     ),
@@ -98,9 +98,9 @@ def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[s
         output = reader.run(block)
         if name == "README.md" and "/query" in block.text:
             question = block
-            assert summarise(output) == (3, pytest.approx(0.85, abs=0.02), False)
+            assert summarise(output) == (3, pytest.approx(0.65, abs=0.02), False)
         if name == "README.md" and "/feedback" in block.text:
-            assert summarise(reader.run(question)) == (1, pytest.approx(0.95, abs=0.02), True), "as the README says"
+            assert summarise(reader.run(question)) == (1, pytest.approx(0.88, abs=0.02), True), "as the README says"
     at = 0
     for pattern in CLAIMS[name]:
         match = re.compile(pattern, re.MULTILINE).search(reader.output, at)

@@ -231,7 +231,7 @@ def test_two_arms_side_by_side(
     nothing = {"recalled": 0, "moved": 0, "weight_events": 0, "key_generation": 0}
     assert compared["a"]["read"] == nothing
     assert compared["b"]["read"]["recalled"] >= 1
-    assert compared["b"]["read"]["moved"] >= 1
+    assert compared["b"]["read"]["moved"] == 0  # this profile reads no sentence memories
     assert compared["b"]["read"]["weight_events"] == 3
     for side, arm in (("a", {"memory": "off"}), ("b", {"memory": "read"})):
         answer = ask(http, curie, arm=arm, top_k=100)

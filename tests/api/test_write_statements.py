@@ -25,7 +25,7 @@ APPLIED = [
     *["SELECT", "INSERT", "WITH"],  # sentences, memories
     "WITH",  # supports
     "SELECT",  # the passages of what is judged
-    *["UPDATE", "INSERT"],  # memories and supports, written
+    *["UPDATE", "INSERT", "INSERT"],  # memories, the version of the question memory, and supports, written
     "INSERT",  # the audit
 ]
 CREDITED = [
