@@ -79,7 +79,7 @@ def test_probabilities_stay_in_range(nearness: float, words: float, count: int, 
 
 
 def test_identical_questions_certainly_have_the_same_need() -> None:
-    (judged,) = QuestionSpread(UNITS, NO_OTHERS).judge(pair(0.0, 0.0), np.array([True]))
+    (judged,) = QuestionSpread(UNITS, NO_OTHERS).compare(pair(0.0, 0.0), np.array([True]))
 
     assert (judged.probability, judged.nearness, judged.words, judged.figures_differ) == (1.0, 0.0, 0.0, False)
 

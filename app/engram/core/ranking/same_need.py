@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.floating]
 
-SHARE = 0.1
+SAME_NEED_SHARE = 0.1
 """ρ: of new questions, the share whose nearest judged question has the same need."""
 MOST_NEAR = 12.0
 """Nearness in standard units beyond which nothing nearer is told apart; f1 is uniform from 0 up to it."""
@@ -124,7 +124,7 @@ class QuestionSpread:
     units: QuestionUnits
     others: Signals
 
-    def judge(self, pairs: Signals, identical: NDArray[np.bool_]) -> list[SameNeed]:
+    def compare(self, pairs: Signals, identical: NDArray[np.bool_]) -> list[SameNeed]:
         """Return how sure it is that each pair has the same need: certain of ``identical`` ones, (n,)."""
         probabilities = np.where(identical, 1.0, self.compute_same_need(pairs))
         columns = (probabilities, pairs.nearness, pairs.words, pairs.figures_differ)
@@ -134,7 +134,7 @@ class QuestionSpread:
         """Probability that two questions have the same need, for each pair, (n,)."""
         same = np.where(pairs.figures_differ, FIGURES_DIFFER, 1.0 - FIGURES_DIFFER) / MOST_NEAR
         other = self._compute_other_density(pairs)
-        return np.asarray(SHARE * same / (SHARE * same + (1.0 - SHARE) * other))
+        return np.asarray(SAME_NEED_SHARE * same / (SAME_NEED_SHARE * same + (1.0 - SAME_NEED_SHARE) * other))
 
     def _compute_other_density(self, pairs: Signals) -> Floats:
         """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""

@@ -117,8 +117,8 @@ class QuestionSpreads:
         )
         key = question_hash(plan.query.text)
         identical = np.array([question_hash(one.question) == key for one in questions])
-        judged = measured.spread.judge(pairs, identical)
-        return dict(zip((one.question_id for one in questions), judged, strict=True))
+        needs = measured.spread.compare(pairs, identical)
+        return dict(zip((one.question_id for one in questions), needs, strict=True))
 
     def _find(self, reader: Reader, collection: Collection, current: Current) -> _MeasuredQuestions | None:
         """Return the measured spread of this version, measured now if it is asked for the first time."""
