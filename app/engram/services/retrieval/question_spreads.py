@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
 from typing import Protocol
 
@@ -27,6 +28,8 @@ MOST_COLLECTIONS = 500
 """Collections whose spreads a process keeps: about 100 kB each."""
 MOST_TERMS = 20_000
 """Terms of a collection whose passages a process keeps counts of."""
+MOST_QUESTIONS = 5_000
+"""Questions that a process remembers the terms of."""
 
 
 class PastQuestion(Protocol):
@@ -159,9 +162,10 @@ def _measure(reader: Reader, collection: Collection) -> _MeasuredQuestions | Non
     )
 
 
-def _list_terms(text: str) -> list[str]:
-    """Terms of a text, each once."""
-    return sorted(set(terms(text)))
+@lru_cache(maxsize=MOST_QUESTIONS)
+def _list_terms(text: str) -> Sequence[str]:
+    """Terms of a question, each once."""
+    return tuple(sorted(set(terms(text))))
 
 
 def _project(sample: QuestionSample, centre: NDArray[np.float64]) -> list[float]:
