@@ -86,7 +86,7 @@ def net_support(support: float, perplexity: float) -> float:
 
 
 def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
-    """What recall adds to the score of each passage, (..., n), 0 where its prior is 0.
+    """Lift of each passage's score by recall, (..., n), 0 where its prior is 0.
 
     A score is the log odds of a passage, up to a constant that puts the last shown passage at even odds.
 

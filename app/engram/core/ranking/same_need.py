@@ -57,7 +57,7 @@ _FIGURE = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class SameNeed:
-    """How sure it is that a past question has the need of the present one, and what that rests on.
+    """Probability that a past question has the need of the present one, and what it rests on.
 
     Attributes:
         probability: in [0, 1].
@@ -115,7 +115,7 @@ class QuestionUnits:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSpread:
-    """How near the questions of a collection come that need other evidence.
+    """Nearness of a collection's questions that need other evidence.
 
     Attributes:
         others: signals between judged questions and the nearest one with other evidence.
@@ -211,14 +211,14 @@ def measure_spread(
     nearness = np.where(apart, nearness, -np.inf)
     rows = np.flatnonzero(apart.any(axis=1))
     nearest = nearness[rows].argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.intp)
-    found = nearness[rows, nearest]
-    if len(found) > 1 and population > len(questions):
-        found = found + np.log(population / len(questions)) * found.std() * np.sqrt(6.0) / np.pi
+    maxima = nearness[rows, nearest]
+    if len(maxima) > 1 and population > len(questions):
+        maxima = maxima + np.log(population / len(questions)) * maxima.std() * np.sqrt(6.0) / np.pi
     pairs = list(zip(rows.tolist(), nearest.tolist(), strict=True))
     return QuestionSpread(
         units,
         Signals(
-            found,
+            maxima,
             np.array([compare_words(words[one], words[other]) for one, other in pairs]),
             np.array([do_figures_differ(figures[one], figures[other]) for one, other in pairs], dtype=np.bool_),
         ),
