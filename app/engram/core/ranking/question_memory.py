@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.complementarity import FIFTH
+
 Floats = NDArray[np.float64]
 
 DOUBTS = 3.0
 """Power of the doubt 1 - net support that remains of a support: one full verdict of a trusted judge leaves a net
 support of 2/3, and is taken to be right 26 times of 27."""
-SHOWN = 5
-"""Passages that are shown: the base ranking gives even odds to the last of them."""
 LEAST_PRIOR = 0.02
 """A recall of less probability is left out: the need of the past question is another one."""
 EVEN_ODDS = 0.5
@@ -88,15 +88,16 @@ def net_support(support: float, perplexity: float) -> float:
 def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
     """Lift of each passage's score by recall, (..., n), 0 where its prior is 0.
 
-    A score is the log odds of a passage, up to a constant that puts the last shown passage at even odds.
+    A score is the log odds of a passage, up to a constant that puts the fifth at even odds: see
+    ``complementarity.compute_evidence_probabilities``.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.
         priors: probability of each by recall, in [0, 1], (n,).
     """
-    last = np.sort(scores, axis=-1)[..., -min(SHOWN, scores.shape[-1])][..., None]
-    denied = np.log1p(-np.minimum(priors, MOST_CERTAIN)) - np.logaddexp(0.0, scores - last)
-    lifted = last + np.log(-np.expm1(denied)) - denied
+    fifth = np.sort(scores, axis=-1)[..., ::-1][..., min(FIFTH, scores.shape[-1] - 1)][..., None]
+    denied = np.log1p(-np.minimum(priors, MOST_CERTAIN)) - np.logaddexp(0.0, scores - fifth)
+    lifted = fifth + np.log(-np.expm1(denied)) - denied
     return np.where(priors > 0, np.maximum(lifted - scores, 0.0), 0.0)
 
 

@@ -1,7 +1,7 @@
 """Spreads of collections' questions, by which a process tells whether a past question has the need of a new one."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -71,7 +71,7 @@ class _MeasuredQuestions:
     """
 
     spread: QuestionSpread
-    along: Mapping[int, float]
+    along: dict[int, float]
     rarity: _TermRarity
 
 
@@ -100,9 +100,9 @@ class QuestionSpreads:
             return {}
         units = measured.spread.units
         missing = [one.question_id for one in questions if one.question_id not in measured.along]
-        along = dict(measured.along)
+        along = measured.along
         if missing:
-            along |= question_samples.project_questions(reader, plan.collection.id, missing, units.centre)
+            along = along | question_samples.project_questions(reader, plan.collection.id, missing, units.centre)
         own_words, *words = measured.rarity.weigh(
             reader, [_list_terms(text) for text in (plan.query.text, *(one.question for one in questions))]
         )
