@@ -1,4 +1,4 @@
-"""At which similarity two names are one thing's: precision and recall of alignment by delta.
+"""How well alignment tells that two names are one thing's: its precision and recall.
 
 A lead calls its passage's topic by a name that often is not the title; such a pair is known to be one thing. Each
 such name is put before the titles of its neighbourhood, the passages that the data set gave with one question,
@@ -21,7 +21,6 @@ from engram_evaluation.dataset_files import find, json_lines, require_file
 
 Facts = Mapping[str, Sequence[Triple]]
 """Passage id -> what it says."""
-DELTAS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +57,21 @@ def list_renamed_topics(folder: Path, dataset: Dataset, facts: Facts) -> list[To
     return named
 
 
-def measure_deltas(
-    named: Sequence[TopicMention], dataset: Dataset, embedder: Embedder, deltas: Sequence[float] = DELTAS
-) -> dict[str, dict[str, Any]]:
-    """Precision and recall at each delta, with the agreement of names and by similarity alone."""
+def measure_alignment(
+    named: Sequence[TopicMention], dataset: Dataset, embedder: Embedder
+) -> dict[str, float | None]:
+    """Precision and recall of alignment; None where no name was joined, or none was known."""
     titles = {body["id"]: body["title"] or "" for body in dataset.passages}
     texts = sorted({one.name for one in named} | {titles[p] for one in named for p in one.passages} - {""})
     if not texts:
         return {}
     vectors = dict(zip(texts, np.asarray(embedder.embed(texts)), strict=True))
     trials = list(_trials(named, titles, vectors))
-    rows = {}
-    for delta in deltas:
-        guarded = [align(key, None, vector, near, nodes, delta).node for key, vector, near, nodes, _ in trials]
-        alone = [_find_nearest(vector, nodes, delta) for _, vector, _, nodes, _ in trials]
-        own_entities = [own for *_, own in trials]
-        rows[f"{delta:g}"] = {**_rates("", guarded, own_entities), **_rates("_alone", alone, own_entities)}
-    return rows
+    pairs = [(align(key, None, vector, near, nodes).node, own) for key, vector, near, nodes, own in trials]
+    right = sum(own is not None and node == own for node, own in pairs)
+    joins = sum(node is not None for node, _ in pairs)
+    known = sum(own is not None for _, own in pairs)
+    return {"precision": right / joins if joins else None, "recall": right / known if known else None}
 
 
 _Trial = tuple[str, Any, list[int], list[CandidateEntity], int | None]
@@ -96,22 +93,3 @@ def _trials(
         key, near = normalise_entity(one.name), [node.id for node in nodes]
         yield key, vectors[one.name], near, nodes, own
         yield key, vectors[one.name], near, [node for node in nodes if node.id != own], None
-
-
-def _find_nearest(vector: Any, nodes: Sequence[CandidateEntity], delta: float) -> int | None:
-    if not nodes:
-        return None
-    similarities = np.stack([node.vector for node in nodes]) @ vector
-    best = int(similarities.argmax())
-    return nodes[best].id if similarities[best] > delta else None
-
-
-def _rates(suffix: str, joined: Sequence[int | None], own_entities: Sequence[int | None]) -> dict[str, Any]:
-    pairs = list(zip(joined, own_entities, strict=True))
-    right = sum(own is not None and node == own for node, own in pairs)
-    joins = sum(node is not None for node, _ in pairs)
-    known_count = sum(own is not None for _, own in pairs)
-    return {
-        f"precision{suffix}": right / joins if joins else None,
-        f"recall{suffix}": right / known_count if known_count else None,
-    }

@@ -28,7 +28,7 @@ from engram.providers.language import (
     find_country,
     normalise_entity,
 )
-from engram_evaluation.alignment_measure import Facts, list_renamed_topics, measure_deltas
+from engram_evaluation.alignment_measure import Facts, list_renamed_topics, measure_alignment
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.dataset_files import DatasetError, find, json_lines, require_file
 from engram_evaluation.functional_learning import ObjectPeriod, learn
@@ -281,7 +281,7 @@ def measure(
         "recall": recall(gold, corpus.facts, embedder),
         "tokens": compression(dataset, gold, corpus.facts),
         "functional": measure_functional(corpus.facts),
-        "alignment": measure_deltas(list_renamed_topics(folder, dataset, corpus.facts), dataset, embedder),
+        "alignment": measure_alignment(list_renamed_topics(folder, dataset, corpus.facts), dataset, embedder),
     }
 
 

@@ -1,11 +1,14 @@
 """Which entity a mention is: by name, by alias, by similarity in its neighbourhood."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from engram.core.knowledge.alignment import (
     AlignedMention,
     CandidateEntity,
+    Vector,
     agree,
     align,
     can_be_same_thing,
@@ -30,15 +33,20 @@ def test_a_name_wins_over_an_alias_and_that_over_similarity() -> None:
     assert align("ada lind", "person", EAST, (), nodes[:2]) == AlignedMention(2, "alias", 1.0)
 
 
-def test_similarity_joins_above_delta_only() -> None:
-    nodes = [node(1, "edward berg")]
+@pytest.mark.parametrize("vector", [NEAR_EAST, -NEAR_EAST])
+def test_names_that_agree_join_whatever_the_encoder_says_of_them(vector: Vector) -> None:
+    similarity = pytest.approx(float(vector @ EAST))
 
-    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.7) == AlignedMention(
-        1, "similarity", pytest.approx(0.8)
+    assert align("ed berg", "person", vector, {1}, [node(1, "edward berg")]) == AlignedMention(
+        1, "similarity", similarity
     )
-    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.8001) == AlignedMention(
-        None, "new", pytest.approx(0.8)
-    )
+    assert align("ed lind", "person", vector, {1}, [node(1, "edward berg")]) == AlignedMention(None, "new", 0.0)
+
+
+def test_of_names_that_agree_the_most_similar_is_joined() -> None:
+    nodes = [replace(node(1, "edgar berg"), vector=NORTH), node(2, "edward berg")]
+
+    assert align("ed berg", "person", NEAR_EAST, {1, 2}, nodes).node == 2
 
 
 @pytest.mark.parametrize(
@@ -98,11 +106,6 @@ def test_names_that_may_be_one_thing_s(one: str, other: str) -> None:
 def test_names_that_are_not(one: str, other: str) -> None:
     assert not agree(one, other)
     assert not agree(other, one)
-
-
-def test_delta_is_a_cosine() -> None:
-    with pytest.raises(ValueError, match="delta"):
-        align("x", None, EAST, (), [], 1.5)
 
 
 @pytest.mark.parametrize(

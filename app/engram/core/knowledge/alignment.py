@@ -1,9 +1,8 @@
 """Alignment of a mention with an entity (GRAM, Eq. 1): by name, alias, or similarity in its neighbourhood.
 
-The published rule joins a mention m to a node v if sim(m, v) > delta, and leaves sim, delta and the aggregate of
-a node's mentions open. Decided here and measured (``docs/fact-extraction.md``): sim is the cosine of the names'
-vectors, and names join by it only if they agree in what tells namesakes apart; a node's vector is the mean of its
-mentions', brought back to length 1.
+The published rule joins a mention m to a node v if sim(m, v) > delta, and leaves sim and delta open. A cosine means
+something else with each encoder, so there is no delta here: names join if they agree in what tells namesakes apart
+(``agree``), and of several nodes that agree the mention joins the most similar one.
 """
 
 import re
@@ -16,9 +15,6 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 Way = Literal["name", "alias", "similarity", "new"]
-
-DELTA = 0.6
-"""Similarity above which a mention joins a node."""
 
 _WORD = re.compile(r"\w+")
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
@@ -65,7 +61,7 @@ class AlignedMention:
     Attributes:
         node: its id; None where the mention is an entity of its own.
         way: how.
-        similarity: cosine of mention and node, in [-1, 1]; 1 for equal names, the nearest one's for a new entity.
+        similarity: cosine of mention and node, in [-1, 1]; 1 for equal names, 0 for a new entity.
     """
 
     node: int | None
@@ -74,18 +70,13 @@ class AlignedMention:
 
 
 def align(
-    key: str,
-    kind: str | None,
-    vector: Vector,
-    near: Collection[int],
-    nodes: Sequence[CandidateEntity],
-    delta: float = DELTA,
+    key: str, kind: str | None, vector: Vector, near: Collection[int], nodes: Sequence[CandidateEntity]
 ) -> AlignedMention:
     """Find the entity that a mention names.
 
     A name wins over an alias, and either over any similarity. By similarity a mention joins the nearest node of its
-    type that is itself, or has a neighbour, among ``near``: the entities of the same passage or session.
-    Of equals the lower id wins.
+    type whose name agrees with its own and that is itself, or has a neighbour, among ``near``: the entities of the
+    same passage or session. Of equals the lower id wins.
 
     Args:
         key: the mention's name, normalised.
@@ -93,13 +84,7 @@ def align(
         vector: (d,), of length 1.
         near: its neighbourhood, ids of nodes.
         nodes: candidates.
-        delta: similarity that has to be exceeded, in [-1, 1].
-
-    Raises:
-        ValueError: ``delta`` is no cosine.
     """
-    if not -1.0 <= delta <= 1.0:
-        raise ValueError(f"delta must lie between -1 and 1, not {delta}")
     ranked = sorted(nodes, key=lambda node: node.id)
     for way, position in (("name", slice(0, 1)), ("alias", slice(1, None))):
         for node in ranked:
@@ -117,10 +102,7 @@ def align(
         return AlignedMention(None, "new", 0.0)
     similarities = np.stack([node.vector for node in eligible]) @ vector
     best = int(np.argmax(similarities))
-    similarity = float(similarities[best])
-    if similarity > delta:
-        return AlignedMention(eligible[best].id, "similarity", similarity)
-    return AlignedMention(None, "new", similarity)
+    return AlignedMention(eligible[best].id, "similarity", float(similarities[best]))
 
 
 ALIAS_PREDICATE = "also known as"

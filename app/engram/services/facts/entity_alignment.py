@@ -13,7 +13,6 @@ import numpy as np
 import structlog
 
 from engram.core.knowledge.alignment import (
-    DELTA,
     CandidateEntity,
     agree,
     align,
@@ -148,7 +147,7 @@ class AlignmentService:
         graph_id: int,
         joined_by_alias: set[int],
     ) -> list[ProposedJoin]:
-        """Propose for each name to join the most similar entity in its neighbourhood, if it is similar enough.
+        """Propose for each name to join the most similar entity in its neighbourhood whose name agrees with its own.
 
         Of two names that are both new the one with fewer facts joins the other.
 
@@ -192,7 +191,6 @@ class AlignmentService:
                 vectors[mentioned.surface],
                 nodes,
                 candidates,
-                DELTA,
             )
             if alignment.node is not None:
                 staying = known_entities[alignment.node]
