@@ -8,6 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
+from engram.services.learning.incoming_verdict import NamedSentence
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -52,6 +53,21 @@ class TestOneVerdict:
         )
         assert supports(application, curie)[own[nearest]] == pytest.approx(moved["gain"])
         assert {row["target"] for (sentence, _), row in explained.items() if sentence != own[nearest]} == {0}
+
+    @pytest.mark.parametrize("rated", [False, True])
+    def test_of_a_passage_that_helped_as_a_whole_no_heading_is_learned(
+        self, application: Application, ingest: Ingest, collection: str, rated: bool
+    ) -> None:
+        ingest({"id": "curie", "title": "Curie", "text": f"{QUESTION}\n\nWarsaw was her birthplace."})
+        query_id = state.add_episode(application, collection, QUESTION, [])
+        verdict: dict[str, Any] = {"supporting_passages": ("curie",)}
+        if rated:
+            verdict = {"rating": "up", "cited": [NamedSentence(passage_id="curie")]}
+
+        state.judge(application, collection, query_id, **verdict, wait=True)
+
+        _, birthplace = state.sentences(application, collection, "curie").values()
+        assert {sentence for sentence, _ in audit(application, collection)} == {birthplace}
 
     def test_named_sentence_of_a_supporting_passage_precedes_likely_ones(
         self, application: Application, curie: str

@@ -147,7 +147,7 @@ class AlignmentService:
         graph_id: int,
         joined_by_alias: set[int],
     ) -> list[ProposedJoin]:
-        """Propose for each name to join the most similar entity in its neighbourhood whose name agrees with its own.
+        """Propose for each name to join the most similar entity in its neighbourhood whose name agrees with it.
 
         Of two names that are both new the one with fewer facts joins the other.
 

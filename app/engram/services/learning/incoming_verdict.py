@@ -14,8 +14,10 @@ from engram.core.filter.logged_verdict import (
     LoggedVerdict,
 )
 from engram.core.filter.ratings import RATED_PASSAGES, Rating, RatingMeaning, find_meaning
+from engram.core.text.headings import find_headings
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
+from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 from engram.storage.retrieval import episodes
 
@@ -48,8 +50,8 @@ class Verdict:
         retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
         generation_score: how good the answer was, in [0, 1], where the judge leaves the decision to Engram.
         supporting_passages: passages that helped as a whole, by external id; their keys learn from it. Of each that
-            has no supporting sentence, the sentence nearest to the question counts as a likely support; their other
-            sentences that are not named are left alone.
+            has no supporting sentence, the sentence nearest to the question that is no heading counts as a likely
+            support; their other sentences that are not named are left alone.
         expansions: query expansions, for key evolution.
         judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
@@ -114,8 +116,8 @@ class _ResolvedNames:
         texts: passage -> its sentences in order, each with its words.
         stand_in_by_passage: passage that the answer left out as a duplicate -> the shown one that stands for it.
         twins: sentence of a left-out passage -> the passage that stands for it, and the same sentences there.
-        nearest: passage that helped as a whole -> its sentences, the nearest to the question first; none where the
-            question's vector is not comparable with theirs.
+        nearest: passage that helped as a whole -> its sentences, the nearest to the question first and headings
+            last; none where the question's vector is not comparable with theirs.
         top_passages: the first passages of a rated answer, best first.
     """
 
@@ -193,8 +195,30 @@ def _look_up(reader: Reader, verdict: Verdict) -> _ResolvedNames:
     if verdict.rating is not None:
         answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
         top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
-    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *top_passages})
+    nearest = _list_nearest_sentences(reader, verdict, {*helpful, *top_passages})
     return _ResolvedNames(by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages)
+
+
+def _list_nearest_sentences(
+    reader: Reader, verdict: Verdict, passage_ids: Collection[int]
+) -> dict[int, Sequence[int]]:
+    """List the sentences of each passage, the nearest to the question first and headings last."""
+    collection_id = verdict.scope.collection.id
+    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, passage_ids)
+    stored = passages.load_by_id(reader, collection_id, nearest)
+    sentences: dict[int, list[StoredSentence]] = {}
+    for sentence in passages.list_sentences(reader, collection_id, nearest):
+        sentences.setdefault(sentence.passage_id, []).append(sentence)
+    headings = {
+        sentence.id
+        for passage, own in sentences.items()
+        if passage in stored
+        for sentence, is_heading in zip(
+            own, find_headings(stored[passage].title, [one.text for one in own]), strict=True
+        )
+        if is_heading
+    }
+    return {passage: sorted(own, key=headings.__contains__) for passage, own in nearest.items()}
 
 
 def _resolve_names(verdict: Verdict, names: _ResolvedNames) -> LoggedVerdict:
