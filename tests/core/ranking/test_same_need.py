@@ -78,6 +78,10 @@ def test_probabilities_stay_in_range(nearness: float, words: float, count: int, 
     assert 0.0 <= compute_probability(pair(nearness, words), others) <= 1.0
 
 
+def measure_units(passages: NDArray[np.float64], questions: NDArray[np.float64]) -> QuestionUnits:
+    return same_need.measure_units(same_need.measure_passages(passages), questions)
+
+
 def test_identical_questions_certainly_have_the_same_need() -> None:
     (judged,) = QuestionSpread(UNITS, NO_OTHERS).compare(pair(0.0, 0.0), np.array([True]))
 
@@ -90,7 +94,7 @@ def test_squeezing_the_space_changes_no_nearness(common: float) -> None:
     asked, past = draw_vectors(8, 3), draw_vectors(8, 4)
 
     def measure(share: float) -> NDArray[np.float64]:
-        units = same_need.measure_units(squeeze(passages, share), squeeze(questions, share))
+        units = measure_units(squeeze(passages, share), squeeze(questions, share))
         one, other = squeeze(asked, share), squeeze(past, share)
         return units.standardise((one * other).sum(axis=1), one @ units.centre, other @ units.centre)
 
@@ -99,7 +103,7 @@ def test_squeezing_the_space_changes_no_nearness(common: float) -> None:
 
 def test_nearness_is_in_standard_units_of_pairs_of_questions() -> None:
     questions = draw_vectors(400, 5)
-    units = same_need.measure_units(draw_vectors(400, 6), questions)
+    units = measure_units(draw_vectors(400, 6), questions)
     rows, columns = np.triu_indices(len(questions), 1)
     along = questions @ units.centre
     nearness = units.standardise((questions @ questions.T)[rows, columns], along[rows], along[columns])
@@ -110,13 +114,13 @@ def test_nearness_is_in_standard_units_of_pairs_of_questions() -> None:
 
 def test_pairs_of_passages_stand_for_questions_that_nobody_asked() -> None:
     passages = draw_vectors(50, 7, 0.4)
-    units = same_need.measure_units(passages, np.zeros((0, 0)))
+    units = measure_units(passages, np.zeros((0, 0)))
 
     assert units.mean == pytest.approx(0.0, abs=0.05)
     assert 0.0 < units.deviation < 1.0
-    assert same_need.measure_units(passages[:1], np.zeros((0, 0))).deviation == 1.0
+    assert measure_units(passages[:1], np.zeros((0, 0))).deviation == 1.0
     with pytest.raises(ValueError, match="there is none"):
-        same_need.measure_units(np.zeros((0, 0)), np.zeros((0, 0)))
+        same_need.measure_passages(np.zeros((0, 0)))
 
 
 def measure_others(evidence: list[set[int]], population: float, *, alike: float = 0.9) -> Signals:

@@ -203,7 +203,7 @@ def test_a_question_that_one_verdict_taught_makes_room_for_the_next(
 
 def test_questions_without_entities_or_of_many_hops_are_explained(application: Application, curie: str) -> None:
     teach(application, curie)
-    _, trace = ask_with_trace(application, curie, "in which city was the chemist born?", max_hops=None)
+    _, trace = ask_with_trace(application, curie, "where was the wife of pierre curie born?", max_hops=None)
     assert list_named_verdicts(trace)
     _, trace = ask_with_trace(
         application, curie, "Which river of Poland did Marie Curie discover?", max_hops=3, stop_rule="none"

@@ -39,7 +39,9 @@ def compare(
         past = question_supports.recall(reader, plan.focus, 8)
         current = current_vectors.find_current(reader, plan.collection.id)
         assert current is not None
-        needs = (spreads or QuestionSpreads()).compare(reader, plan, current, past)
+        needs = (spreads or QuestionSpreads()).compare(
+            reader, plan.collection, current, text, plan.focus.vector, past
+        )
     return {one.question: needs[one.question_id] for one in past}
 
 

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking.complementarity import FIFTH
+from engram.core.ranking.same_need import SAME_NEED_SHARE
 
 Floats = NDArray[np.float64]
 
 DOUBTS = 3.0
 """Power of the doubt 1 - net support that remains of a support: one full verdict of a trusted judge leaves a net
 support of 2/3, and is taken to be right 26 times of 27."""
-LEAST_PRIOR = 0.02
-"""A recall of less probability is left out: the need of the past question is another one."""
+LEAST_PRIOR = SAME_NEED_SHARE
+"""A recall of less probability is left out: what is known of the two questions speaks against the same need."""
 EVEN_ODDS = 0.5
 """A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
 MOST_CERTAIN = 1.0 - 1e-9

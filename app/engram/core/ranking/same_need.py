@@ -88,6 +88,20 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
+class PassageSpread:
+    """How a collection's passages lie about their mean.
+
+    Attributes:
+        centre: their mean vector, (d,).
+        mean, variance: of atanh of the cosine of random pairs, once the centre is taken off; None of one passage.
+    """
+
+    centre: Floats
+    mean: float | None
+    variance: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionUnits:
     """Standard units of a collection's questions.
 
@@ -158,14 +172,11 @@ class QuestionSpread:
         return np.asarray((IMAGINED * imagined + own.sum(axis=1)) / (IMAGINED + count))
 
 
-def measure_units(passages: Vectors, questions: Vectors) -> QuestionUnits:
-    """Measure the standard units of a collection's questions.
-
-    Pairs of passages stand for pairs of questions where few questions have been judged.
+def measure_passages(passages: Vectors) -> PassageSpread:
+    """Measure how a collection's passages lie about their mean.
 
     Args:
-        passages: unit vectors of some of the collection's passages, (m, d), m > 0.
-        questions: those of some judged questions, (n, d).
+        passages: unit vectors of some of them, (m, d), m > 0.
 
     Raises:
         ValueError: there is no passage.
@@ -173,14 +184,22 @@ def measure_units(passages: Vectors, questions: Vectors) -> QuestionUnits:
     if not len(passages):
         raise ValueError("the units of a collection are measured on its passages: there is none")
     centre = passages.astype(np.float64).mean(axis=0)
-    of_passages, of_questions = (_stretch(_pair_cosines(some, centre)) for some in (passages, questions))
-    weight = len(questions) / (len(questions) + QUESTIONS_FOR_UNITS) if len(of_questions) else 0.0
-    mean = variance = 0.0
-    for share, values in ((1.0 - weight, of_passages), (weight, of_questions)):
-        if share > 0 and len(values):
-            mean += share * float(values.mean())
-            variance += share * float(values.var())
-    return QuestionUnits(centre, mean, float(np.sqrt(variance)) if variance > 0 else 1.0)
+    return PassageSpread(centre, *_measure_pairs(passages, centre))
+
+
+def measure_units(passages: PassageSpread, questions: Vectors) -> QuestionUnits:
+    """Measure the standard units of a collection's questions.
+
+    Pairs of passages stand for pairs of questions where few questions have been judged.
+
+    Args:
+        questions: unit vectors of some judged questions, (n, d).
+    """
+    mean, variance = _measure_pairs(questions, passages.centre)
+    weight = len(questions) / (len(questions) + QUESTIONS_FOR_UNITS) if len(questions) > 1 else 0.0
+    mean = (1.0 - weight) * (passages.mean or 0.0) + weight * (mean or 0.0)
+    variance = (1.0 - weight) * (passages.variance or 0.0) + weight * (variance or 0.0)
+    return QuestionUnits(passages.centre, mean, float(np.sqrt(variance)) if variance > 0 else 1.0)
 
 
 def measure_spread(
@@ -246,12 +265,15 @@ def do_figures_differ(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
     return bool(one) and bool(other) and one != other
 
 
-def _pair_cosines(vectors: Vectors, centre: Floats) -> Floats:
-    """Cosines of all pairs of vectors once the centre is taken off, (n (n - 1) / 2,)."""
+def _measure_pairs(vectors: Vectors, centre: Floats) -> tuple[float | None, float | None]:
+    """Mean and variance of atanh of the cosine of all pairs of vectors, once the centre is taken off."""
+    if len(vectors) < 2:
+        return None, None
     apart = vectors.astype(np.float64).reshape(len(vectors), len(centre)) - centre
     size = np.linalg.norm(apart, axis=1, keepdims=True)
     apart = apart / np.where(size > 0, size, 1.0)
-    return np.asarray((apart @ apart.T)[np.triu_indices(len(apart), 1)])
+    nearness = _stretch((apart @ apart.T)[np.triu_indices(len(apart), 1)])
+    return float(nearness.mean()), float(nearness.var())
 
 
 def _stretch(cosines: Floats) -> Floats:

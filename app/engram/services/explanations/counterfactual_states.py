@@ -124,7 +124,11 @@ class Supports:
         near = log.list_near_questions(reader, focus, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > MOST_STEPS
         current = current_vectors.find_current(reader, focus.collection.id)
-        self._needs = {} if current is None else spreads.compare(reader, plan, current, near)
+        self._needs = (
+            {}
+            if current is None
+            else spreads.compare(reader, focus.collection, current, plan.query.text, focus.vector, near)
+        )
         self._near: Sequence[NearQuestion] = near
         self._steps: dict[int, list[ReplayStep]] = {question.question_id: [] for question in near}
         if near and not self.too_long:

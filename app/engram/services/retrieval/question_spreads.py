@@ -1,20 +1,19 @@
 """Spreads of collections' questions, by which a process tells whether a past question has the need of a new one."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.states import question_hash
 from engram.core.ranking import bm25, same_need
-from engram.core.ranking.same_need import QuestionSpread, SameNeed, Signals
+from engram.core.ranking.same_need import PassageSpread, QuestionSpread, SameNeed, Signals
 from engram.providers.language import terms
-from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.corpus import lexical_index
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -27,9 +26,12 @@ SAMPLED_PASSAGES = 256
 MOST_COLLECTIONS = 500
 """Collections whose spreads a process keeps: about 100 kB each."""
 MOST_TERMS = 20_000
-"""Terms of a collection whose passages a process keeps counts of."""
+"""Terms of a collection whose rarity a process keeps."""
 MOST_QUESTIONS = 5_000
-"""Questions that a process remembers the terms of."""
+"""Questions whose words a process keeps."""
+
+
+Measured = TypeVar("Measured")
 
 
 class PastQuestion(Protocol):
@@ -43,23 +45,46 @@ class PastQuestion(Protocol):
     def similarity(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadQuestion:
+    """What is compared of a question's text.
+
+    Attributes:
+        key: the same for texts that are equal but for case, white space and marks at their ends.
+        terms: each once.
+    """
+
+    key: bytes
+    terms: Sequence[str]
+    figures: frozenset[str]
+
+
 class _TermRarity:
     """Idf of terms in one version of a collection, looked up as they are needed."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._passages = 0
-        self._counts: dict[str, int] = {}
+        self._idf: dict[str, float] = {}
 
-    def weigh(self, reader: Reader, texts: Sequence[Sequence[str]]) -> list[dict[str, float]]:
-        """Return term -> idf for each text of terms."""
-        counts = self._counts if len(self._counts) <= MOST_TERMS else {}
-        unknown = sorted({term for text in texts for term in text} - counts.keys())
+    def weigh(self, reader: Reader, questions: Sequence[_ReadQuestion]) -> list[Mapping[str, float]]:
+        """Return term -> idf for each question."""
+        idf = self._idf if len(self._idf) <= MOST_TERMS else {}
+        unknown = sorted({term for question in questions for term in question.terms} - idf.keys())
         if unknown:
-            self._passages, found = lexical_index.passage_counts(reader, self._collection, unknown)
-            self._counts = counts = counts | dict.fromkeys(unknown, 0) | found
-        idf = [bm25.inverse_document_frequency(self._passages, [counts[term] for term in text]) for text in texts]
-        return [dict(zip(text, values.tolist(), strict=True)) for text, values in zip(texts, idf, strict=True)]
+            passages, counts = lexical_index.passage_counts(reader, self._collection, unknown)
+            values = bm25.inverse_document_frequency(passages, [counts.get(term, 0) for term in unknown])
+            # Another thread may read meanwhile: terms are only added, and the version has one idf for each.
+            idf.update(zip(unknown, values.tolist(), strict=True))
+            self._idf = idf
+        return [{term: idf[term] for term in question.terms} for question in questions]
+
+
+@dataclass(frozen=True, slots=True)
+class _MeasuredPassages:
+    """What is measured of one version of a collection's passages."""
+
+    spread: PassageSpread
+    rarity: _TermRarity
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +100,29 @@ class _MeasuredQuestions:
     rarity: _TermRarity
 
 
+class _Versions(Generic[Measured]):
+    """What was measured of the latest version of each collection. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._held: OrderedDict[int, tuple[Hashable, Measured]] = OrderedDict()
+
+    def find(self, collection_id: int, version: Hashable, measure: Callable[[], Measured]) -> Measured:
+        """Return what was measured of this version, measured now if another one or none is held."""
+        with self._lock:
+            held = self._held.get(collection_id)
+            if held is not None and held[0] == version:
+                self._held.move_to_end(collection_id)
+                return held[1]
+        measured = measure()
+        with self._lock:
+            self._held[collection_id] = (version, measured)
+            self._held.move_to_end(collection_id)
+            if len(self._held) > MOST_COLLECTIONS:
+                self._held.popitem(last=False)
+        return measured
+
+
 class QuestionSpreads:
     """Spreads of collections' questions, each measured on the snapshot that first asks for its version.
 
@@ -82,90 +130,87 @@ class QuestionSpreads:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._measured: OrderedDict[tuple[int, Current], _MeasuredQuestions | None] = OrderedDict()
+        self._passages: _Versions[_MeasuredPassages | None] = _Versions()
+        self._questions: _Versions[_MeasuredQuestions | None] = _Versions()
 
     def compare(
-        self, reader: Reader, plan: QueryPlan, current: Current, past: Sequence[PastQuestion]
+        self,
+        reader: Reader,
+        collection: Collection,
+        current: Current,
+        question: str,
+        vector: NDArray[np.float32],
+        past: Sequence[PastQuestion],
     ) -> dict[int, SameNeed]:
-        """Return past question -> how sure it is that it has the need of the plan's question.
+        """Return past question -> how sure it is that it has the need of this question.
 
         Args:
             current: versions of the collection in the reader's snapshot.
+            vector: of the question, (d,), of length 1.
             past: several may be of one question.
         """
         questions = list({one.question_id: one for one in past}.values())
-        measured = self._find(reader, plan.collection, current) if questions else None
+        measured = self._find(reader, collection, current) if questions else None
         if measured is None:
             return {}
-        units = measured.spread.units
-        missing = [one.question_id for one in questions if one.question_id not in measured.along]
-        along = measured.along
+        units, along = measured.spread.units, measured.along
+        missing = [one.question_id for one in questions if one.question_id not in along]
         if missing:
-            along = along | question_samples.project_questions(reader, plan.collection.id, missing, units.centre)
-        own_words, *words = measured.rarity.weigh(
-            reader, [_list_terms(text) for text in (plan.query.text, *(one.question for one in questions))]
-        )
-        figures = same_need.find_figures(plan.query.text)
-        past_figures = [same_need.find_figures(one.question) for one in questions]
-        own = float(plan.focus.vector.astype(np.float64) @ units.centre)
+            along = along | question_samples.project_questions(reader, collection.id, missing, units.centre)
+        own, *others = (_read(text) for text in (question, *(one.question for one in questions)))
+        own_words, *words = measured.rarity.weigh(reader, [own, *others])
+        own_along = float(vector.astype(np.float64) @ units.centre)
         pairs = Signals(
             units.standardise(
                 np.array([one.similarity for one in questions]),
-                np.full(len(questions), own),
+                np.full(len(questions), own_along),
                 np.array([along[one.question_id] for one in questions]),
             ),
             np.array([same_need.compare_words(own_words, other) for other in words]),
-            np.array([same_need.do_figures_differ(figures, other) for other in past_figures]),
+            np.array([same_need.do_figures_differ(own.figures, other.figures) for other in others]),
         )
-        key = question_hash(plan.query.text)
-        identical = np.array([question_hash(one.question) == key for one in questions])
-        needs = measured.spread.compare(pairs, identical)
+        needs = measured.spread.compare(pairs, np.array([other.key == own.key for other in others]))
         return dict(zip((one.question_id for one in questions), needs, strict=True))
 
     def _find(self, reader: Reader, collection: Collection, current: Current) -> _MeasuredQuestions | None:
-        """Return the measured spread of this version, measured now if it is asked for the first time."""
-        key = (collection.id, current)
-        with self._lock:
-            if key in self._measured:
-                self._measured.move_to_end(key)
-                return self._measured[key]
-        measured = _measure(reader, collection)
-        with self._lock:
-            for stale in [other for other in self._measured if other[0] == collection.id]:
-                del self._measured[stale]
-            self._measured[key] = measured
-            if len(self._measured) > MOST_COLLECTIONS:
-                self._measured.popitem(last=False)
-        return measured
+        """Return the spread of this version's questions; None if the collection has no passages."""
+        return self._questions.find(
+            collection.id, current, lambda: self._measure_questions(reader, collection, current)
+        )
 
-
-def _measure(reader: Reader, collection: Collection) -> _MeasuredQuestions | None:
-    """Measure the spread of a collection's questions; None if it has no passages."""
-    passages = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
-    if not len(passages):
-        return None
-    sample = question_samples.load_question_sample(reader, collection.id, SAMPLED_QUESTIONS)
-    units = same_need.measure_units(passages, sample.vectors)
-    rarity = _TermRarity(collection)
-    return _MeasuredQuestions(
-        same_need.measure_spread(
+    def _measure_questions(
+        self, reader: Reader, collection: Collection, current: Current
+    ) -> _MeasuredQuestions | None:
+        passages = self._passages.find(
+            collection.id, (current.space, current.base_keys), lambda: _measure_passages(reader, collection)
+        )
+        if passages is None:
+            return None
+        sample = question_samples.load_question_sample(reader, collection.id, SAMPLED_QUESTIONS)
+        units = same_need.measure_units(passages.spread, sample.vectors)
+        read = [_read(text) for text in sample.texts]
+        spread = same_need.measure_spread(
             units,
             sample.vectors,
             sample.evidence,
-            rarity.weigh(reader, [_list_terms(text) for text in sample.texts]),
-            [same_need.find_figures(text) for text in sample.texts],
+            passages.rarity.weigh(reader, read),
+            [question.figures for question in read],
             sample.population,
-        ),
-        dict(zip(sample.ids, _project(sample, units.centre), strict=True)),
-        rarity,
-    )
+        )
+        along = dict(zip(sample.ids, _project(sample, units.centre), strict=True))
+        return _MeasuredQuestions(spread, along, passages.rarity)
+
+
+def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassages | None:
+    vectors = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
+    if not len(vectors):
+        return None
+    return _MeasuredPassages(same_need.measure_passages(vectors), _TermRarity(collection))
 
 
 @lru_cache(maxsize=MOST_QUESTIONS)
-def _list_terms(text: str) -> Sequence[str]:
-    """Terms of a question, each once."""
-    return tuple(sorted(set(terms(text))))
+def _read(text: str) -> _ReadQuestion:
+    return _ReadQuestion(question_hash(text), sorted(set(terms(text))), same_need.find_figures(text))
 
 
 def _project(sample: QuestionSample, centre: NDArray[np.float64]) -> list[float]:

@@ -186,7 +186,9 @@ class RetrievalService:
     def _compare_needs(
         self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
     ) -> Mapping[int, SameNeed]:
-        return {} if current is None else self._spreads.compare(reader, plan, current, past)
+        if current is None:
+            return {}
+        return self._spreads.compare(reader, plan.collection, current, plan.query.text, plan.focus.vector, past)
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
