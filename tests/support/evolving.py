@@ -110,6 +110,7 @@ def services(
         application.models.weight_teaching,
         attribution,
         evolve,
+        application.question_spreads,
         max_attempts=5,
     )
     return learn, evolve

@@ -196,7 +196,13 @@ class Application:
             settings, database, models, self.fact_services, self.passage_key_services
         )
         self.learning_services = LearningServices(
-            settings, database, self.stream, models, self.passage_key_services, self._closing
+            settings,
+            database,
+            self.stream,
+            models,
+            self.passage_key_services,
+            self.retrieval_services,
+            self._closing,
         )
         self.revocation_services = RevocationServices(
             database, models, self.learning_services, self.passage_key_services

@@ -167,6 +167,7 @@ def hasty(application: Application, addresses: Servers) -> Iterator[LearningServ
         application.models.weight_teaching,
         application.attribution,
         application.evolve,
+        application.question_spreads,
         max_attempts=2,
     )
     database.close()

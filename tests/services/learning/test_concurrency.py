@@ -148,6 +148,7 @@ class TestOverlappingEvents:
             application.models.weight_teaching,
             application.attribution,
             application.evolve,
+            application.question_spreads,
             max_attempts=5,
         )
         state.together(

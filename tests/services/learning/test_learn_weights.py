@@ -386,6 +386,7 @@ class TestLearningJudges:
             WeightTeaching(lambda _kind: other.priors),
             application.attribution,
             application.evolve,
+            application.question_spreads,
             max_attempts=5,
         )
         first, second = (

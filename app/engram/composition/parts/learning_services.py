@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.passage_key_services import PassageKeyServices
+from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_exam import ModelExam
@@ -32,6 +33,7 @@ class LearningServices:
     stream: WakeStream
     models: Models
     passage_keys: PassageKeyServices
+    retrieval: RetrievalServices
     closing: ExitStack
 
     @locked_property
@@ -44,6 +46,7 @@ class LearningServices:
             self.models.weight_teaching,
             self.passage_keys.attribution,
             self.passage_keys.evolve,
+            self.retrieval.question_spreads,
             max_attempts=self.settings.feedback_max_attempts,
         )
 

@@ -1,7 +1,7 @@
 """Learning from verdicts: each event is applied once, in one transaction with its audit."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import structlog
@@ -15,14 +15,17 @@ from engram.context.errors import (
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.states import AUDITED
 from engram.core.filter.steps import LearningRule, MovedStates
+from engram.core.ranking.question_memory import EVEN_ODDS
 from engram.services.learning.verdict_batch import Batch
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
-from engram.storage.corpus import collections
+from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.storage.corpus import collections, current_vectors
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import feedback_events, judge_standings
 from engram.storage.feedback_log.feedback_events import PendingEvent
+from engram.storage.feedback_log.judge_standings import OpposedWord
 from engram.storage.learning import judges, learned_weights
 from engram.storage.learning.judges import JudgeSettings
 from engram.telemetry import metrics
@@ -52,12 +55,14 @@ class LearningService:
         weights: WeightTeaching,
         attribution: Attribution,
         evolve: KeyEvolutionService,
+        spreads: QuestionSpreads,
         *,
         max_attempts: int,
     ) -> None:
         self._database = database
         self._attribution = attribution
         self._evolve = evolve
+        self._spreads = spreads
         self._constants = constants
         self._rule = rule
         self._weights = weights
@@ -198,8 +203,36 @@ class LearningService:
         constants |= {
             event.id: constants[event.id].adapt_to_standing(standings[event.judge, event.day]) for event in unknown
         }
-        reworded = judge_standings.find_opposing_near(reader, collection_id, unknown, constants)
+        reworded = self._find_reworded(reader, collection_id, unknown, constants)
         return constants | {event: constants[event].reduce_for_rewording() for event in reworded}
+
+    def _find_reworded(
+        self,
+        reader: Reader,
+        collection_id: int,
+        events: Sequence[PendingEvent],
+        constants: Mapping[int, FilterConstants],
+    ) -> set[int]:
+        """Find the events that go against others on a question that most probably has the same need."""
+        opposed = judge_standings.find_opposed_words(reader, collection_id, events, constants)
+        current = current_vectors.find_current(reader, collection_id) if opposed else None
+        if current is None:
+            return set()
+        collection = collections.load_by_id(reader, collection_id)
+        by_event: dict[int, list[OpposedWord]] = {}
+        for word in opposed:
+            by_event.setdefault(word.event, []).append(word)
+        asked = {event.id: event for event in events}
+        return {
+            event
+            for event, words in by_event.items()
+            if any(
+                need.probability >= EVEN_ODDS
+                for need in self._spreads.compare(
+                    reader, collection, current, asked[event].question, asked[event].embedding, words
+                ).values()
+            )
+        }
 
     def _evolve_if_due(self, collection_id: int) -> None:
         """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""

@@ -1,6 +1,7 @@
 """Agreement of judges with judges in good standing, by the log."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from engram.core.filter.caps import is_contested
 from engram.core.filter.constants import FilterConstants
@@ -13,8 +14,8 @@ from engram.storage.row_lookups import join_by_index
 
 LATEST_VERDICTS = 1_000
 """Verdicts of a judge that it is known by."""
-SAME_QUESTION_COSINE = 0.9
-"""Cosine from which on two questions are the same, asked in other words."""
+NEAR_QUESTIONS = 8
+"""Other questions that a verdict's words on a sentence are held against, the nearest ones."""
 
 
 def standings(
@@ -69,10 +70,25 @@ def standings(
     return {key: by_judge_day.get(key, JudgeStanding()) for key in ordered_days}
 
 
-def find_opposing_near(
+@dataclass(frozen=True, slots=True)
+class OpposedWord:
+    """What others said of a sentence for a near question, which an event goes against.
+
+    Attributes:
+        event: that goes against it.
+        similarity: cosine of the event's question and the other one.
+    """
+
+    event: int
+    question_id: int
+    question: str
+    similarity: float
+
+
+def find_opposed_words(
     reader: Reader, collection_id: int, events: Sequence[PendingEvent], constants: Mapping[int, FilterConstants]
-) -> set[int]:
-    """Events that go against what other judges said of a sentence for a question that is nearly the same.
+) -> list[OpposedWord]:
+    """Find what others said otherwise of a sentence, for the ``NEAR_QUESTIONS`` nearest other questions of each.
 
     Args:
         constants: event -> constants by which it is applied.
@@ -80,7 +96,7 @@ def find_opposing_near(
     named = [(at, sentence) for at, event in enumerate(events) for sentence in sorted(event.targets)]
     rows = reader.rows(
         """
-        SELECT spoken.place, spoken.id AS sentence_id, known.said
+        SELECT spoken.place, spoken.id AS sentence_id, near.*
         FROM (
             SELECT %(collection)s::bigint AS collection_id, place, id
             FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(place, id)
@@ -88,13 +104,13 @@ def find_opposing_near(
         JOIN unnest(%(numbers)s::bigint[], %(hashes)s::bytea[], %(embeddings)s::vector[])
             AS asked(place, text_hash, embedding) USING (place)
         CROSS JOIN LATERAL (
-            SELECT question_id, said FROM question_support
-            WHERE collection_id = spoken.collection_id AND sentence_id = spoken.id OFFSET 0
-        ) AS known
-        CROSS JOIN LATERAL (
-            SELECT FROM question
-            WHERE collection_id = spoken.collection_id AND id = known.question_id
-              AND text_hash <> asked.text_hash AND -(embedding <#> asked.embedding) >= %(near)s OFFSET 0
+            SELECT known.said, other.id AS question_id, other.text AS question,
+                   -(other.embedding <#> asked.embedding) AS similarity
+            FROM question_support known
+            JOIN question other ON other.collection_id = known.collection_id AND other.id = known.question_id
+            WHERE known.collection_id = spoken.collection_id AND known.sentence_id = spoken.id
+              AND other.text_hash <> asked.text_hash
+            ORDER BY other.embedding <#> asked.embedding, other.id LIMIT %(near)s
         ) AS near
         """,
         {
@@ -104,13 +120,13 @@ def find_opposing_near(
             "numbers": integers(range(len(events))),
             "hashes": [question_hash(event.question) for event in events],
             "embeddings": vectors([event.embedding for event in events]),
-            "near": SAME_QUESTION_COSINE,
+            "near": NEAR_QUESTIONS,
         },
     )
-    contradicting = set()
+    opposed = []
     for row in rows:
         event = events[row.place]
         judge = constants[event.id].name_for_caps(event.judge)
         if is_contested(tuple(map(tuple, row.said)), judge, event.targets[row.sentence_id]):
-            contradicting.add(event.id)
-    return contradicting
+            opposed.append(OpposedWord(event.id, row.question_id, row.question, row.similarity))
+    return opposed
