@@ -1,4 +1,4 @@
-"""Why, from the command line: a sentence's memory, traces that name verdicts, two arms in two columns."""
+"""Why, from the command line: a sentence's memory, and traces that name verdicts."""
 
 import json
 import re
@@ -93,33 +93,8 @@ def test_a_trace_says_which_verdicts_did_what(
     assert re.fullmatch(rf" {{15}}credit 0\.\d{{3}} {by}", lines[vistula + 3])
 
 
-def test_two_arms_in_two_columns(cli: Cli, curie: str, taught: tuple[int, int]) -> None:
-    lines = run_lines(cli, "compare", QUESTION, "-c", curie, "--b", "memory=read,profile=default", "--top-k", "3")
-    assert all(len(line) <= 100 for line in lines)
-    assert lines[0].split("  ")[0] == "a: memory off, profile default, graph"
-    assert lines[0].endswith("b: memory read, profile default, graph")
-    assert lines[2].startswith("recalled 0, moved 0, in weights 0, keys 0  ")
-    assert lines[2].endswith("  recalled 2, moved 0, in weights 0, keys 0")
-    assert lines[3].strip() == ""
-    left, right = ([line[start : start + 46].rstrip() for line in lines[4:7]] for start in (0, 48))
-    ranked = re.compile(r" {2}(\d)\. (\w+)  -?\d+\.\d{3}(  \((\d in|not in) [ab]\))?")
-    for column in (left, right):
-        assert [ranked.fullmatch(line)[1] for line in column] == ["1", "2", "3"]  # type: ignore[index]
-    assert ranked.fullmatch(right[0])[2] == "curie"  # type: ignore[index]
-    titled = [line for line in lines[7:] if line.startswith("curie  ")]
-    assert [line[:60] for line in titled] == ["curie  Marie Curie: Marie Curie was born in Warsaw in 1867. "]
-    document = json.loads(cli("compare", QUESTION, "-c", curie, "--a", "profile=paper", "--json").stdout)
-    assert (document["a"]["profile"], document["a"]["memory"]) == ("paper", "read")
-
-
 def test_refusals_are_one_line(cli: Cli, curie: str) -> None:
     assert "no sentence 4611686018427387904" in cli.fails("memory", str(2**62), "-c", curie)
     assert "no collection 'nowhere'" in cli.fails("memory", "1", "-c", "nowhere")
-    assert "no collection 'nowhere'" in cli.fails("compare", QUESTION, "-c", "nowhere")
-    for odd in ("memory", "memory=", "colour=red", "=off"):
-        assert f"{odd!r} is no arm" in cli.fails("compare", QUESTION, "-c", curie, "--a", odd)
-    assert "Invalid request" in cli.fails("compare", QUESTION, "-c", curie, "--a", "memory=perhaps")
-    assert "Invalid request" in cli.fails("compare", " ", "-c", curie)
     assert cli("memory", "x").returncode == 2
-    for command in (["memory", "1"], ["compare", QUESTION]):
-        assert "is `engram up` running?" in cli.fails(*command, "--url", UNREACHABLE_URL).lower()
+    assert "is `engram up` running?" in cli.fails("memory", "1", "--url", UNREACHABLE_URL).lower()

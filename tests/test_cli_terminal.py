@@ -23,8 +23,10 @@ PLAIN_TEXT = "Zoë said 名前 — 👩‍👩‍👧 «ok»"
 
 
 def files() -> list[Path]:
+    """Modules of commands, those of wings included."""
     folder = Path(engram.cli.__file__).parent
-    return [path for path in sorted(folder.glob("*.py")) if path.name != "terminal.py"]
+    paths = [*folder.glob("*.py"), *folder.parent.glob("wings/*/cli/*.py")]
+    return [path for path in sorted(paths) if path.name != "terminal.py"]
 
 
 def prints(call: ast.Call) -> bool:

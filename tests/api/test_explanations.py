@@ -1,4 +1,4 @@
-"""Why, over HTTP: a sentence's memory with its history, traces that name verdicts, and two arms side by side."""
+"""Why, over HTTP: a sentence's memory with its history, and traces that name verdicts."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from engram.composition.container import Application
-from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.conftest import Ingest
 from tests.support import state
@@ -144,7 +143,6 @@ def test_no_vector_leaves(http: TestClient, curie: str, taught: tuple[dict[str, 
     for document in (
         memory(http, curie, ids[BORN], query=QUESTION).json(),
         ask(http, curie, include=["trace"]),
-        http.post("/query/compare", json={"collection": curie, "query": QUESTION}).json(),
     ):
         assert longest(document) < 50
 
@@ -164,7 +162,6 @@ def test_missing_sentence_or_collection_is_404(http: TestClient, curie: str) -> 
     for response in (memory(http, curie, 2**62), memory(http, "nowhere", 1)):
         assert response.status_code == 404
         assert_refused(response)
-    assert http.post("/query/compare", json={"collection": "nowhere", "query": QUESTION}).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -219,48 +216,3 @@ def test_a_query_without_a_trace_keeps_no_causes(
     stored = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).json()["trace"]
     assert stored["passages"] is None
     assert all(row["influences"] == [] for hop in stored["hops"] for row in hop["sentences"])
-
-
-def test_two_arms_side_by_side(
-    http: TestClient, curie: str, taught: tuple[dict[str, int], list[int]], counts: Counts
-) -> None:
-    before = counts()
-    compared = http.post("/query/compare", json={"collection": curie, "query": QUESTION, "top_k": 2}).json()
-    assert counts() == before  # no episode among them
-    assert (compared["a"]["memory"], compared["b"]["memory"]) == ("off", "read")
-    nothing = {"recalled": 0, "moved": 0, "weight_events": 0, "key_generation": 0}
-    assert compared["a"]["read"] == nothing
-    assert compared["b"]["read"]["recalled"] >= 1
-    assert compared["b"]["read"]["moved"] == 0  # this profile reads no sentence memories
-    assert compared["b"]["read"]["weight_events"] == 3
-    for side, arm in (("a", {"memory": "off"}), ("b", {"memory": "read"})):
-        answer = ask(http, curie, arm=arm, top_k=100)
-        assert (compared[side]["hops"], compared[side]["stop_reason"]) == (answer["hops"], answer["stop_reason"])
-        for rank, passage in enumerate(answer["passages"], start=1):
-            rows = [row for row in compared["passages"] if row["passage_id"] == passage["passage_id"]]
-            assert len(rows) == 1 or rank > 2
-            for row in rows:
-                assert row[f"rank_{side}"] == rank
-                assert row[f"score_{side}"] == pytest.approx(passage["score"])
-
-
-def test_arms_of_any_strategy_compare(http: TestClient, curie: str) -> None:
-    body = {"collection": curie, "query": QUESTION, "a": {"strategy": "lexical"}, "b": {"profile": "paper"}}
-    compared = http.post("/query/compare", json=body).json()
-    assert (compared["a"]["strategy"], compared["a"]["stop_reason"]) == ("lexical", "no_hops")
-    assert any(row["rank_a"] is None for row in compared["passages"])  # tokyo shares no word with the question
-    refused: Any = http.post("/query/compare", json=body | {"max_hops": 2})
-    assert refused.status_code == 422
-    assert_refused(refused)
-
-
-def test_a_shadow_collection_is_compared_with_memory(
-    http: TestClient, curie: str, taught: tuple[dict[str, int], list[int]]
-) -> None:
-    body = {"collection": curie, "query": QUESTION}
-    live = http.post("/query/compare", json=body).json()
-    assert http.patch(f"/collections/{curie}", json={"serving": "shadow"}).status_code == 200
-    assert ask(http, curie)["memory"] == "off"
-    shadow = http.post("/query/compare", json=body).json()
-    assert shadow["b"]["read"] == live["b"]["read"]
-    assert shadow["passages"] == live["passages"]

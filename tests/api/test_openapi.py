@@ -14,14 +14,14 @@ from engram.api.answers.dify_schemas import RetrievalIn
 from engram.api.answers.rerank_schemas import RerankIn
 from engram.api.answers.vector_store_schemas import SearchIn
 from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
-from engram.api.experiments.schemas import CollectionPatch
-from engram.api.explanations.schemas import CompareIn
+from engram.api.corpus.settings_schemas import CollectionPatch
 from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
 from engram.api.openapi_links import link
 from engram.api.passage_keys.schemas import RollbackIn
 from engram.api.retrieval.expansion_schemas import ExpandIn
 from engram.api.retrieval.schemas import AnswerIn, QueryIn
 from engram.composition.wings import Flow
+from engram.wings.experiments.api.comparison_schemas import CompareIn
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 from tests.support.strict_client import TestClient

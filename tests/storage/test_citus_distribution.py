@@ -101,9 +101,15 @@ def test_no_table_has_a_trigger_of_its_own(application: Application) -> None:
     assert [row.tgname for row in rows] == []
 
 
+def list_storage_files() -> list[Path]:
+    """Modules with SQL, those of wings included."""
+    folder = Path(engram.__file__).parent
+    return sorted([*(folder / "storage").rglob("*.py"), *folder.glob("wings/*/storage/**/*.py")])
+
+
 def test_no_statement_moves_a_row_to_another_collection() -> None:
     moved = re.compile(r"\bSET\b(?:(?!\bWHERE\b|\bFROM\b|\bRETURNING\b)[^;])*?\bcollection_id\s*=", re.IGNORECASE)
-    for file in sorted((Path(engram.__file__).parent / "storage").rglob("*.py")):
+    for file in list_storage_files():
         for statement in re.findall(r'"""(.*?)"""', file.read_text(encoding="utf-8"), re.DOTALL):
             if re.search(r"\bUPDATE\b", statement):
                 assert not moved.search(statement), (file.name, statement)
@@ -114,7 +120,7 @@ def statements() -> list[tuple[str, str]]:
     """(file, statement) of storage."""
     return [
         (file.name, statement)
-        for file in sorted((Path(engram.__file__).parent / "storage").rglob("*.py"))
+        for file in list_storage_files()
         for statement in re.findall(r'"""(.*?)"""', file.read_text(encoding="utf-8"), re.DOTALL)
         if re.search(r"\b(UPDATE|INSERT|DELETE)\b", statement)
     ]
@@ -150,7 +156,7 @@ def test_exists_subqueries_select_a_column_on_citus() -> None:
     """Citus joins what the nodes say, and makes no row of none."""
     looked = re.compile(r"EXISTS \(SELECT FROM (\w+)\b([^()]*)\)")
     assert looked.findall("EXISTS (SELECT FROM job WHERE status = 1)") == [("job", " WHERE status = 1")]
-    for file in sorted((Path(engram.__file__).parent / "storage").rglob("*.py")):
+    for file in list_storage_files():
         for name, rest in looked.findall(file.read_text(encoding="utf-8")):
             assert name not in citus_distribution.list_collection_tables() or "collection_id" in rest, (
                 file.name,

@@ -13,6 +13,7 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import ExplorationSettings, Query
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
+from engram.wings.experiments.parts import ExperimentServices
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 
@@ -31,7 +32,7 @@ def run(application: Application, name: str) -> None:
     _ask(application, scope)
     application.kinds.run()
     _give_verdicts(application, scope)
-    application.lift.lift(scope, since=None, before=None, baseline=None)
+    application.wing(ExperimentServices).lift.lift(scope, since=None, before=None, baseline=None)
     events = undo.stream(application, name, EVENTS, seed=1)
     half = EVENTS // 2
     for some in (events[:half], events[half:]):
@@ -62,8 +63,8 @@ def _ask(application: Application, scope: Scope) -> None:
             wide = replace(one, strategy=strategy, expansions=UNITS, include=ALL_PARTS)
             application.ask.query(wide)
             application.ask.query(replace(wide, metadata=FILTER))
-        application.ask.query(replace(one, exploring=ExplorationSettings(2, 7)))
-        application.compare.compare(one, replace(one, memory="off"))
+        application.ask.query(replace(one, exploring=ExplorationSettings(2, 7, 50)))
+        application.wing(ExperimentServices).compare.compare(one, replace(one, memory="off"))
         application.expand.expand(scope, text, ["prf"], 3)
         application.dense.search(scope, text, 5)
 

@@ -1,5 +1,5 @@
-"""Applications beside the shared one, as the tests of the API have them."""
+"""Applications beside the shared one, and counts of rows, as the tests of the API have them."""
 
-from tests.api.conftest import variant
+from tests.api.conftest import counts, variant
 
-__all__ = ["variant"]
+__all__ = ["counts", "variant"]

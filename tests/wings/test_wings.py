@@ -1,7 +1,8 @@
 """Wings: which are on, what a wing of one's own takes, and what is left where all are off."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 import pytest
 from fastapi import APIRouter
@@ -14,6 +15,11 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.auth.access_keys import READ
 from engram.runtime.api_process import create_app
+from engram.services.retrieval.passage_ranking import PassageRanking
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.shown_passages import ShownPassages
+from engram.storage.database import Reader
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.support.strict_client import TestClient
@@ -61,6 +67,38 @@ def test_a_wing_brings_services_and_routes(greeting: Application) -> None:
     assert "/documents" not in described
 
 
+@dataclass(frozen=True)
+class SigningRule:
+    """A rule that signs questions. Rule "a" shows the last passage first, each other one only the first."""
+
+    signature: str
+
+    def prepare(self, query: Query) -> Query:
+        return replace(query, trace_id=f"{query.trace_id}{self.signature}")
+
+    def choose(
+        self, reader: Reader, plan: QueryPlan, ranking: PassageRanking, shown: ShownPassages
+    ) -> ShownPassages:
+        if self.signature == "a":
+            return replace(shown, best=[*reversed(shown.best)])
+        return replace(shown, best=shown.best[:1])
+
+
+def test_rules_of_wings_change_questions_and_answers_in_order(
+    application: Application, addresses: Servers, settings: Settings, curie: str
+) -> None:
+    wings = [Wing(name=name, attach=lambda _: None, question_rule=SigningRule(name)) for name in "ab"]
+    with closing(Application(settings, addresses, wings=wings)) as ruled:
+        ruled.models.embedder, ruled.models.language = application.embedder, application.language
+        query = Query(text="Where was Marie Curie born?", scope=ruled.access.scope(curie), top_k=3, trace_id="t")
+        answer = ruled.serving.query(query)
+        assert answer.trace_id == "tab"
+        plain = application.serving.query(query)
+        assert [hit.passage_id for hit in answer.passages] == [plain.passages[-1].passage_id]
+        withheld = ruled.serving.query(replace(query, min_sufficiency=1.0))
+        assert (withheld.insufficient, withheld.passages) == (True, [])
+
+
 def test_a_wing_that_is_off_answers_404_whatever_is_asked(variant: Variant) -> None:
     off = variant(wings="none")
     assert off.wings == {}
@@ -78,9 +116,10 @@ def test_a_wing_that_is_off_answers_404_whatever_is_asked(variant: Variant) -> N
 
 def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
     installed = list_installed_wings()
-    assert [wing.name for wing in installed] == ["importing"]
-    assert choose_wings("all", installed) == choose_wings(" importing ", installed) == list(installed)
+    assert [wing.name for wing in installed] == ["experiments", "importing"]
+    assert choose_wings("all", installed) == choose_wings(" importing, experiments", installed) == list(installed)
+    assert choose_wings("importing", installed) == [installed[1]]
     assert choose_wings("none", installed) == []
     for wrong in ("", "imports", "importing,imports"):
-        with pytest.raises(ConfigurationError, match="installed are importing"):
+        with pytest.raises(ConfigurationError, match="installed are experiments, importing"):
             variant(wings=wrong)

@@ -13,10 +13,10 @@ BODY = "$response.body#"
 COLLECTION_PARAMETER = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
-    "get_learned", "get_lift", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
+    "get_learned", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
     "get_predicates", "list_feedback", "get_vector_store", "post_vector_store_search", "delete_collection",
 )  # fmt: skip
-"""What a collection's name is enough for."""
+"""What a collection's name is enough for, beside operations of wings."""
 
 
 IN_QUERY = {COLLECTION_PARAMETER: "$request.query.collection"}
@@ -34,7 +34,7 @@ FLOWS = (
     Flow(("post_query", "get_query"), {"trace_id": "/trace_id", **COLLECTION_LINK}, ("get_queries",)),
     Flow(("get_queries",), {"query_id": "/queries/0/query_id", **COLLECTION_LINK}, QUERY_TARGETS),
     Flow(
-        ("post_query", "get_query", "post_compare"),
+        ("post_query", "get_query"),
         {"passage_id": "/passages/0/passage_id", **COLLECTION_LINK},
         PASSAGE,
     ),
@@ -109,8 +109,11 @@ FLOWS = (
 )
 
 
-def link(document: dict[str, Any], flows: Iterable[Flow] = FLOWS) -> None:
+def link(document: dict[str, Any], flows: Iterable[Flow] = FLOWS, takes_collection: Iterable[str] = ()) -> None:
     """Add the links to the operations of a document.
+
+    Args:
+        takes_collection: operations of wings that a collection's name is enough for.
 
     Raises:
         ValueError: an operation is not there, or takes nothing of what a link would give it.
@@ -122,13 +125,14 @@ def link(document: dict[str, Any], flows: Iterable[Flow] = FLOWS) -> None:
     }
     schemas = document["components"]["schemas"]
     for flow in flows:
+        targets = (*SETTINGS, *takes_collection) if flow.targets == SETTINGS else flow.targets
         for source in flow.sources:
-            if unknown := {source, *flow.targets} - links_by_operation.keys():
+            if unknown := {source, *targets} - links_by_operation.keys():
                 raise ValueError(f"There is no operation {', '.join(sorted(unknown))}.")
             for status, response in links_by_operation[source][1]["responses"].items():
                 if status.startswith("2"):
                     links = response.setdefault("links", {})
-                    for target in flow.targets:
+                    for target in targets:
                         _add(links, target, _to(*links_by_operation[target], flow, schemas))
 
 

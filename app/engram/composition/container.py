@@ -20,7 +20,7 @@ from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.parts.session_services import SessionServices
 from engram.composition.servers import Connections, Servers, servers
 from engram.composition.startup import Startup
-from engram.composition.wings import Wing, choose_wings, list_installed_wings
+from engram.composition.wings import Wing, choose_wings, collect_hooks, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.encoder_registry import EncoderRegistry
 from engram.telemetry import tracing
@@ -55,6 +55,7 @@ class Application:
     Attributes:
         installed_wings: all wings, on or off.
         wings: name of a wing that is on -> its services.
+        hooks: what these add to services of the core.
         models: models and constants. Assign one before its first use to replace it.
     """
 
@@ -108,8 +109,6 @@ class Application:
 
     ask = PartAttribute(lambda app: app.answer_services.ask)
     serving = PartAttribute(lambda app: app.answer_services.serving)
-    lift = PartAttribute(lambda app: app.answer_services.lift)
-    compare = PartAttribute(lambda app: app.answer_services.compare)
     answer = PartAttribute(lambda app: app.answer_services.answer)
     rerank = PartAttribute(lambda app: app.answer_services.rerank)
 
@@ -178,6 +177,7 @@ class Application:
         self.stream = self.connections.stream
         registry = EncoderRegistry(self.database)
         self.models = Models(settings, registry.fingerprint)
+        self.hooks = collect_hooks(chosen)
         self._closing = ExitStack()
         self._closing.callback(self.models.close)
         self._closing.callback(self.connections.close)
@@ -188,12 +188,12 @@ class Application:
         """Join the parts: each gets the parts whose services it uses. No service is made yet."""
         settings, database, models = self.settings, self.database, self.models
         self.auth_services = AuthServices(settings, self.connections, models)
-        self.retrieval_services = RetrievalServices(settings, database, models)
+        self.retrieval_services = RetrievalServices(settings, database, models, self.hooks)
         self.passage_key_services = PassageKeyServices(database, models)
         self.fact_services = FactServices(settings, database, models)
         self.explanation_services = ExplanationServices(database, models)
         self.corpus_services = CorpusServices(
-            settings, database, models, self.fact_services, self.passage_key_services
+            settings, database, models, self.fact_services, self.passage_key_services, self.hooks
         )
         self.learning_services = LearningServices(
             settings,
@@ -208,7 +208,7 @@ class Application:
             database, models, self.learning_services, self.passage_key_services
         )
         self.answer_services = AnswerServices(
-            settings, database, models, self.auth_services, self.retrieval_services
+            settings, database, models, self.auth_services, self.retrieval_services, self.hooks
         )
         self.session_services = SessionServices(
             database,
@@ -225,7 +225,15 @@ class Application:
         self.maintenance = MaintenanceServices(
             settings, self.addresses, self.connections, models, self.auth_services.announce_change
         )
-        self.startup = Startup(settings, database, models, self.session_services)
+        self.startup = Startup(settings, database, models, self.session_services, self._list_settings_off())
+
+    def _list_settings_off(self) -> dict[str, tuple[str, ...]]:
+        """Wing that is off -> settings of collections that are its own."""
+        return {
+            wing.name: tuple(wing.collection_settings)
+            for wing in self.installed_wings
+            if wing.collection_settings.keys() - self.hooks.collection_settings.keys()
+        }
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

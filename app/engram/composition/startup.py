@@ -1,6 +1,7 @@
 """Start of a process: models are loaded and the configuration is checked."""
 
 import gc
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -28,12 +29,17 @@ FIRST_KEYS_SECONDS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Startup:
-    """Steps that precede the first request."""
+    """Steps that precede the first request.
+
+    Attributes:
+        settings_off: wing that is off -> settings of collections that are its own.
+    """
 
     settings: Settings
     database: Database
     models: Models
     sessions: SessionServices
+    settings_off: Mapping[str, Sequence[str]]
 
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
@@ -41,6 +47,7 @@ class Startup:
         self.check_settings()
         tokens = models.tokens  # whose keys are fetched meanwhile
         self.check_encoders()
+        self.check_collection_settings()
         if self.database.replica is not None:
             self.database.replica.start()
         if self.settings.cross_encoder or self.settings.stop_weights:
@@ -78,6 +85,24 @@ class Startup:
             ConfigurationError: settings contradict each other, or a file of weights cannot be used.
         """
         _ = self.models.key_learning, self.models.priors
+
+    def check_collection_settings(self) -> None:
+        """Check that no collection holds a setting of a wing that is off: it would look as if it were followed.
+
+        Raises:
+            ConfigurationError: one does.
+        """
+        for wing, names in self.settings_off.items():
+            with tenancy.allow_all_tenants(), self.database.read() as reader:
+                holding = collections.list_holding_settings(reader, names, LOGGED_COLLECTIONS + 1)
+            if holding:
+                listed = ", ".join(holding[:LOGGED_COLLECTIONS])
+                more = " and others" if len(holding) > LOGGED_COLLECTIONS else ""
+                raise ConfigurationError(
+                    f"The wing {wing!r} is off, but collections hold its settings ({', '.join(names)}): "
+                    f"{listed}{more}. Name it in ENGRAM_WINGS, and set these to null (PATCH /collections/NAME) "
+                    "before you switch it off."
+                )
 
     def check_encoders(self) -> None:
         """Check that the database is there, load the encoders of this machine, and ask servers for theirs.

@@ -1,12 +1,15 @@
 """Wings: optional features, found by their entry points."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
+from engram.composition.hooks import Hooks
 from engram.context.errors import ConfigurationError
+from engram.services.corpus.collection_settings import CompleteSetting
+from engram.services.retrieval.question_rule import QuestionRule
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -38,10 +41,12 @@ class WingRoutes:
 
     Attributes:
         links: from their operations, for the OpenAPI document.
+        takes_collection: of their operations, those that a collection's name is enough for.
     """
 
     routers: Sequence["APIRouter"] = ()
     links: Sequence[Flow] = ()
+    takes_collection: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +57,16 @@ class Wing:
         name: of the wing in ENGRAM_WINGS.
         attach: makes an object with the wing's services from the application, each service on first use.
         load_routes: imports the wing's routes. Only the API calls it, also for a wing that is off.
+        question_rule: changes questions and their answers.
+        collection_settings: settings of collections that are the wing's, by the names of their columns in table
+            ``collection``: what completes a value. No collection has any while the wing is off.
     """
 
     name: str
     attach: Callable[["Application"], object]
     load_routes: Callable[[], WingRoutes] = WingRoutes
+    question_rule: QuestionRule | None = None
+    collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
 
 
 @cache
@@ -83,3 +93,13 @@ def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:
         installed = ", ".join(wing.name for wing in wings)
         raise ConfigurationError(f"ENGRAM_WINGS names {', '.join(map(repr, unknown))}; installed are {installed}.")
     return [wing for wing in wings if wing.name in names]
+
+
+def collect_hooks(wings: Sequence[Wing]) -> Hooks:
+    """Collect what these wings add to services of the core."""
+    return Hooks(
+        question_rules=tuple(wing.question_rule for wing in wings if wing.question_rule is not None),
+        collection_settings={
+            name: complete for wing in wings for name, complete in wing.collection_settings.items()
+        },
+    )

@@ -18,10 +18,10 @@ from engram.api.authentication_middleware import AuthenticationMiddleware, is_pu
 from engram.api.body_limit import BodyLimit
 from engram.api.client_presence import ClientPresence
 from engram.api.corpus import routes as corpus_routes
+from engram.api.corpus import settings_routes
 from engram.api.corpus.schemas import PassagesIn
 from engram.api.dependencies import RequiredScope, require_wing
 from engram.api.draining import DrainMiddleware
-from engram.api.experiments import routes as experiment_routes
 from engram.api.explanations import overview_routes
 from engram.api.explanations import routes as explanations_routes
 from engram.api.facts import graph_routes
@@ -60,7 +60,7 @@ ROUTERS = tuple(
         corpus_routes,
         jobs_routes,
         sessions_routes,
-        experiment_routes,
+        settings_routes,
         chat_routes,
         dify_routes,
         vector_store_routes,
@@ -231,7 +231,9 @@ def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
             error_dialects.describe(document)
-            link(document, [*FLOWS, *(flow for wing in wings for flow in wing.load_routes().links)])
+            of_wings = [wing.load_routes() for wing in wings]
+            flows = [*FLOWS, *(flow for routes in of_wings for flow in routes.links)]
+            link(document, flows, [name for routes in of_wings for name in routes.takes_collection])
             app.openapi_schema = document
         return app.openapi_schema
 

@@ -20,6 +20,7 @@ from engram.services.retrieval.query import Query
 from engram.services.revocation.past_copy import PastCopy
 from engram.storage.maintenance import index_recall
 from engram.storage.retrieval.nearest_neighbours import nearness
+from engram.wings.experiments.parts import ExperimentServices
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
@@ -109,7 +110,9 @@ def test_each_encoder_serves_its_own_collections(application: Application, other
 REFUSED: dict[str, Callable[[Application, Scope], object]] = {
     "a query": lambda app, scope: app.serving.query(Query(text=QUESTION, scope=scope)),
     "a query by words": lambda app, scope: app.serving.query(Query(text=QUESTION, scope=scope, strategy="lexical")),
-    "a comparison": lambda app, scope: app.compare.compare(*[Query(text=QUESTION, scope=scope)] * 2),
+    "a comparison": lambda app, scope: app.wing(ExperimentServices).compare.compare(
+        *[Query(text=QUESTION, scope=scope)] * 2
+    ),
     "an expansion": lambda app, scope: app.expand.expand(scope, QUESTION, ["prf"]),
     "dense retrieval": lambda app, scope: app.dense.search(scope, QUESTION, 3),
     "what a sentence is near to": lambda app, scope: app.explain.sentence(scope, 1, QUESTION),
@@ -145,7 +148,7 @@ def test_reads_work_without_the_collection_encoder(application: Application, oth
     assert other.evolve.evolve(scope) is not None
     assert other.key_view.view(scope, "vistula", 10)
     assert other.evolve.roll_back(scope, 0).generation == 0
-    assert other.lift.lift(scope, since=None, before=None, baseline=None)
+    assert other.wing(ExperimentServices).lift.lift(scope, since=None, before=None, baseline=None)
     assert other.collection_settings.configure(scope, {"serving": "shadow"}).serving == "shadow"
     assert other.feedback.event(scope, events[1]).event.status == "applied"
     undo.assert_verified(other, held)

@@ -14,6 +14,7 @@ from engram.services.auth.scope import LOCAL, AccessService, Principal, Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
+from engram.wings.experiments.parts import ExperimentServices
 from tests.conftest import CURIE, Ingest, Scoped
 
 NOW = datetime.now(UTC)
@@ -31,7 +32,9 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "where keys stand": lambda app, scope: app.evolve.load_standing(scope),
     "set a judge": lambda app, scope: app.judges.set(scope, "a", share=0.1),
     "configure": lambda app, scope: app.collection_settings.configure(scope, {"serving": "shadow"}),
-    "lift": lambda app, scope: app.lift.lift(scope, since=None, before=None, baseline=None),
+    "lift": lambda app, scope: app.wing(ExperimentServices).lift.lift(
+        scope, since=None, before=None, baseline=None
+    ),
     "retry": lambda app, scope: app.feedback.retry(scope, 1),
     "retry all": lambda app, scope: app.feedback.retry_all(scope),
     "judge": lambda app, scope: app.feedback.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),

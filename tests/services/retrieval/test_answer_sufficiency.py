@@ -108,7 +108,7 @@ class TestWithheldPassages:
     ) -> None:
         for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
             result = retrieve_chain(believing(0.7), application, curie, min_sufficiency=least)
-            assert result.explored.withheld == withheld
+            assert result.shown.withheld == withheld
             assert bool(result.shown_passages) != withheld
             assert result.ranking.best
 

@@ -1,4 +1,4 @@
-"""Why: what is remembered of a sentence and what made it so, and what memory changes of an answer."""
+"""Why: what is remembered of a sentence, and what made it so."""
 
 from typing import Annotated
 
@@ -6,9 +6,9 @@ from fastapi import APIRouter, Path, Query
 from pydantic import AfterValidator
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Posted, QueryScope, needs
-from engram.api.explanations.schemas import CompareIn, CompareOut, SentenceMemoryOut
-from engram.api.operations import operation, question_operation
+from engram.api.dependencies import App, QueryScope, needs
+from engram.api.explanations.schemas import SentenceMemoryOut
+from engram.api.operations import operation
 from engram.api.schemas import MAX_ID, check_storable
 from engram.core.auth.access_keys import AUDIT
 
@@ -38,12 +38,3 @@ def get_sentence_memory(
     return SentenceMemoryOut.model_validate(
         app.explain.sentence(scope, sentence_id, query, after=after, limit=limit)
     )
-
-
-@router.post("/query/compare", **question_operation("Ask under two arms"))
-def post_compare(sent: Posted[CompareIn], app: App) -> CompareOut:
-    """Answer one question under two arms, by default without and with memory, whatever the collection is set to.
-
-    It leaves no query behind: there is nothing to judge, and nothing is learned from it.
-    """
-    return CompareOut.model_validate(app.compare.compare(*sent.body.to_queries(sent.scope)))

@@ -1,7 +1,8 @@
-"""Answers to queries: by arm, compared, worded, and as rankings of the caller's texts."""
+"""Answers to queries: as collections are set, worded, and as rankings of the caller's texts."""
 
 from dataclasses import dataclass
 
+from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.auth_services import AuthServices
@@ -9,11 +10,9 @@ from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.answers.reranking import RerankingService
 from engram.services.answers.worded_answer import AnswerService
-from engram.services.experiments.arm_comparison import ComparisonService
-from engram.services.experiments.experiment_arms import ServingService
-from engram.services.experiments.measured_lift import LiftService
 from engram.services.explanations.verdict_influence import Influences
 from engram.services.queries.query_service import QueryService
+from engram.services.queries.serving_service import ServingService
 from engram.storage.database import Database
 
 
@@ -26,6 +25,7 @@ class AnswerServices:
     models: Models
     auth: AuthServices
     retrieval: RetrievalServices
+    hooks: Hooks
 
     @locked_property
     def ask(self) -> QueryService:
@@ -43,17 +43,7 @@ class AnswerServices:
     @locked_property
     def serving(self) -> ServingService:
         """Answers to queries by their collection's settings."""
-        return ServingService(self.ask)
-
-    @locked_property
-    def lift(self) -> LiftService:
-        """Comparison of experiment arms."""
-        return LiftService(self.database, generation_threshold=self.settings.passage_key_generation_threshold)
-
-    @locked_property
-    def compare(self) -> ComparisonService:
-        """Comparison of one query under two arms."""
-        return ComparisonService(self.auth.reads, self.retrieval.retrieve)
+        return ServingService(self.ask, self.hooks.question_rules)
 
     @locked_property
     def answer(self) -> AnswerService:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.fact_services import FactServices
@@ -27,6 +28,7 @@ class CorpusServices:
     models: Models
     facts: FactServices
     passage_keys: PassageKeyServices
+    hooks: Hooks
 
     @locked_property
     def ingest(self) -> IngestService:
@@ -36,7 +38,7 @@ class CorpusServices:
     @locked_property
     def collection_settings(self) -> CollectionSettingsService:
         """Settings of collections."""
-        return CollectionSettingsService(self.database)
+        return CollectionSettingsService(self.database, self.hooks.collection_settings)
 
     @locked_property
     def index(self) -> IndexService:

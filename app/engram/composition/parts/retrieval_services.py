@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.config.settings import Settings
@@ -22,6 +23,7 @@ class RetrievalServices:
     settings: Settings
     database: Database
     models: Models
+    hooks: Hooks
 
     @locked_property
     def planner(self) -> QueryPlanner:
@@ -58,6 +60,7 @@ class RetrievalServices:
             self.models.llm,
             threshold=self.settings.sufficiency_threshold,
             reranker=self._passage_reranker(),
+            rules=self.hooks.question_rules,
         )
 
     def _passage_reranker(self) -> PassageReranker | None:

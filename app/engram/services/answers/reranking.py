@@ -7,7 +7,7 @@ from uuid import UUID
 from engram.context import deadline
 from engram.services.answers.relevance import align_scores
 from engram.services.auth.encoder import Encoder
-from engram.services.experiments.experiment_arms import ServingService
+from engram.services.queries.serving_service import ServingService
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import passages
 from engram.storage.database import Database

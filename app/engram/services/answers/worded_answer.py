@@ -8,7 +8,7 @@ from engram.core.auth.access_keys import LLM
 from engram.providers.llm import Llm
 from engram.services.answers.chat_question import ChatTurn, restate_question
 from engram.services.answers.citations import Citation, quotations
-from engram.services.experiments.experiment_arms import ServingService
+from engram.services.queries.serving_service import ServingService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import Query

@@ -1,12 +1,11 @@
-"""Settings of a collection: serving mode, experiment, exploration, kind of corpus, facts."""
+"""Settings of a collection: serving mode, kind of corpus, facts, and those of wings: experiment, exploration."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import structlog
 
 from engram.context.errors import InvalidRequestError
-from engram.core.experiments import assignment
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -15,15 +14,19 @@ from engram.storage.database import Database
 log = structlog.get_logger(__name__)
 
 Serving = Literal["live", "shadow"]
-SLOTS = 1
-"""Positions that an exploration takes where nothing is said of them."""
+CompleteSetting = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Checks a value of a wing's setting and returns it in full; raises ``InvalidRequestError`` for what is none."""
+OF_WINGS = ("experiment", "exploration")
+"""Settings that are wings' own."""
 
 
 class CollectionSettingsService:
     """Changes the settings of collections."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, of_wings: Mapping[str, CompleteSetting]) -> None:
+        """``of_wings``: settings of the wings that are on."""
         self._database = database
+        self._of_wings = of_wings
 
     def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
         """Change what the patch names of a collection's settings, by the rules of JSON Merge Patch (RFC 7396):
@@ -31,7 +34,7 @@ class CollectionSettingsService:
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
-            InvalidRequestError: what comes of the patch is not a setting.
+            InvalidRequestError: what comes of the patch is not a setting, or its wing is off.
         """
         target = scope.collection
         with self._database.write() as writer:
@@ -46,18 +49,28 @@ class CollectionSettingsService:
                 "passage_facts": collection.passage_facts,
             }
             after = merge_patch({key: value for key, value in before.items() if value is not None}, patch)
+            after |= {
+                name: self._complete(name, after[name]) for name in OF_WINGS if name in patch and name in after
+            }
             collections.configure(
                 writer,
                 collection.id,
                 serving=after.get("serving", "live"),
-                experiment=_experiment(after.get("experiment")),
-                exploration=_exploration(after.get("exploration")),
+                experiment=after.get("experiment"),
+                exploration=after.get("exploration"),
                 fixed_kind=after.get("corpus_kind"),
                 passage_facts=after.get("passage_facts", "off"),
             )
             changed = collections.load_by_id(writer, collection.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})
         return changed
+
+    def _complete(self, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The value of a wing's setting, in full."""
+        complete = self._of_wings.get(name)
+        if complete is None:
+            raise InvalidRequestError(f"{name}: its wing is off. ENGRAM_WINGS says which wings are on.")
+        return complete(value)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -71,30 +84,3 @@ def merge_patch(target: Any, patch: Any) -> Any:
         else:
             result[key] = merge_patch(result.get(key), value)
     return result
-
-
-def _experiment(value: Any) -> Mapping[str, Any] | None:
-    """The experiment as it is kept, every arm in full."""
-    if value is None:
-        return None
-    arms = value.get("arms")
-    if not arms:
-        raise InvalidRequestError("An experiment has at least one arm.")
-    names = [arm["name"] for arm in arms]
-    if len(set(names)) < len(names):
-        raise InvalidRequestError("The arms of an experiment have names of their own.")
-    try:
-        assignment.segments([arm["percent"] for arm in arms])
-    except ValueError as error:
-        raise InvalidRequestError(f"experiment: {error}.") from error
-    defaults = {"memory": "read", "profile": "default", "strategy": "graph"}
-    return {"arms": [defaults | dict(arm) for arm in arms]}
-
-
-def _exploration(value: Any) -> Mapping[str, Any] | None:
-    """The exploration as it is kept, in full."""
-    if value is None:
-        return None
-    if value.get("share") is None:
-        raise InvalidRequestError("An exploration has a share of queries.")
-    return {"share": value["share"], "slots": value.get("slots", SLOTS), "seed": value.get("seed")}

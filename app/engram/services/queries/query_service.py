@@ -98,7 +98,7 @@ class QueryService:
             profile=answer.profile,
             strategy=answer.strategy,
             arm=answer.arm,
-            explored=len(retrieved.explored.passages),
+            explored=len(retrieved.shown.explored),
             expansions=len(query.expansions),
             hops=answer.hops,
             stop_reason=answer.stop_reason,

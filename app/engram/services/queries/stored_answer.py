@@ -31,10 +31,10 @@ from engram.storage.retrieval.episodes import COLLAPSED_KEY, EpisodeRow, StoredE
 
 def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
     """Make the row of an answer and its trace."""
-    plan, ranking, explored = retrieved.plan, retrieved.ranking, retrieved.explored
+    plan, ranking, shown = retrieved.plan, retrieved.ranking, retrieved.shown
     ids = {stored.external_id: passage for passage, stored in retrieved.passages.items()}
-    recorded = explored.select_recorded(ranking)
-    teaches = ranking.teaches and not explored.withheld  # of what nobody saw nobody can say how it should be ranked
+    recorded = shown.select_recorded(ranking)
+    teaches = ranking.teaches and not shown.withheld  # of what nobody saw nobody can say how it should be ranked
     return EpisodeRow(
         id=answer.query_id,
         question=answer.query,
@@ -45,9 +45,9 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         profile=answer.profile,
         strategy=answer.strategy,
         filter=plan.query.metadata,
-        activated=explored.list_activated(retrieved.walk, ranking),
+        activated=shown.list_activated(retrieved.walk, ranking),
         shown=[ids[hit.passage_id] for hit in answer.passages],
-        explored=list(explored.passages),
+        explored=list(shown.explored),
         hops=answer.hops,
         total_ms=answer.timings.total_ms,
         arm=answer.arm,
@@ -103,9 +103,9 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
     It does not where the judge was not shown all of these, nor on a later query of a session: that asks for a part,
     and is answered from what the session found before.
     """
-    ranking, explored = retrieved.ranking, retrieved.explored
+    ranking, shown = retrieved.ranking, retrieved.shown
     is_shown = (
-        len(explored.best) >= min(sufficiency.EVIDENCE_PASSAGES, len(ranking.candidates)) and not explored.displaced
+        len(shown.best) >= min(sufficiency.EVIDENCE_PASSAGES, len(ranking.candidates)) and not shown.displaced
     )
     query = retrieved.plan.query
     goes_on = bool(query.pool) or query.walk is not None or query.lacking is not None

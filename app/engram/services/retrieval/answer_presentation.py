@@ -39,7 +39,7 @@ def answer(retrieved: RetrievalResult) -> Answer:
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
-            retrieved.explored.mark_exploration(
+            retrieved.shown.mark_exploration(
                 passage,
                 _passage(
                     retrieved.passages[passage],
@@ -50,18 +50,18 @@ def answer(retrieved: RetrievalResult) -> Answer:
                     similarities.get(passage),
                 ),
             )
-            for passage, score in retrieved.explored.best
+            for passage, score in retrieved.shown.best
             if passage in retrieved.passages
         ],
         arm=plan.query.arm,
         shadow=plan.query.shadow,
         sufficiency=None if ranking.sufficiency is None else ranking.sufficiency.probability,
-        insufficient=retrieved.explored.withheld,
+        insufficient=retrieved.shown.withheld,
         sufficiency_level=ranking.level,
         timings=timings(retrieved),
         warnings=plan.warnings,
         rest=hop_loop.cut_walk(plan, walk) if walk.hops else None,
-        alone=ranking.teaches and not retrieved.explored.passages,
+        alone=ranking.teaches and not retrieved.shown.explored,
         collapse_duplicates=plan.collapses,
         trace_id=plan.query.trace_id,
     )

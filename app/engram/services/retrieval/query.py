@@ -32,10 +32,12 @@ class ExplorationSettings:
     Attributes:
         slots: positions at the end of its answer, at most.
         entropy: what its draws come from.
+        depth: candidates below the cut that a draw is made from.
     """
 
     slots: int
     entropy: int
+    depth: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,8 @@ class Query:
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
         expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
-        caller_chose_arm: whether the caller chose memory, profile and strategy; else an experiment may choose them.
-        arm: of the collection's experiment that it was given; None for none.
+        caller_chose_arm: whether the caller chose memory, profile and strategy; else a wing's rule may choose them.
+        arm: of an experiment that such a rule gave to it; None for none.
         shadow: whether the collection serves without memory.
         exploring: None if the query does not explore.
         id: of the answer; what the query is given by chance follows from it. None for a new one.

@@ -15,7 +15,6 @@ from engram.core.ranking.same_need import SameNeed
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.retrieval import hop_loop
-from engram.services.retrieval.answer_exploration import ExploredAnswer, depth, explore
 from engram.services.retrieval.answer_trace import EntityAnswer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import Frontier, Walk
@@ -24,7 +23,9 @@ from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, milliseconds
+from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.services.retrieval.shown_passages import ShownPassages, choose_best, depth
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
@@ -41,7 +42,7 @@ class RetrievalResult:
 
     Attributes:
         entities: that its mentions were aligned to.
-        explored: what its answer shows.
+        shown: what its answer shows.
         passages: of these, of their duplicates and of the pool, as they can be read.
         sentences: passage -> all its sentences, if the query asked for them.
     """
@@ -50,7 +51,7 @@ class RetrievalResult:
     entities: Sequence[EntityAnswer]
     walk: Walk
     ranking: PassageRanking
-    explored: ExploredAnswer
+    shown: ShownPassages
     passages: Mapping[int, StoredPassage]
     sentences: Mapping[int, Sequence[StoredSentence]]
     search_ms: float
@@ -60,7 +61,7 @@ class RetrievalResult:
         """Passage, external id and score, in the order of the answer."""
         return [
             (passage, self.passages[passage].external_id, score)
-            for passage, score in self.explored.best
+            for passage, score in self.shown.best
             if passage in self.passages
         ]
 
@@ -79,6 +80,7 @@ class RetrievalService:
         *,
         threshold: float,
         reranker: PassageReranker | None = None,
+        rules: Sequence[QuestionRule] = (),
     ) -> None:
         """Find by these parts.
 
@@ -87,8 +89,10 @@ class RetrievalService:
             spreads: what it measured of collections' questions.
             threshold: from which probability on an answer is enough for hops to end (stop_rule "learned").
             reranker: reads the best candidates where features rank.
+            rules: choose in this order which passages an answer shows.
         """
         self._reranker = reranker
+        self._rules = rules
         self._threshold = threshold
         self._database = database
         self._kept_keys = kept_keys
@@ -108,6 +112,7 @@ class RetrievalService:
             self._llm,
             threshold=self._threshold,
             reranker=self._reranker,
+            rules=self._rules,
         )
 
     def plan(self, query: Query, profile: Profile | None = None) -> QueryPlan:
@@ -237,8 +242,8 @@ class RetrievalService:
         """The rest of what is read once the walk has stopped."""
         ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
         with stage("read"):
-            explored = explore(reader, plan, ranking)
-            shown_passages = [passage for passage, _ in explored.best]
+            shown = self._choose_shown(reader, plan, ranking)
+            shown_passages = [passage for passage, _ in shown.best]
             duplicates = {one for one, passage in ranking.stand_in_by_passage.items() if passage in shown_passages}
             sentences: dict[int, list[StoredSentence]] = {}
             if "sentences" in plan.query.include:
@@ -249,13 +254,20 @@ class RetrievalService:
                 entities=entities,
                 walk=walk,
                 ranking=ranking,
-                explored=explored,
+                shown=shown,
                 passages=passages.load_by_id(
                     reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
                 ),
                 sentences=sentences,
                 search_ms=milliseconds(began, time.perf_counter()),
             )
+
+    def _choose_shown(self, reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> ShownPassages:
+        """The passages that the answer shows: the best, changed by the rules unless the answer is withheld."""
+        shown = choose_best(plan, ranking)
+        for rule in () if shown.withheld else self._rules:
+            shown = rule.choose(reader, plan, ranking, shown)
+        return shown
 
     def _list_unread_candidates(
         self,

@@ -17,9 +17,9 @@ from engram.providers.language import Language
 from engram.providers.llm import Llm, token_meter
 from engram.services.auth.quotas import QuotaService
 from engram.services.auth.scope import Principal, Scope, is_keyless
-from engram.services.experiments.experiment_arms import ServingService
 from engram.services.jobs.work import Work
 from engram.services.learning.judge_exam import ModelExam
+from engram.services.queries.serving_service import ServingService
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import merge_walks
 from engram.services.sessions.agent_planner import AgentPlanner

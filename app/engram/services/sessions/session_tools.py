@@ -18,8 +18,8 @@ from engram.providers.language import Language, PassageText
 from engram.providers.language.lexical_terms import terms
 from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
-from engram.services.experiments.experiment_arms import ServingService
 from engram.services.facts.grounding import StreamDocument
+from engram.services.queries.serving_service import ServingService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query import GapQuery, Query

@@ -71,7 +71,7 @@ class Collection:
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
-        experiment, exploration: as ``services.experiments`` reads them; None for none.
+        experiment, exploration: as the wing ``experiments`` keeps them; None for none.
         past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
             its ``report``; None: it is none.
         tenant: whose it is; names are unique within it.
@@ -453,6 +453,20 @@ def list_of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: i
         {"fingerprints": list(fingerprints), "limit": limit},
     )
     return [build_from_row(row) for row in rows]
+
+
+def list_holding_settings(reader: Reader, settings: Sequence[str], limit: int) -> list[str]:
+    """Names of the first ``limit`` collections, in name order, that hold any of these settings.
+
+    Args:
+        settings: columns that are null where nothing is set.
+    """
+    held = " OR ".join(f"{name} IS NOT NULL" for name in settings)
+    rows = reader.rows(
+        f"SELECT name FROM collection WHERE ({held}) AND {NOT_DELETED} ORDER BY name LIMIT %(limit)s",
+        {"limit": limit},
+    )
+    return [row.name for row in rows]
 
 
 def build_from_row(row: Any) -> Collection:

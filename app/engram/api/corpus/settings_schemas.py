@@ -1,0 +1,94 @@
+"""Schemas of a collection's settings."""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, JsonValue, StrictInt
+
+from engram.api.schemas import MAX_ID, Model, Text, Whole
+from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
+from engram.core.ranking.profiles import ProfileName
+from engram.services.corpus.collection_settings import Serving
+from engram.services.retrieval.query import Memory, Strategy
+
+MAX_ARMS = 20
+MAX_SLOTS = 10
+SERVING_EXAMPLES: list[JsonValue] = [
+    {"serving": "shadow"},
+    {
+        "serving": "live",
+        "experiment": {
+            "arms": [
+                {"name": "without", "percent": 10, "memory": "off"},
+                {"name": "with", "percent": 10, "memory": "read"},
+            ]
+        },
+    },
+    {"exploration": {"share": 0.05, "slots": 1, "seed": 7}},
+    {"experiment": None},
+    {"corpus_kind": "general"},
+    {"passage_facts": "on"},
+]
+
+
+class ExperimentArmIn(Model):
+    """An arm: how a part of the units is served."""
+
+    name: Text = Field(max_length=100)
+    percent: float = Field(ge=0, le=100, strict=True, description="Of all units; nobody is asked by an arm of 0.")
+    memory: Memory = "read"
+    profile: ProfileName = "default"
+    strategy: Strategy = "graph"
+
+
+class ExperimentIn(Model):
+    """Arms that queries are given which say none themselves."""
+
+    arms: list[ExperimentArmIn] = Field(
+        min_length=1,
+        max_length=MAX_ARMS,
+        description="Percentages add up to 100 at most; what is left over goes to no arm.",
+    )
+
+
+class ExplorationIn(Model):
+    """Exploration of low-ranked passages in answers."""
+
+    share: float | None = Field(default=None, ge=0, le=1, strict=True, description="Of the queries, in [0, 1].")
+    slots: Annotated[StrictInt, Field(ge=1, le=MAX_SLOTS), Whole] | None = Field(
+        default=None, description="Positions at the end of an answer, at most; never its first. By default 1."
+    )
+    seed: Annotated[StrictInt, Field(ge=0, le=MAX_ID), Whole] | None = Field(
+        default=None,
+        description=(
+            "With a seed, draws follow from it, the unit (without one the query's id) and the question's text, and "
+            "can be made again; without one, from the query's id."
+        ),
+    )
+
+
+class CollectionPatch(Model):
+    """Changes of how a collection serves; an absent field stays, null clears."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": SERVING_EXAMPLES})
+
+    serving: Serving | None = Field(
+        default=None,
+        description="'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.",
+    )
+    experiment: ExperimentIn | None = Field(default=None, description="Replaces the arms as a whole. Null: none.")
+    exploration: ExplorationIn | None = Field(default=None, description="Null: none.")
+    corpus_kind: CorpusKind | None = Field(
+        default=None,
+        description="Which ranking weights it starts from, if you know better than its titles and questions tell. "
+        "Null: they do.",
+    )
+
+    passage_facts: PassageFacts | None = Field(
+        default=None,
+        description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
+        "encyclopedia are; 'off', and null: none.",
+    )
+
+    def patch(self) -> dict[str, Any]:
+        """Return the given fields, null included."""
+        return self.model_dump(exclude_unset=True)

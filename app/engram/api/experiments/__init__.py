@@ -1,1 +1,0 @@
-"""Routes of experiments: arms, shadow, exploration, measured lift."""

@@ -1,1 +1,0 @@
-"""Experiments: assignment to arms, exploration, measured lift."""

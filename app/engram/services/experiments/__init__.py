@@ -1,1 +1,0 @@
-"""Experiments: arms, shadow, exploration, comparison and measured lift."""

@@ -1,1 +1,0 @@
-"""Outcomes of queries, by arm."""

@@ -1,0 +1,1 @@
+"""Routes of measured lift and of comparisons."""

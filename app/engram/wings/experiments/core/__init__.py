@@ -1,0 +1,1 @@
+"""Mathematics of experiments: assignment to arms, exploration, measured lift."""

@@ -1,0 +1,1 @@
+"""Use cases of experiments: arms, exploration, comparison and measured lift."""

@@ -1,0 +1,53 @@
+"""Exploration of answers: the last positions go to passages from beyond the cut, each with a sentence to judge."""
+
+from uuid import UUID
+
+import numpy as np
+
+from engram.services.retrieval.passage_ranking import PassageRanking
+from engram.services.retrieval.query import ExplorationSettings, Query
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.shown_passages import ShownPassages
+from engram.storage.database import Reader
+from engram.wings.experiments.core.exploration import draw, entropy, explores, room, weights
+from engram.wings.experiments.storage import exploration_candidates
+
+DEPTH = 50
+"""Candidates below the cut that a draw is made from."""
+
+
+def choose_exploration(query: Query, query_id: UUID, unit: str) -> ExplorationSettings | None:
+    """Whether and how the query explores: a share of the queries give some positions to chance.
+
+    If the setting has a seed, draws follow from it, the collection, the unit and the question, so that they can be
+    made again. Otherwise they follow from the query's id alone.
+    """
+    collection = query.scope.collection
+    setting = collection.exploration
+    if setting is None:
+        return None
+    if setting["seed"] is None:
+        source = entropy(str(query_id))
+    else:
+        source = entropy(setting["seed"], collection.id, unit, query.text)
+    return ExplorationSettings(setting["slots"], source, DEPTH) if explores(setting["share"], source) else None
+
+
+def explore(
+    reader: Reader, plan: QueryPlan, exploring: ExplorationSettings, ranking: PassageRanking, shown: ShownPassages
+) -> ShownPassages:
+    """Give the last positions to passages from beyond the cut, if the answer is full and there are any."""
+    focus = plan.focus
+    slots = room(exploring.slots, plan.query.top_k, len(shown.best))
+    beyond = ranking.beyond[: exploring.depth]
+    if not slots or not beyond:
+        return shown
+    touched = exploration_candidates.touches(reader, focus.collection.id, [passage for passage, _ in beyond])
+    evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
+    drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
+    ids = [passage for passage, _ in drawn]
+    nearest = exploration_candidates.find_nearest_sentences(reader, focus.collection.id, focus.vector, ids)
+    drawn = [(passage, score) for passage, score in drawn if passage in nearest]
+    kept_count = len(shown.best) - len(drawn)
+    displaced = frozenset(passage for passage, _ in shown.best[kept_count:])
+    return ShownPassages([*shown.best[:kept_count], *drawn], nearest, displaced)

@@ -1,0 +1,40 @@
+"""The rule of experiments: queries get arms and explore, as their collection is set."""
+
+from dataclasses import replace
+
+from engram.services.retrieval.passage_ranking import PassageRanking
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import QueryPlan, create_query_id
+from engram.services.retrieval.shown_passages import ShownPassages
+from engram.storage.database import Reader
+from engram.wings.experiments.services.answer_exploration import choose_exploration, explore
+from engram.wings.experiments.services.experiment_arms import find_arm
+
+
+class ExperimentRule:
+    """A ``QuestionRule``."""
+
+    def prepare(self, query: Query) -> Query:
+        """Return the query with its exploration, and under its arm.
+
+        A query in shadow has no arm: its figures would be of something else than the arm says. A query whose caller
+        chose an arm belongs to none.
+        """
+        collection = query.scope.collection
+        if collection.experiment is None and collection.exploration is None:
+            return query
+        query_id = query.id or create_query_id()
+        unit = str(query_id) if query.unit is None else query.unit
+        query = replace(query, id=query_id, exploring=choose_exploration(query, query_id, unit))
+        arm = None if query.shadow or query.caller_chose_arm else find_arm(query, unit)
+        if arm is None:
+            return query
+        return replace(query, memory=arm.memory, profile=arm.profile, strategy=arm.strategy, arm=arm.name)
+
+    def choose(
+        self, reader: Reader, plan: QueryPlan, ranking: PassageRanking, shown: ShownPassages
+    ) -> ShownPassages:
+        """Let a query that explores show passages from below the cut."""
+        return (
+            shown if plan.query.exploring is None else explore(reader, plan, plan.query.exploring, ranking, shown)
+        )

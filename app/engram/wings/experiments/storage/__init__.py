@@ -1,0 +1,1 @@
+"""SQL of experiments: outcomes of queries by arm, and candidates of exploration."""

@@ -1,0 +1,95 @@
+"""A service with the wing off: it knows no arms and no exploration, and does not start where there are some."""
+
+from typing import Any
+
+import pytest
+
+from engram.composition.container import Application, Servers
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError
+from engram.runtime.api_process import create_app
+from tests.api.conftest import Variant
+from tests.api.operations import assert_problem, assert_refused
+from tests.support import state
+from tests.support.databases import application_on
+from tests.support.strict_client import TestClient
+
+QUESTION = "Where was Marie Curie born?"
+ARMS = {"arms": [{"name": "everybody", "percent": 100, "memory": "off"}]}
+EXPLORATION = {"share": 1.0, "slots": 2, "seed": 3}
+
+
+@pytest.fixture
+def off(variant: Variant) -> TestClient:
+    return TestClient(create_app(variant(wings="importing")))
+
+
+def ask(http: TestClient, collection: str) -> dict[str, Any]:
+    """The answer, without what differs from one query to the next."""
+    response = http.post("/query", json={"collection": collection, "query": QUESTION, "top_k": 3, "unit": "user"})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return {name: value for name, value in answer.items() if name not in {"query_id", "timings"}}
+
+
+def test_queries_are_answered_as_without_arms_and_exploration(
+    http: TestClient, off: TestClient, application: Application, curie: str
+) -> None:
+    plain = ask(http, curie)
+    assert ask(off, curie) == plain
+    settings = {"experiment": ARMS, "exploration": EXPLORATION}
+    application.collection_settings.configure(application.access.scope(curie), settings)
+    with_settings = ask(http, curie)
+    assert (with_settings["arm"], with_settings["memory"]) == ("everybody", "off")
+    assert [hit["explored"] for hit in with_settings["passages"]] == [False, True, True]
+    assert ask(off, curie) == plain
+    stored = state.rows(application, curie, "episode")[-1]
+    assert (stored["arm"], stored["explored"]) == (None, None)
+
+
+def test_its_settings_can_be_cleared_and_not_made(off: TestClient, application: Application, curie: str) -> None:
+    for name, value in (("experiment", ARMS), ("exploration", EXPLORATION)):
+        refused = off.patch(f"/collections/{curie}", json={"serving": "shadow", name: value})
+        assert refused.status_code == 422
+        assert_refused(refused)
+        assert refused.json()["detail"].startswith(f"{name}: its wing is off.")
+    assert application.access.scope(curie).collection.serving == "live"
+    application.collection_settings.configure(application.access.scope(curie), {"experiment": ARMS})
+    shown = off.patch(f"/collections/{curie}", json={"serving": "shadow"}).json()
+    assert (shown["serving"], shown["experiment"]["arms"][0]["name"]) == ("shadow", "everybody")
+    assert off.patch(f"/collections/{curie}", json={"experiment": None}).json()["experiment"] is None
+
+
+def test_its_routes_answer_404(off: TestClient, curie: str) -> None:
+    for refused in (
+        off.get(f"/collections/{curie}/lift"),
+        off.post("/query/compare", json={"collection": curie, "query": QUESTION}),
+    ):
+        assert_problem(refused)
+        assert (refused.status_code, refused.json()["type"]) == (404, "urn:engram:problem:wing-off")
+
+
+@pytest.mark.parametrize("setting", [{"experiment": ARMS}, {"exploration": EXPLORATION}], ids=str)
+def test_a_collection_that_holds_its_settings_keeps_a_service_from_starting(
+    application: Application, own: Servers, settings: Settings, setting: dict[str, Any]
+) -> None:
+    without = settings.model_copy(update={"wings": "none"})
+    with (
+        application_on(own, settings, application) as on,
+        application_on(own, without, application) as off,
+    ):
+        for name in ("held", "plain"):
+            on.ingest.receive(on.access.prepare_opening(name)).finish()
+        held = on.access.scope("held")
+        off.startup.check_collection_settings()
+        on.collection_settings.configure(held, setting)
+        on.startup.check_collection_settings()
+        with pytest.raises(
+            ConfigurationError, match=r"'experiments' is off, .* \(experiment, exploration\): held\."
+        ):
+            off.startup.warm_up()
+        on.collection_settings.configure(held, dict.fromkeys(setting))
+        off.startup.check_collection_settings()
+        on.collection_settings.configure(held, setting)
+        on.ingest.delete_collection(held)
+        off.startup.check_collection_settings()
