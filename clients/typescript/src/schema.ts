@@ -4168,7 +4168,7 @@ export interface components {
             supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Supporting Passages
-             * @description Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+             * @description Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
              */
             supporting_passages?: string[];
             /**

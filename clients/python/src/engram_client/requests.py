@@ -1105,7 +1105,7 @@ class FeedbackIn(TypedDict):
     """
     supporting_passages: NotRequired[list[SupportingPassage]]
     """
-    Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+    Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
     """
     wait: NotRequired[bool]
     """
