@@ -35,6 +35,7 @@ from engram.providers.llm import (
     reasoning,
     session_model,
 )
+from engram.wings.frontends.llm.restatement import restate
 from engram_evaluation import reasoning_grades
 
 SAMPLE = files("engram.sample")
@@ -137,7 +138,7 @@ def uses() -> dict[str, ModelUse]:
         ),
         "answer": ModelUse(lambda llm, item: llm.answer(item.question, item.evidence), names_answer),
         "restate": ModelUse(
-            lambda llm, item: llm.restate_question("And why?", [("user", item.question), ("assistant", "Yes.")])
+            lambda llm, item: restate(llm, "And why?", [("user", item.question), ("assistant", "Yes.")])
         ),
         "grade: right answer": ModelUse(
             lambda llm, item: llm.grade(item.question, item.answers, item.answers[0]), lambda came, _: came.strict

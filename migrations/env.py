@@ -5,6 +5,7 @@ from alembic.migration import MigrationContext
 from alembic.util import CommandError
 from sqlalchemy import Connection, NullPool, create_engine, text
 
+from engram.composition.wings import load_tables
 from engram.config.settings import Settings
 from engram.storage.connection_pools import add_driver
 from engram.storage.tables import metadata
@@ -39,6 +40,7 @@ def run() -> None:
         try:
             _refuse_strangers(connection)
             connection.rollback()  # what a look began; each migration has a transaction of its own
+            load_tables()
             context.configure(
                 connection=connection,
                 target_metadata=metadata,

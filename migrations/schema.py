@@ -1,4 +1,4 @@
-"""Writes schema.sql from the tables of the storage layer; with --check only says whether it is up to date."""
+"""Writes schema.sql from the tables of the core and the wings; with --check only says whether it is up to date."""
 
 import argparse
 import re
@@ -18,11 +18,12 @@ from sqlalchemy.schema import (
     SetTableComment,
 )
 
+from engram.composition.wings import load_tables
 from engram.storage.tables import metadata
 
 TARGET = Path(__file__).with_suffix(".sql")
 HEADER = """\
--- The first schema: what revision 2026.11 creates. Generated from app/engram/storage/tables by `make docs`.
+-- The first schema: what revision 2026.11 creates. Generated from the tables in app/engram by `make docs`.
 -- Rules that hold of every table are in `rules.py`.
 """
 FIRST_TENANT = """\
@@ -37,8 +38,9 @@ _DIALECT = PGDialect(paramstyle="named")  # type: ignore[no-untyped-call]
 def render() -> str:
     """Return SQL that creates every sequence and table, and the first tenant.
 
-    Tables come in the order in which ``engram.storage.tables`` defines them.
+    Tables come in the order in which ``engram.storage.tables`` and then the wings define them.
     """
+    load_tables()
     tables = metadata.tables.values()
     sequences = [_compile(CreateSequence(sequence)) for sequence in metadata._sequences.values()]
     references = [

@@ -1,4 +1,4 @@
--- The first schema: what revision 2026.11 creates. Generated from app/engram/storage/tables by `make docs`.
+-- The first schema: what revision 2026.11 creates. Generated from the tables in app/engram by `make docs`.
 -- Rules that hold of every table are in `rules.py`.
 
 CREATE SEQUENCE fact_said;
@@ -1051,29 +1051,6 @@ ALTER TABLE staged_key ALTER COLUMN embedding SET STORAGE MAIN;
 CREATE INDEX staged_key_collection_id_passage_id_idx ON staged_key (collection_id, passage_id);
 COMMENT ON TABLE staged_key IS 'Base keys of a re-key job, which replace the old ones once all are there.';
 
-CREATE TABLE pulled_score (
-    collection_id BIGINT NOT NULL,
-    principal TEXT DEFAULT 'local' NOT NULL,
-    source TEXT NOT NULL,
-    score_id TEXT NOT NULL,
-    judge TEXT NOT NULL,
-    rating TEXT,
-    digest TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    scored_at TIMESTAMP WITH TIME ZONE NOT NULL,
-    queries UUID[] NOT NULL,
-    updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-    CONSTRAINT pulled_score_pkey PRIMARY KEY (collection_id, principal, source, score_id),
-    CONSTRAINT pulled_score_rating_check CHECK (rating IN ('up', 'down'))
-);
-COMMENT ON TABLE pulled_score IS 'Scores of other products that became ratings, as they were last sent.';
-COMMENT ON COLUMN pulled_score.principal IS 'The principal of the pull; pulls of other principals leave the row alone.';
-COMMENT ON COLUMN pulled_score.source IS 'The name of the pull, such as langfuse@cloud.langfuse.com.';
-COMMENT ON COLUMN pulled_score.rating IS 'Null: the score was deleted, and its rating revoked.';
-COMMENT ON COLUMN pulled_score.digest IS 'SHA-256 of the whole rating; a changed rating is sent again.';
-COMMENT ON COLUMN pulled_score.revision IS 'How often the rating was sent; part of the Idempotency-Key.';
-COMMENT ON COLUMN pulled_score.queries IS 'Queries that were rated.';
-
 CREATE TABLE session (
     collection_id BIGINT NOT NULL,
     id UUID NOT NULL,
@@ -1180,6 +1157,29 @@ CREATE TABLE ingest_error (
     CONSTRAINT ingest_error_pkey PRIMARY KEY (collection_id, job_id, line)
 );
 
+CREATE TABLE pulled_score (
+    collection_id BIGINT NOT NULL,
+    principal TEXT DEFAULT 'local' NOT NULL,
+    source TEXT NOT NULL,
+    score_id TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    rating TEXT,
+    digest TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    scored_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    queries UUID[] NOT NULL,
+    updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    CONSTRAINT pulled_score_pkey PRIMARY KEY (collection_id, principal, source, score_id),
+    CONSTRAINT pulled_score_rating_check CHECK (rating IN ('up', 'down'))
+);
+COMMENT ON TABLE pulled_score IS 'Scores of other products that became ratings, as they were last sent.';
+COMMENT ON COLUMN pulled_score.principal IS 'The principal of the pull; pulls of other principals leave the row alone.';
+COMMENT ON COLUMN pulled_score.source IS 'The name of the pull, such as langfuse@cloud.langfuse.com.';
+COMMENT ON COLUMN pulled_score.rating IS 'Null: the score was deleted, and its rating revoked.';
+COMMENT ON COLUMN pulled_score.digest IS 'SHA-256 of the whole rating; a changed rating is sent again.';
+COMMENT ON COLUMN pulled_score.revision IS 'How often the rating was sent; part of the Idempotency-Key.';
+COMMENT ON COLUMN pulled_score.queries IS 'Queries that were rated.';
+
 -- References
 
 ALTER TABLE access_key ADD CONSTRAINT access_key_tenant_fkey FOREIGN KEY(tenant) REFERENCES tenant (name) ON DELETE CASCADE;
@@ -1240,13 +1240,13 @@ ALTER TABLE evolved_posting ADD CONSTRAINT evolved_posting_passage_fkey FOREIGN 
 ALTER TABLE key_evolution ADD CONSTRAINT key_evolution_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE staged_key ADD CONSTRAINT staged_key_job_fkey FOREIGN KEY(collection_id, job_id) REFERENCES job (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE staged_key ADD CONSTRAINT staged_key_passage_fkey FOREIGN KEY(collection_id, passage_id) REFERENCES passage (collection_id, id) ON DELETE CASCADE;
-ALTER TABLE pulled_score ADD CONSTRAINT pulled_score_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE session ADD CONSTRAINT session_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE session_round ADD CONSTRAINT session_round_session_fkey FOREIGN KEY(collection_id, session_id) REFERENCES session (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE session_passage ADD CONSTRAINT session_passage_session_fkey FOREIGN KEY(collection_id, session_id) REFERENCES session (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE session_evidence ADD CONSTRAINT session_evidence_session_fkey FOREIGN KEY(collection_id, session_id) REFERENCES session (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE ingest_line ADD CONSTRAINT ingest_line_job_fkey FOREIGN KEY(collection_id, job_id) REFERENCES job (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE ingest_error ADD CONSTRAINT ingest_error_job_fkey FOREIGN KEY(collection_id, job_id) REFERENCES job (collection_id, id) ON DELETE CASCADE;
+ALTER TABLE pulled_score ADD CONSTRAINT pulled_score_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 
 -- The tenant of requests without a key
 

@@ -16,6 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from engram.composition.container import Application, Servers, servers
+from engram.composition.wings import load_tables
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedded import postgres
@@ -44,6 +45,7 @@ for _name in list(os.environ):  # the settings of the machine's own Engram must 
     ):
         del os.environ[_name]
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of each pipeline
+load_tables()  # tests read the schema's metadata, some of them as they are imported
 
 
 # To look for garbage as often as by default takes a fourth of the imports, and a twentieth of the tests.

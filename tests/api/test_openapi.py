@@ -9,10 +9,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from engram import sample
-from engram.api.answers.chat_schemas import ChatIn
-from engram.api.answers.dify_schemas import RetrievalIn
-from engram.api.answers.rerank_schemas import RerankIn
-from engram.api.answers.vector_store_schemas import SearchIn
 from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
 from engram.api.corpus.settings_schemas import CollectionPatch
 from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
@@ -22,6 +18,10 @@ from engram.api.retrieval.expansion_schemas import ExpandIn
 from engram.api.retrieval.schemas import AnswerIn, QueryIn
 from engram.composition.wings import Flow
 from engram.wings.experiments.api.comparison_schemas import CompareIn
+from engram.wings.frontends.api.chat_schemas import ChatIn
+from engram.wings.frontends.api.dify_schemas import RetrievalIn
+from engram.wings.frontends.api.rerank_schemas import RerankIn
+from engram.wings.frontends.api.vector_store_schemas import SearchIn
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 from tests.support.strict_client import TestClient

@@ -22,6 +22,7 @@ from engram.providers.llm import (
     reasoning,
     session_model,
 )
+from engram.wings.frontends.llm.restatement import restate
 from engram_evaluation import reasoning_grades
 from tests.support.openai_server import OpenAiServer, Reply
 
@@ -85,7 +86,7 @@ USES = {
     ),
     "answer": Use(lambda llm: llm.answer(QUESTION, SENTENCES), ANSWER, ("cited",), ("sufficient",)),
     "restate": Use(
-        lambda llm: llm.restate_question("Where was she born?", [("user", "Who is Ada?")]), {"question": QUESTION}
+        lambda llm: restate(llm, "Where was she born?", [("user", "Who is Ada?")]), {"question": QUESTION}
     ),
     "grade": Use(
         lambda llm: llm.grade(QUESTION, ["Tagus"], "the Tagus"),

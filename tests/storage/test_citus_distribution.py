@@ -6,20 +6,19 @@ is bigint, the only kind of identity that nodes can give without asking each oth
 """
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import ForeignKeyConstraint
 
-import engram
 from engram.composition.container import Application
 from engram.context.errors import ConfigurationError
 from engram.storage import citus_distribution
 from engram.storage.database import Writer
 from engram.storage.row_lookups import bind_to_node, id_rows
 from tests.conftest import CITUS
+from tests.support.storage_files import list_storage_files
 
 REFERENCE, LOCAL = set(citus_distribution.REFERENCE), set(citus_distribution.LOCAL)
 TABLES = "relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND NOT relispartition"
@@ -99,12 +98,6 @@ def test_no_table_has_a_trigger_of_its_own(application: Application) -> None:
     with application.database.read() as reader:
         rows = reader.rows("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal")
     assert [row.tgname for row in rows] == []
-
-
-def list_storage_files() -> list[Path]:
-    """Modules with SQL, those of wings included."""
-    folder = Path(engram.__file__).parent
-    return sorted([*(folder / "storage").rglob("*.py"), *folder.glob("wings/*/storage/**/*.py")])
 
 
 def test_no_statement_moves_a_row_to_another_collection() -> None:

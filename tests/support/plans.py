@@ -14,13 +14,12 @@ from unittest.mock import patch
 from psycopg import ClientCursor, Connection
 from psycopg.adapt import PyFormat, Transformer
 
-import engram.storage
 from engram.storage.database import Writer
 from engram.storage.tables import metadata
 from tests.support.statements import hook_statements
+from tests.support.storage_files import STORAGE_FOLDERS
 
 Plan = Mapping[str, Any]
-STORAGE = Path(engram.storage.__file__).parent
 TENANTS = {table.name for table in metadata.tables.values() if "collection_id" in table.columns}
 EXPLAINED = 4
 """Executions of one statement that are explained."""
@@ -93,7 +92,7 @@ def watch_plans() -> Iterator[Watch]:
 def _caller(frame: FrameType | None) -> str | None:
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(STORAGE) and path.name != "database.py":
+        if any(map(path.is_relative_to, STORAGE_FOLDERS)) and path.name != "database.py":
             return f"{path.stem}.{frame.f_code.co_name}"
         frame = frame.f_back
     return None

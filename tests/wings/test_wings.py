@@ -116,10 +116,11 @@ def test_a_wing_that_is_off_answers_404_whatever_is_asked(variant: Variant) -> N
 
 def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
     installed = list_installed_wings()
-    assert [wing.name for wing in installed] == ["experiments", "importing"]
-    assert choose_wings("all", installed) == choose_wings(" importing, experiments", installed) == list(installed)
-    assert choose_wings("importing", installed) == [installed[1]]
+    assert [wing.name for wing in installed] == ["experiments", "frontends", "importing"]
+    assert choose_wings("all", installed) == choose_wings("importing,frontends, experiments", installed)
+    assert choose_wings("all", installed) == list(installed)
+    assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]
     assert choose_wings("none", installed) == []
     for wrong in ("", "imports", "importing,imports"):
-        with pytest.raises(ConfigurationError, match="installed are experiments, importing"):
+        with pytest.raises(ConfigurationError, match="installed are experiments, frontends, importing"):
             variant(wings=wrong)

@@ -14,7 +14,7 @@ COLLECTION_PARAMETER = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
     "get_learned", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
-    "get_predicates", "list_feedback", "get_vector_store", "post_vector_store_search", "delete_collection",
+    "get_predicates", "list_feedback", "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""
 
@@ -43,10 +43,6 @@ FLOWS = (
         {"sentence_id": "/passages/0/sentences/0/sentence_id", **COLLECTION_LINK},
         ("get_sentence_memory",),
     ),
-    Flow(("post_vector_store_search",), {"query_id": "/query_id"}, QUERY_TARGETS),
-    Flow(("post_rerank", "post_rerank_v2"), {"query_id": "/id"}, QUERY_TARGETS),
-    Flow(("post_retrieval",), {"query_id": "/records/0/metadata/query_id"}, QUERY_TARGETS),
-    Flow(("post_chat",), {"query_id": "/engram/query_id"}, QUERY_TARGETS),
     Flow(
         ("post_queries",),
         {"query_id": "/answers/0/answer/query_id", COLLECTION_PARAMETER: "/answers/0/answer/collection"},
@@ -75,15 +71,9 @@ FLOWS = (
     Flow(("post_passages",), COLLECTION_LINK, SETTINGS),
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", COLLECTION_PARAMETER: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
-    Flow(("get_vector_stores",), {COLLECTION_PARAMETER: "/data/0/id"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
     Flow(("get_passage",), {"sentence_id": "/sentences/0/sentence_id", **IN_QUERY}, ("get_sentence_memory",)),
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
-    Flow(
-        ("get_pulled_scores", "put_pulled_scores"),
-        {"source": "/source", **COLLECTION_LINK},
-        ("get_pulled_scores", "put_pulled_scores"),
-    ),
     Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
     Flow(("post_session", "get_session", "post_round"), {"session_id": "/session_id", **COLLECTION_LINK}, SESSION),
     Flow(

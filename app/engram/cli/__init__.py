@@ -26,7 +26,6 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     parked_commands,
     passage_key_commands,
     process_commands,
-    pull_commands,
     query_commands,
     replay_command,
     revocation_commands,

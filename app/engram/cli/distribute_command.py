@@ -16,10 +16,12 @@ def distribute(
 ) -> None:
     """Distribute a migrated database by collection over the nodes of its Citus cluster; again, it does nothing."""
     from engram.composition.container import servers
+    from engram.composition.wings import load_tables
     from engram.storage import citus_distribution
     from engram.storage.database import Database, address
 
     configured = settings()
+    load_tables()
     with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
         with tenancy.allow_all_tenants(), database.write_long() as writer:
             spread = citus_distribution.distribute(writer, hnsw_ef_search=configured.hnsw_ef_search)

@@ -110,7 +110,6 @@ class Application:
     ask = PartAttribute(lambda app: app.answer_services.ask)
     serving = PartAttribute(lambda app: app.answer_services.serving)
     answer = PartAttribute(lambda app: app.answer_services.answer)
-    rerank = PartAttribute(lambda app: app.answer_services.rerank)
 
     learn = PartAttribute(lambda app: app.learning_services.learn)
     intake = PartAttribute(lambda app: app.learning_services.intake)
@@ -118,7 +117,6 @@ class Application:
     verdict_listing = PartAttribute(lambda app: app.learning_services.verdict_listing)
     judges = PartAttribute(lambda app: app.learning_services.judges)
     judge = PartAttribute(lambda app: app.learning_services.judge)
-    pulls = PartAttribute(lambda app: app.learning_services.pulls)
 
     attribution = PartAttribute(lambda app: app.passage_key_services.attribution)
     evolve = PartAttribute(lambda app: app.passage_key_services.evolve)

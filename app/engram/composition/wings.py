@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engram.composition.hooks import Hooks
 from engram.context.errors import ConfigurationError
@@ -13,6 +13,9 @@ from engram.services.retrieval.question_rule import QuestionRule
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
+    from pydantic import BaseModel
+    from sqlalchemy import Table
+    from starlette.types import Scope
 
     from engram.composition.container import Application
 
@@ -36,17 +39,36 @@ class Flow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """Errors as the clients of some paths read them: problem documents with further members.
+
+    Attributes:
+        reads: tells whether the clients of a path read the dialect.
+        problem: schema of its errors.
+        build_members: ASGI scope of a request, status, kind and detail of its problem -> the further members.
+        statuses: HTTP status -> the one that these clients know instead.
+    """
+
+    reads: Callable[[str], bool]
+    problem: type["BaseModel"]
+    build_members: Callable[["Scope", int, str, str], Mapping[str, Any]]
+    statuses: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class WingRoutes:
     """Routes of a wing.
 
     Attributes:
         links: from their operations, for the OpenAPI document.
         takes_collection: of their operations, those that a collection's name is enough for.
+        dialects: of the errors of some paths.
     """
 
     routers: Sequence["APIRouter"] = ()
     links: Sequence[Flow] = ()
     takes_collection: Sequence[str] = ()
+    dialects: Sequence[Dialect] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +82,7 @@ class Wing:
         question_rule: changes questions and their answers.
         collection_settings: settings of collections that are the wing's, by the names of their columns in table
             ``collection``: what completes a value. No collection has any while the wing is off.
+        tables: of the wing, among the schema's. They are there whether it is on or off.
     """
 
     name: str
@@ -67,12 +90,18 @@ class Wing:
     load_routes: Callable[[], WingRoutes] = WingRoutes
     question_rule: QuestionRule | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
+    tables: Sequence["Table"] = ()
 
 
 @cache
 def list_installed_wings() -> tuple[Wing, ...]:
     """List the wings of all installed packages, by name."""
     return tuple(sorted((point.load() for point in entry_points(group=GROUP)), key=lambda wing: wing.name))
+
+
+def load_tables() -> None:
+    """Add the tables of all installed wings to the schema's metadata."""
+    list_installed_wings()
 
 
 def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:

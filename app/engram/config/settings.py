@@ -263,9 +263,7 @@ class Settings(RetrievalSettings, OperationSettings):
         default="all",
         description=(
             "Wings (optional features) that are on: 'all', 'none', or names with commas between them. Routes of a "
-            "wing that is off answer 404. "
-            "`experiments`: arms, exploration, lift, comparison. "
-            "`importing`: `POST /documents`."
+            "wing that is off answer 404. `engram wing list` names the wings."
         ),
     )
 

@@ -12,7 +12,6 @@ from starlette.middleware.cors import CORSMiddleware
 
 from engram import __version__
 from engram.api import console_files, documentation, error_dialects, problems
-from engram.api.answers import chat_routes, dify_routes, rerank_routes, vector_store_routes
 from engram.api.auth import routes as access
 from engram.api.authentication_middleware import AuthenticationMiddleware, is_public
 from engram.api.body_limit import BodyLimit
@@ -27,12 +26,13 @@ from engram.api.explanations import routes as explanations_routes
 from engram.api.facts import graph_routes
 from engram.api.facts import routes as facts_routes
 from engram.api.jobs import routes as jobs_routes
-from engram.api.learning import judge_routes, pull_routes
+from engram.api.learning import judge_routes
 from engram.api.learning import routes as learning_routes
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
 from engram.api.openapi_links import FLOWS, link
 from engram.api.origin_checks import AllowedOrigins, Origins
 from engram.api.passage_keys import routes as passage_keys_routes
+from engram.api.problem_document import Problem
 from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
@@ -56,15 +56,10 @@ ROUTERS = tuple(
         expansion_routes,
         learning_routes,
         judge_routes,
-        pull_routes,
         corpus_routes,
         jobs_routes,
         sessions_routes,
         settings_routes,
-        chat_routes,
-        dify_routes,
-        vector_store_routes,
-        rerank_routes,
         passage_keys_routes,
         revocation_routes,
         facts_routes,
@@ -130,6 +125,7 @@ def create_app(application: Application | None) -> FastAPI:
     for wing in wings:
         for router in wing.load_routes().routers:
             app.include_router(router, dependencies=[require_wing(wing.name)])
+    app.state.dialects = [dialect for wing in wings for dialect in wing.load_routes().dialects]
     _describe(app, wings)
     _guard(app, settings)
     return app
@@ -220,7 +216,7 @@ def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:
             described = PassagesIn.model_json_schema(ref_template=template)
             schemas.update(described.pop("$defs"))
             schemas["PassagesIn"] = described
-            for problem in error_dialects.SCHEMAS.values():
+            for problem in (Problem, *(dialect.problem for dialect in app.state.dialects)):
                 described = problem.model_json_schema(ref_template=template)
                 schemas.update(described.pop("$defs", {}))
                 schemas[problem.__name__] = described
@@ -230,7 +226,7 @@ def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:
                     if path not in UNLIMITED_PATHS:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
-            error_dialects.describe(document)
+            error_dialects.describe(document, app.state.dialects)
             of_wings = [wing.load_routes() for wing in wings]
             flows = [*FLOWS, *(flow for routes in of_wings for flow in routes.links)]
             link(document, flows, [name for routes in of_wings for name in routes.takes_collection])

@@ -1,4 +1,4 @@
-"""Answers to queries: as collections are set, worded, and as rankings of the caller's texts."""
+"""Answers to queries: as collections are set, and in words."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,6 @@ from engram.composition.models import Models
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
-from engram.services.answers.reranking import RerankingService
 from engram.services.answers.worded_answer import AnswerService
 from engram.services.explanations.verdict_influence import Influences
 from engram.services.queries.query_service import QueryService
@@ -48,9 +47,4 @@ class AnswerServices:
     @locked_property
     def answer(self) -> AnswerService:
         """Worded answers."""
-        return AnswerService(self.serving, self.models.llm, threshold=self.settings.sufficiency_threshold)
-
-    @locked_property
-    def rerank(self) -> RerankingService:
-        """Ranking of texts that callers bring."""
-        return RerankingService(self.database, self.models.encoder, self.serving)
+        return AnswerService(self.serving, self.models.llm)

@@ -12,7 +12,6 @@ from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_exam import ModelExam
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
-from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.verdict_listing import VerdictListing
@@ -71,11 +70,6 @@ class LearningServices:
     def judges(self) -> JudgesService:
         """Settings of single judges."""
         return JudgesService(self.database, self.models.noise)
-
-    @locked_property
-    def pulls(self) -> PullLedger:
-        """Ledger of pulls: the scores of other products that were sent."""
-        return PullLedger(self.database)
 
     @locked_property
     def exam(self) -> ModelExam:

@@ -200,11 +200,6 @@ class Llm:
             replies.AnswerReply,
         )
 
-    def restate_question(self, question: str, earlier: Sequence[tuple[str, str]]) -> str:
-        """The question so that it can be understood without what was said before it, as (role, text)."""
-        messages = prompts.restatement(question, earlier)
-        return self.ask("restate", messages, replies.read_question, replies.QuestionReply)
-
     def grade(self, question: str, accepted: Sequence[str], answer: str) -> Grade:
         """Tell whether an answer is right, by those that are accepted; an empty one is wrong."""
         if not accepted:

@@ -78,16 +78,6 @@ Reply with one JSON object:
 {{"reasoning": "one to three sentences", "answer": "Lisbon", "cited": [1, 4], "sufficient": true}}
 "cited" lists sentence numbers."""
 
-_RESTATE = f"""\
-A user asks the last question of a conversation. Write it so that somebody who heard nothing of the conversation
-understands what is asked: put names in place of "it", "she", "there", and add what the question leaves out because
-it was just spoken of. Change nothing else, answer nothing, and keep the user's language. A question that stands
-alone stays as it is.
-
-{_QUOTATION_RULE}
-
-Reply with one JSON object: {{"question": "When was Marie Curie born?"}}"""
-
 _GRADE = f"""\
 You mark an examination. You see the question, the answers that its setters accept, one on each line, and what a
 candidate answered, and you decide twice whether the candidate is right.
@@ -156,14 +146,6 @@ def support(question: str, evidence: NumberedEvidence, answer: str | None) -> li
 def draft_answer(question: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask for an answer from the evidence alone."""
     return conversation(_ANSWER, {"evidence": evidence.block, "question": cut_quote(question)})
-
-
-def restatement(question: str, earlier: Sequence[tuple[str, str]]) -> list[Message]:
-    """Ask for the question in words that need no conversation before it; of a long one its end is shown."""
-    lines = "\n".join(f"{role}: {quote(text)[:MAX_QUOTE_CHARACTERS]}" for role, text in earlier)
-    return conversation(
-        _RESTATE, {"conversation": lines[-MAX_EVIDENCE_CHARACTERS:], "question": cut_quote(question)}
-    )
 
 
 def grade(question: str, accepted: Sequence[str], answer: str) -> list[Message]:

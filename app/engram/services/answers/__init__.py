@@ -1,1 +1,1 @@
-"""Answers for frontends: in words, with citations, with scores, as reranked texts."""
+"""Answers in words, with citations."""

@@ -14,7 +14,6 @@ from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 Vector = NDArray[np.float32]
-TEXT_HASH = "hashtextextended(p.text, 0)"
 """Key under which an index finds the text of a ``passage p``."""
 
 
@@ -75,25 +74,6 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
         {"collection": collection_id, "ids": integers(passages)},
     )
     return {row.id: StoredPassage(**row._asdict()) for row in rows}
-
-
-def find_by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> dict[str, dict[int, str]]:
-    """Text -> the passages that have it, passage -> external id; texts of no passage are absent."""
-    if not texts:
-        return {}
-    rows = reader.rows(
-        f"""
-        SELECT wanted.id AS text, p.id, p.external_id
-        FROM {id_rows("texts", "text")}
-        {join_by_index("passage p", f"{TEXT_HASH} = hashtextextended(wanted.id, 0)")}
-        WHERE p.text = wanted.id
-        """,
-        {"collection": collection_id, "texts": list(texts)},
-    )
-    passages_by_text: dict[str, dict[int, str]] = {}
-    for row in rows:
-        passages_by_text.setdefault(row.text, {})[row.id] = row.external_id
-    return passages_by_text
 
 
 def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:

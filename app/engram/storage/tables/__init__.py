@@ -1,4 +1,6 @@
-"""The schema: every table as SQLAlchemy metadata, the one place in which it is written by hand.
+"""The schema of the core: each table as SQLAlchemy metadata, the one place in which it is written by hand.
+
+Tables of wings are in the same metadata, once the wings are loaded (``composition.wings``).
 
 ``migrations/schema.py`` writes the SQL of the first revision from it.
 A test compares the tables with a migrated database.
@@ -17,7 +19,6 @@ from engram.storage.tables import (
     learning_tables,
     maintenance_tables,
     passage_key_tables,
-    pull_tables,
     retrieval_tables,
     session_tables,
     staging_tables,
@@ -34,7 +35,6 @@ __all__ = [
     "maintenance_tables",
     "metadata",
     "passage_key_tables",
-    "pull_tables",
     "retrieval_tables",
     "session_tables",
     "staging_tables",

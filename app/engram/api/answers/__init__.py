@@ -1,1 +1,0 @@
-"""Interfaces of frontends: chat, reranking, vector stores, Dify."""

@@ -1,0 +1,1 @@
+"""Routes in the shapes of other products, and the errors that their clients read."""

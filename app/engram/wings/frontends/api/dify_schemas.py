@@ -1,0 +1,219 @@
+"""Dify's external knowledge API on the wire."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
+
+from engram.api.schemas import CollectionName, Question, Storable, Whole
+from engram.core.text.conditions import Combination, Comparator, Comparison, Condition, Negation, Scalar
+from engram.core.text.numerals import parse_number
+from engram.services.auth.scope import Scope
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.query import Query
+from engram.wings.frontends.services.answer_reference import AnswerReference
+from engram.wings.frontends.services.relevance import relevance_scores
+
+MAX_CONDITIONS = 100
+MAX_NAMES = 20
+MAX_VALUES = 100
+
+FieldName = Annotated[Storable, Field(min_length=1, max_length=512)]
+Value = Annotated[Storable, Field(max_length=10_000)] | StrictBool | StrictInt | StrictFloat
+Operator = Literal[
+    "contains", "not contains", "start with", "end with", "is", "is not", "in", "not in",
+    "empty", "not empty", "null", "not null", "=", "≠", ">", "<", "≥", "≤", "before", "after",
+]  # fmt: skip
+
+POSITIVE: dict[Operator, Comparator] = {
+    "contains": "contains",
+    "not contains": "contains",
+    "start with": "starts",
+    "end with": "ends",
+    "is": "equal",
+    "is not": "equal",
+    "in": "equal",
+    "not in": "equal",
+    "empty": "present",
+    "not empty": "present",
+    "null": "present",
+    "not null": "present",
+    "=": "equal",
+    "≠": "equal",
+    ">": "more",
+    "<": "less",
+    "≥": "at-least",
+    "≤": "at-most",
+    "before": "less",
+    "after": "more",
+}
+"""Operator -> the comparison that it makes, or that its opposite makes."""
+NEGATIVE_OPERATORS = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
+WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
+SEVERAL_VALUES = frozenset({"in", "not in"})
+TEXT_OPERATORS = frozenset({"contains", "not contains", "start with", "end with"})
+NUMBER_OPERATORS = frozenset({">", "<", "≥", "≤"})
+
+
+class ConditionIn(BaseModel):
+    """A condition on the metadata of passages."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+    name: FieldName | Annotated[list[FieldName], Field(min_length=1, max_length=MAX_NAMES)] = Field(
+        description="The metadata field. Of several, one has to meet the condition; none, if it is a negative one."
+    )
+    comparison_operator: Operator
+    value: Value | Annotated[list[Value], Field(max_length=MAX_VALUES)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        operator = self.comparison_operator
+        if operator in WITHOUT_VALUE:
+            return self
+        values = self._values()
+        if not values:
+            raise ValueError(f"{operator!r} needs a value")
+        if len(values) > 1 and operator not in SEVERAL_VALUES:
+            raise ValueError(f"{operator!r} takes one value")
+        if operator in TEXT_OPERATORS and not all(isinstance(value, str) and value for value in values):
+            raise ValueError(f"{operator!r} takes a text")
+        if operator in NUMBER_OPERATORS and parse_number(values[0]) is None:
+            raise ValueError(f"{operator!r} takes a number")
+        return self
+
+    def condition(self) -> Condition:
+        """The condition as the query service takes it."""
+        comparator = POSITIVE[self.comparison_operator]
+        names = self.name if isinstance(self.name, list) else [self.name]
+        values: list[Scalar] = [""] if comparator == "present" else self._list_compared_values()
+        positive = Combination(
+            "any", tuple(Comparison(name, comparator, value) for name in names for value in values)
+        )
+        return Negation(positive) if self.comparison_operator in NEGATIVE_OPERATORS else positive
+
+    def _values(self) -> list[Scalar]:
+        if self.value is None:
+            return []
+        return list(self.value) if isinstance(self.value, list) else [self.value]
+
+    def _list_compared_values(self) -> list[Scalar]:
+        """The values, each also as a number where it is written as one: Dify sends most values as texts."""
+        if self.comparison_operator in NUMBER_OPERATORS:
+            return [number for value in self._values() if (number := parse_number(value)) is not None]
+        if POSITIVE[self.comparison_operator] != "equal":
+            return self._values()
+        numbers = [
+            number
+            for value in self._values()
+            if isinstance(value, str) and (number := parse_number(value)) is not None
+        ]
+        return [*self._values(), *numbers]
+
+
+class MetadataConditionIn(BaseModel):
+    """Conditions on the metadata of passages."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    logical_operator: Literal["and", "or"] = "and"
+    conditions: list[ConditionIn] = Field(max_length=MAX_CONDITIONS)
+
+    def condition(self) -> Condition | None:
+        """All of them, or any; None if there is none."""
+        if not self.conditions:
+            return None
+        join: Literal["all", "any"] = "all" if self.logical_operator == "and" else "any"
+        return Combination(join, tuple(one.condition() for one in self.conditions))
+
+
+class RetrievalSettingIn(BaseModel):
+    """Bounds on the answer."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+    top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(description="Passages wanted.")
+    score_threshold: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
+        default=None, description="Only passages with at least this score."
+    )
+
+
+class RetrievalIn(BaseModel):
+    """A question of Dify's. Fields that Engram has no use for are ignored."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={
+            "examples": [
+                {
+                    "knowledge_id": "sample",
+                    "query": "Who discovered Enceladus?",
+                    "retrieval_setting": {"top_k": 3, "score_threshold": 0.2},
+                    "metadata_condition": {
+                        "logical_operator": "and",
+                        "conditions": [{"name": "topic", "comparison_operator": "is", "value": "space"}],
+                    },
+                }
+            ]
+        },
+    )
+
+    knowledge_id: CollectionName = Field(description="The collection.")
+    query: Question
+    retrieval_setting: RetrievalSettingIn
+    metadata_condition: MetadataConditionIn | None = None
+
+    @property
+    def collection(self) -> str:
+        return self.knowledge_id
+
+    def to_query(self, scope: Scope) -> Query:
+        """The question as the query service takes it."""
+        return Query(
+            text=self.query,
+            scope=scope,
+            top_k=self.retrieval_setting.top_k,
+            conditions=None if self.metadata_condition is None else self.metadata_condition.condition(),
+            caller_chose_arm=False,
+        )
+
+
+class RecordOut(BaseModel):
+    """A passage."""
+
+    content: str
+    score: float = Field(ge=0, le=1)
+    title: str
+    metadata: dict[str, Any] = Field(
+        description=(
+            "The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a "
+            "colon between them: the one field that Dify keeps with a message."
+        )
+    )
+
+
+class RecordsOut(BaseModel):
+    """The passages, best first."""
+
+    records: list[RecordOut]
+
+    @classmethod
+    def from_service(cls, answer: Answer, threshold: float) -> Self:
+        """The passages whose score reaches the threshold."""
+        scores = relevance_scores(answer.passages)
+        return cls(
+            records=[
+                RecordOut(
+                    content=passage.text,
+                    score=score,
+                    title=passage.title or passage.passage_id,
+                    metadata=passage.metadata
+                    | {
+                        "document_id": str(AnswerReference(answer.query_id, passage.passage_id)),
+                        "query_id": str(answer.query_id),
+                        "passage_id": passage.passage_id,
+                    },
+                )
+                for passage, score in zip(answer.passages, scores, strict=True)
+                if score >= threshold
+            ]
+        )

@@ -1,0 +1,53 @@
+"""OpenAI's vector stores over collections, for clients that search through OpenAI's package."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import Answering, App, Asker, PathScope, needs
+from engram.api.operations import operation, question_operation
+from engram.api.schemas import CollectionName
+from engram.core.auth.access_keys import READ
+from engram.wings.frontends.api.vector_store_schemas import SearchIn, SearchPageOut, VectorStoreOut, VectorStoresOut
+
+router = APIRouter(tags=["frontends"], route_class=Route, prefix="/v1/vector_stores")
+
+
+@router.get("", **operation("List collections as vector stores", needs(READ)))
+def get_vector_stores(
+    app: App,
+    asker: Asker,
+    limit: Annotated[int, Query(ge=1, le=100, description="Stores per page.")] = 20,
+    order: Annotated[Literal["asc", "desc"], Query(description="Of the names.")] = "asc",
+    after: Annotated[CollectionName | None, Query(description="The page that follows this store.")] = None,
+    before: Annotated[CollectionName | None, Query(description="The page that ends before this store.")] = None,
+) -> VectorStoresOut:
+    """List the collections that your key may read, by name."""
+    descending = order == "desc"
+    if after is None and before is not None:
+        page = app.ingest.collections(before, limit + 1, asker, descending=not descending)
+        return VectorStoresOut.from_service(page[:limit][::-1], has_more=len(page) > limit)
+    page = app.ingest.collections(after, limit + 1, asker, descending=descending)
+    return VectorStoresOut.from_service(page[:limit], has_more=len(page) > limit)
+
+
+@router.get("/{name}", **operation("Read a collection as a vector store", needs(READ), 404))
+def get_vector_store(scope: PathScope) -> VectorStoreOut:
+    """Show a collection's name and number of passages."""
+    return VectorStoreOut.from_service(scope.collection)
+
+
+@router.post("/{name}/search", response_model=SearchPageOut, **question_operation("Search a vector store"))
+async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, answering: Answering) -> Response:
+    """Retrieve as `POST /query` does, in the shape of OpenAI's vector stores. The store names the collection.
+
+    The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
+    cosines of the passages and the question, sorted. Filters compare fields of the passages' metadata.
+    """
+
+    def write_response() -> Response:
+        page = SearchPageOut.from_service(app.serving.query(body.to_query(scope)), body.threshold)
+        return Response(page.model_dump_json(), media_type="application/json")
+
+    return await answering.do(write_response)

@@ -1,0 +1,1 @@
+"""What the wing asks the language model."""

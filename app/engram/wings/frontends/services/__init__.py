@@ -1,0 +1,1 @@
+"""Chats, relevance scores, reranked texts, and the ledger of pulls."""
