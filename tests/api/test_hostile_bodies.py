@@ -12,6 +12,7 @@ import pytest
 
 from engram.api import body_reading
 from engram.api.schemas import MAX_JSON_BYTES, MAX_VALUES
+from engram.api.value_counts import has_more_values
 from engram.composition.container import Application
 from engram.runtime.api_process import create_app
 from tests.support.live_server import LiveServer
@@ -138,10 +139,10 @@ def test_counting_ends_where_it_is_enough() -> None:
             return super().__iter__()
 
     value = [CountedList([0] * 10) for _ in range(1_000)]
-    assert body_reading.has_more_values(value, 500)
+    assert has_more_values(value, 500)
     assert not CountedList.looked_at
-    assert not body_reading.has_more_values([[1], {"a": {"b": 2}}], 6)
-    assert body_reading.has_more_values([[1], {"a": {"b": 2}}], 5)
+    assert not has_more_values([[1], {"a": {"b": 2}}], 6)
+    assert has_more_values([[1], {"a": {"b": 2}}], 5)
 
 
 def test_liveness_takes_no_thread(live: LiveServer) -> None:

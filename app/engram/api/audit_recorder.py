@@ -1,7 +1,7 @@
 """Administrative acts are recorded: before they are done, and once more when it is known what came of them.
 
-What cannot be recorded is not done. Every route that changes something is one, but those that a frontend or a judge
-calls in the course of things.
+What cannot be recorded is not done. A route that changes something is one if it takes scope `admin` or `moderate`,
+or says so itself: others are called in the course of things, by a frontend or a judge.
 """
 
 from collections.abc import Callable, Collection, Coroutine
@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from engram.api.client_address import client_address
+from engram.api.dependencies import RequiredScope
 from engram.api.request_principal import asker
 from engram.context.errors import EngramError, InvalidRequestError
 from engram.services.maintenance.audit_recording import AuditLog, PendingAct
@@ -20,38 +21,12 @@ from engram.telemetry.request_id import get_current_id
 
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-ORDINARY = frozenset(
-    {
-        "delete_passage",
-        "delete_session",
-        "post_answer",
-        "post_chat",
-        "post_compare",
-        "post_documents",
-        "post_expand",
-        "post_facts",
-        "post_facts_revise",
-        "post_facts_search",
-        "post_feedback",
-        "post_passages",
-        "post_queries",
-        "post_query",
-        "post_rerank",
-        "post_rerank_v2",
-        "post_retrieval",
-        "post_round",
-        "post_session",
-        "post_vector_store_search",
-        "put_pulled_scores",
-    }
-)
-"""Routes that change something, or look as if, and are no administrator's."""
 FAILURE_STATUS = 500
 
 
-def is_act(methods: Collection[str] | None, name: str) -> bool:
-    """Whether a route of this name is recorded."""
-    return not READING.issuperset(methods or ()) and name not in ORDINARY
+def is_act(methods: Collection[str] | None, need: RequiredScope | None) -> bool:
+    """Whether a route with this need is recorded."""
+    return need is not None and need.recorded and not READING.issuperset(methods or ())
 
 
 def record_requests(name: str, handle: Handle) -> Handle:

@@ -15,7 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from engram.api.audit_recorder import is_act, record_requests
+from engram.api.dependencies import find_need
 from engram.api.request_principal import holder
+from engram.api.value_counts import has_more_values
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
 
@@ -68,7 +70,7 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap the handler so that it gets the request as a ``Body``."""
         handle = super().get_route_handler()
-        if is_act(self.methods, self.name):
+        if is_act(self.methods, find_need(self.dependencies)):
             handle = record_requests(self.name, handle)
 
         async def read(request: Request) -> Response:
@@ -82,16 +84,3 @@ def _parse(body: bytes) -> Any:
     if has_more_values(value, MAX_VALUES):
         raise HTTPException(InvalidRequestError.status, f"A body holds at most {MAX_VALUES} values.")
     return value
-
-
-def has_more_values(value: Any, most: int) -> bool:
-    """Whether a JSON value holds more than ``most`` values, itself included; it looks at no more than that."""
-    seen, waiting = 1, [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict | list):
-            seen += len(item)
-            if seen > most:
-                return True
-            waiting.extend(item.values() if isinstance(item, dict) else item)
-    return False

@@ -4,7 +4,7 @@ What only looks at the request is ``async``: FastAPI sends any other function th
 costs many times the function.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar, cast
 from uuid import UUID
@@ -20,7 +20,7 @@ from engram.api.work_threads import RequestThreads, WorkThreads
 from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError, WingOffError
-from engram.core.auth.access_keys import ANY_COLLECTION
+from engram.core.auth.access_keys import ADMIN, ANY_COLLECTION, MODERATE
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.services.auth.quotas import QuotaKind
@@ -117,12 +117,18 @@ class RequiredScope:
     """Scope that a route requires, declared among its ``dependencies``.
 
     Routes that name a collection need it there: whatever resolves the collection asks for it.
+
+    Attributes:
+        recorded: whether the audit log has requests to the route that change something.
     """
 
-    def __init__(self, scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None) -> None:
+    def __init__(
+        self, scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None, recorded: bool = False
+    ) -> None:
         self.scope = scope
         self.takes = takes
         self.everywhere = everywhere
+        self.recorded = recorded or scope in (ADMIN, MODERATE)
 
     async def __call__(self, request: Request, app: App, asker: Asker) -> None:
         """Refuse whoever may do this nowhere, or has had enough of it today.
@@ -142,13 +148,24 @@ class RequiredScope:
                 await run_in_threadpool(app.quotas.take, asker, self.takes)
 
 
-def needs(scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None) -> params.Depends:
-    """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections.
+def needs(
+    scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None, recorded: bool = False
+) -> params.Depends:
+    """Stands among the ``dependencies`` of a route that takes this scope.
 
-    ``takes`` is what a request there counts as towards the quotas of its tenant.
+    Args:
+        everywhere: on all collections.
+        takes: what a request there counts as towards the quotas of its tenant.
+        recorded: whether the audit log has requests there, as it has those that take `admin` or `moderate`.
     """
-    dependency: params.Depends = Depends(RequiredScope(scope, everywhere=everywhere, takes=takes))
-    return dependency
+    need = RequiredScope(scope, everywhere=everywhere, takes=takes, recorded=recorded)
+    return cast(params.Depends, Depends(need))
+
+
+def find_need(dependencies: Iterable[params.Depends]) -> RequiredScope | None:
+    """Find what a route with these dependencies needs."""
+    needed = (declared.dependency for declared in dependencies)
+    return next((need for need in needed if isinstance(need, RequiredScope)), None)
 
 
 async def _need(request: Request) -> str:

@@ -18,7 +18,7 @@ from pydantic import (
     StrictInt,
 )
 
-from engram.api.body_reading import has_more_values
+from engram.api.value_counts import has_more_values
 from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
 from engram.core.text.name_pattern import COLLECTION
 

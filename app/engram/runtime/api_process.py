@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
@@ -19,7 +19,7 @@ from engram.api.client_presence import ClientPresence
 from engram.api.corpus import routes as corpus_routes
 from engram.api.corpus import settings_routes
 from engram.api.corpus.schemas import PassagesIn
-from engram.api.dependencies import RequiredScope, require_wing
+from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
 from engram.api.explanations import overview_routes
 from engram.api.explanations import routes as explanations_routes
@@ -199,9 +199,8 @@ def list_routers(wings: Sequence[Wing]) -> list[APIRouter]:
 def list_required_scopes(routers: Sequence[APIRouter]) -> Iterator[tuple[APIRoute, RequiredScope]]:
     """Routes that need a scope, and what each needs."""
     for route in (route for router in routers for route in router.routes):
-        for declared in route.dependencies if isinstance(route, APIRoute) else ():
-            if isinstance(declared.dependency, RequiredScope):
-                yield cast(APIRoute, route), declared.dependency
+        if isinstance(route, APIRoute) and (need := find_need(route.dependencies)) is not None:
+            yield route, need
 
 
 def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:

@@ -123,7 +123,7 @@ def list_feedback(
     )
 
 
-@router.delete("/feedback/{feedback_id}", **operation("Revoke a verdict", needs(JUDGE), 404))
+@router.delete("/feedback/{feedback_id}", **operation("Revoke a verdict", needs(JUDGE, recorded=True), 404))
 def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
     """Revoke a verdict: what was learned becomes what the remaining verdicts give.
 
