@@ -32,6 +32,7 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     serving_commands,
     session_list_command,
     status_commands,
+    wing_commands,
 )
 from engram.cli.terminal import cli, complain
 from engram.context.errors import EngramError

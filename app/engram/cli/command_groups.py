@@ -2,7 +2,7 @@
 
 import typer
 
-from engram.cli.terminal import ASK, LEARNT, STOCK, cli
+from engram.cli.terminal import ASK, LEARNT, RUN, STOCK, cli
 
 
 def _group(name: str, panel: str, purpose: str) -> typer.Typer:
@@ -19,3 +19,4 @@ job_group = _group("job", STOCK, "List jobs, or cancel one.")
 judges_group = _group("judges", LEARNT, "List judges, and set how far each counts.")
 parked_group = _group("parked", LEARNT, "List and retry verdicts that could not be applied.")
 passage_key_group = _group("passage-key", LEARNT, "Show, evolve and roll back the keys that passages are found by.")
+wing_group = _group("wing", RUN, "List the optional features, or remove the rows of one that is off.")

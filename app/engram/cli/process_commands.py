@@ -51,6 +51,7 @@ def serve(
     with application(configured) as services:
         services.startup.check_settings()
         services.startup.check_encoders()
+        services.wing_clearing.check()
         services.auth_services.check()
         services.observe("api")
         listening = [socket.socket(fileno=each) for each in fd or ()]

@@ -156,6 +156,7 @@ class Application:
     audit_log = PartAttribute(lambda app: app.maintenance.audit_log)
     health = PartAttribute(lambda app: app.maintenance.health)
     state = PartAttribute(lambda app: app.maintenance.state)
+    wing_clearing = PartAttribute(lambda app: app.maintenance.wing_clearing)
     doctor = PartAttribute(lambda app: app.maintenance.doctor)
 
     def __init__(
@@ -167,7 +168,7 @@ class Application:
             ConfigurationError: ENGRAM_WINGS names a wing that is not installed.
         """
         self.installed_wings = list_installed_wings() if wings is None else tuple(wings)
-        chosen = choose_wings(settings.wings, self.installed_wings)
+        self._chosen_wings = choose_wings(settings.wings, self.installed_wings)
         self.settings = settings
         self.addresses = addresses
         self.connections = Connections(settings, addresses, consumer)
@@ -175,12 +176,12 @@ class Application:
         self.stream = self.connections.stream
         registry = EncoderRegistry(self.database)
         self.models = Models(settings, registry.fingerprint)
-        self.hooks = collect_hooks(chosen)
+        self.hooks = collect_hooks(self._chosen_wings)
         self._closing = ExitStack()
         self._closing.callback(self.models.close)
         self._closing.callback(self.connections.close)
         self._compose()
-        self.wings = {wing.name: wing.attach(self) for wing in chosen}
+        self.wings = {wing.name: wing.attach(self) for wing in self._chosen_wings}
 
     def _compose(self) -> None:
         """Join the parts: each gets the parts whose services it uses. No service is made yet."""
@@ -221,9 +222,17 @@ class Application:
             settings, database, self.corpus_services, self.revocation_services, self.session_services
         )
         self.maintenance = MaintenanceServices(
-            settings, self.addresses, self.connections, models, self.auth_services.announce_change
+            settings,
+            self.addresses,
+            self.connections,
+            models,
+            self.auth_services.announce_change,
+            {wing.name: [table.name for table in wing.tables] for wing in self.installed_wings},
+            [wing.name for wing in self._chosen_wings],
         )
-        self.startup = Startup(settings, database, models, self.session_services, self._list_settings_off())
+        self.startup = Startup(
+            settings, database, models, self.session_services, self.maintenance, self._list_settings_off()
+        )
 
     def _list_settings_off(self) -> dict[str, tuple[str, ...]]:
         """Wing that is off -> settings of collections that are its own."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from engram.composition.models import Models
+from engram.composition.parts.maintenance_services import MaintenanceServices
 from engram.composition.parts.session_services import SessionServices
 from engram.config.settings import Settings
 from engram.context import tenancy
@@ -39,6 +40,7 @@ class Startup:
     database: Database
     models: Models
     sessions: SessionServices
+    maintenance: MaintenanceServices
     settings_off: Mapping[str, Sequence[str]]
 
     def warm_up(self) -> None:
@@ -48,6 +50,7 @@ class Startup:
         tokens = models.tokens  # whose keys are fetched meanwhile
         self.check_encoders()
         self.check_collection_settings()
+        self.maintenance.wing_clearing.check()
         if self.database.replica is not None:
             self.database.replica.start()
         if self.settings.cross_encoder or self.settings.stop_weights:

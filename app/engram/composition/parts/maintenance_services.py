@@ -1,6 +1,6 @@
 """Maintenance: the health of the installation, its indexes, records and backups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ from engram.services.maintenance.planner_statistics import StatisticsService
 from engram.services.maintenance.retention import RetentionDays, RetentionService
 from engram.services.maintenance.service_gauges import StateService
 from engram.services.maintenance.tenant_closing import ClosingService
+from engram.services.maintenance.wing_clearing import WingClearingService
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,8 @@ class MaintenanceServices:
 
     Attributes:
         announce_access_change: drops cached access keys in every process.
+        wing_tables: names of the tables of each installed wing.
+        wings_on: names of the wings that are on.
     """
 
     settings: Settings
@@ -34,6 +37,8 @@ class MaintenanceServices:
     connections: Connections
     models: Models
     announce_access_change: Callable[[], None]
+    wing_tables: Mapping[str, Sequence[str]]
+    wings_on: Sequence[str]
 
     @locked_property
     def indexes(self) -> IndexMaintenanceService:
@@ -83,6 +88,11 @@ class MaintenanceServices:
         return ClosingService(self.connections.database, self.announce_access_change)
 
     @locked_property
+    def wing_clearing(self) -> WingClearingService:
+        """Rows of wings."""
+        return WingClearingService(self.connections.database, self.wing_tables, self.wings_on)
+
+    @locked_property
     def audit_log(self) -> AuditLog:
         """Audit log of administrative acts."""
         return AuditLog(self.connections.database)
@@ -120,4 +130,5 @@ class MaintenanceServices:
             connections.stream,
             lambda: models.encoder,
             lambda: models.reranker,
+            {"wings": self.wing_clearing.examine},
         )

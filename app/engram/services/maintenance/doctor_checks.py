@@ -4,7 +4,7 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,8 +74,14 @@ class DoctorService:
         stream: WakeStream,
         encoder: Callable[[], Encoder],
         reranker: Callable[[], Reranker | None] = lambda: None,
+        further_checks: Mapping[str, Callable[[], Iterator[CheckResult]]] | None = None,
     ) -> None:
-        """Examine by these parts; ``encoder`` and ``reranker`` load theirs when they are called."""
+        """Examine by these parts; ``encoder`` and ``reranker`` load theirs when they are called.
+
+        Args:
+            further_checks: of others, each with the thing that it looks at.
+        """
+        self._further_checks = further_checks or {}
         self._reranker = reranker
         self._settings = settings
         self._database = database
@@ -100,6 +106,7 @@ class DoctorService:
             ("statistics", self._statistics),
             ("reranker", self._check_reranker),
             ("llm", self._llm),
+            *self._further_checks.items(),
         ]
         for thing, look in looks:
             try:
