@@ -9,19 +9,20 @@ from fastapi import APIRouter
 
 from engram.api.dependencies import App, needs
 from engram.api.operations import operation
+from engram.api.problem_document import Problem
 from engram.composition.container import Application, Servers
-from engram.composition.wings import Flow, Wing, WingRoutes, choose_wings, list_installed_wings
+from engram.composition.wings import Dialect, Flow, Wing, WingRoutes, choose_wings, list_installed_wings
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.auth.access_keys import READ
-from engram.runtime.api_process import create_app
+from engram.runtime.api_process import create_app, list_required_scopes
 from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.services.retrieval.shown_passages import ShownPassages
 from engram.storage.database import Reader
 from tests.api.conftest import Variant
-from tests.api.operations import assert_problem
+from tests.api.operations import assert_problem, url
 from tests.support.strict_client import TestClient
 
 
@@ -41,8 +42,22 @@ def get_greeting(app: App) -> dict[str, str]:
     return {"hello": app.wing(GreetingServices).tenant, "collection": "default"}
 
 
+class GreetingProblem(Problem):
+    """An error as a greeter reads it."""
+
+    pardon: str
+
+
+POLITE = Dialect(
+    reads=lambda path: path == "/greeting",
+    problem=GreetingProblem,
+    build_members=lambda _request, status, kind, detail: {"pardon": f"{kind} {status}: {detail}"},
+    statuses={405: 400},
+)
 ROUTES = WingRoutes(
-    routers=(router,), links=(Flow(("get_greeting",), {"collection": "/collection"}, ("get_keys",)),)
+    routers=(router,),
+    links=(Flow(("get_greeting",), {"collection": "/collection"}, ("get_keys",)),),
+    dialects=(POLITE,),
 )
 GREETING = Wing(name="greeting", attach=lambda _: GreetingServices("local"), load_routes=lambda: ROUTES)
 
@@ -112,6 +127,30 @@ def test_a_wing_that_is_off_answers_404_whatever_is_asked(variant: Variant) -> N
         assert "'importing'" in refused.json()["detail"]
     assert "/documents" in http.get("/openapi.json").json()["paths"]
     assert http.get("/collections").status_code == 200
+
+
+def test_every_route_of_a_wing_that_is_off_is_refused(variant: Variant) -> None:
+    http = TestClient(create_app(variant(wings="none")))
+    for wing in list_installed_wings():
+        for route, _ in list_required_scopes(wing.load_routes().routers):
+            for method in route.methods:
+                refused = http.request(method, url(route.path_format))
+                assert_problem(refused)
+                assert refused.json()["type"] == "urn:engram:problem:wing-off", (method, route.path)
+                assert repr(wing.name) in refused.json()["detail"]
+
+
+def test_a_wing_brings_a_dialect_of_errors(greeting: Application) -> None:
+    http = TestClient(create_app(greeting))
+    refused = http.post("/greeting")
+    assert (refused.status_code, refused.json()["status"]) == (400, 400)
+    assert refused.json()["pardon"] == "method-not-allowed 405: Method Not Allowed"
+    assert "pardon" not in http.post("/collections").json()
+    described = http.get("/openapi.json").json()
+    for path, schema in {"/greeting": "GreetingProblem", "/collections": "Problem"}.items():
+        (content,) = described["paths"][path]["get"]["responses"]["503"]["content"].values()
+        assert content["schema"] == {"$ref": f"#/components/schemas/{schema}"}
+    assert "pardon" in described["components"]["schemas"]["GreetingProblem"]["required"]
 
 
 def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
