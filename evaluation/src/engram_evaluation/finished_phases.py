@@ -17,7 +17,8 @@ from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.retrieval_metrics import QuestionScores
 
 SERVICE = Path(engram.__file__).resolve().parent
-CODE = (*(SERVICE / room for room in ("core", "providers", "services", "storage")), Path(__file__).resolve().parent)
+FOLDERS = ("core", "providers", "services", "storage", "wings")
+CODE = (*(SERVICE / folder for folder in FOLDERS), Path(__file__).resolve().parent)
 """Folders of code that can change a figure."""
 
 
