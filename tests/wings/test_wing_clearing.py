@@ -1,6 +1,7 @@
-"""A wing is off only while its tables are empty."""
+"""A wing is off only while it is empty: no rows in its tables, and no settings of it in collections."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,16 +12,23 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, NotFoundError
+from engram.services.maintenance.wing_clearing import Cleared
 from engram.wings.frontends.parts import FrontendServices
 from engram.wings.frontends.services.pull_ledger import PulledScore
 from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.databases import application_on, open_migrated
 
-REFUSAL = (
-    "The wing 'frontends' is off and holds rows (pulled_score): switch it on by ENGRAM_WINGS, or remove them by "
-    "`engram wing clear frontends`."
-)
+HELD = {"experiments": "settings of collections (docs, plain)", "frontends": "rows (pulled_score)"}
+REFUSALS = {
+    wing: f"The wing {wing!r} is off and holds {held}: switch it on by ENGRAM_WINGS, or remove them by "
+    f"`engram wing clear {wing}`."
+    for wing, held in HELD.items()
+}
+ARMS = {"arms": [{"name": "everybody", "percent": 100, "memory": "off"}]}
 Open = Callable[[str], Application]
+OneByOne = pytest.mark.parametrize(
+    ("wing", "others"), [("experiments", "frontends,importing"), ("frontends", "experiments,importing")]
+)
 
 
 @pytest.fixture
@@ -49,82 +57,114 @@ def shell(place: Servers, tmp_path: Path, settings: Settings) -> Cli:
 
 @pytest.fixture
 def env(place: Servers) -> dict[str, str]:
-    return {"DATABASE_URL": place.database_url, "REDIS_URL": place.redis_url, "ENGRAM_WINGS": "importing"}
+    return {"DATABASE_URL": place.database_url, "REDIS_URL": place.redis_url}
 
 
 @pytest.fixture
 def filled(open_with: Open) -> None:
-    """Store a pulled score in a new collection."""
+    """Store a pulled score in one collection, an experiment there, and an exploration in another."""
     services = open_with("all")
-    services.ingest.receive(services.access.prepare_opening("docs")).finish()
+    for name in ("docs", "plain", "empty"):
+        services.ingest.receive(services.access.prepare_opening(name)).finish()
+    docs = services.access.scope("docs")
     score = PulledScore("s1", "dify", "up", "digest", 1, datetime(2026, 5, 1, tzinfo=UTC), [uuid4()])
-    services.wing(FrontendServices).pulls.put(services.access.scope("docs"), "dify@local", [score])
+    services.wing(FrontendServices).pulls.put(docs, "dify@local", [score])
+    services.collection_settings.configure(docs, {"experiment": ARMS})
+    services.collection_settings.configure(services.access.scope("plain"), {"exploration": {"share": 0.5}})
 
 
-def test_a_wing_without_rows_may_be_off(open_with: Open) -> None:
+def test_wings_that_hold_nothing_may_be_off(open_with: Open) -> None:
     services = open_with("none")
     services.startup.warm_up()
-    assert [(wing.name, wing.is_on, wing.filled) for wing in services.wing_clearing.list_wings()] == [
-        ("experiments", False, []),
-        ("frontends", False, []),
-        ("importing", False, []),
+    assert [(wing.name, wing.is_on, wing.held) for wing in services.wing_clearing.list_wings()] == [
+        ("experiments", False, ""),
+        ("frontends", False, ""),
+        ("importing", False, ""),
     ]
 
 
+@OneByOne
 @pytest.mark.usefixtures("filled")
-def test_a_wing_with_rows_is_on_or_nothing_starts(open_with: Open) -> None:
-    for wings in ("all", "frontends"):
-        open_with(wings).startup.warm_up()
-    for wings in ("none", "importing"):
-        off = open_with(wings)
-        with pytest.raises(ConfigurationError) as refusal:
-            off.startup.warm_up()
-        assert refusal.value.detail == REFUSAL
+def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wing: str, others: str) -> None:
+    open_with("experiments,frontends").startup.warm_up()
+    off = open_with(others)
+    with pytest.raises(ConfigurationError) as refusal:
+        off.startup.warm_up()
+    assert refusal.value.detail == REFUSALS[wing]
     assert [(one.verdict, one.found) for one in off.doctor.examine() if one.thing == "wings"] == [
-        ("wrong", REFUSAL)
+        ("wrong", REFUSALS[wing])
     ]
 
 
+@OneByOne
 @pytest.mark.usefixtures("filled")
-def test_a_cleared_wing_may_be_off(open_with: Open) -> None:
-    services = open_with("importing")
-    assert services.wing_clearing.clear("frontends").filled == ["pulled_score"]
+def test_a_cleared_wing_may_be_off(open_with: Open, wing: str, others: str) -> None:
+    services = open_with(others)
+    cleared = services.wing_clearing.clear(wing)
+    assert cleared == {"experiments": Cleared([], 2), "frontends": Cleared(["pulled_score"], 0)}[wing]
     services.startup.warm_up()
-    assert services.wing_clearing.clear("frontends").filled == []
+    assert services.wing_clearing.clear(wing) == Cleared([], 0)
+    left = {one.name: one.held for one in services.wing_clearing.list_wings()}
+    assert left == {"importing": ""} | HELD | {wing: ""}
     with services.database.read() as reader:
-        assert reader.scalar("SELECT count(*) FROM collection") == 1
+        assert reader.scalar("SELECT count(*) FROM collection") == 3
+
+
+@pytest.mark.usefixtures("filled")
+def test_settings_that_were_ended_or_deleted_do_not_count(open_with: Open) -> None:
+    services = open_with("all")
+    services.collection_settings.configure(services.access.scope("docs"), {"experiment": None})
+    services.ingest.delete_collection(services.access.scope("plain"))
+    (experiments, _, _) = services.wing_clearing.list_wings()
+    assert experiments.held == ""
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_few_of_many_collections_are_named(open_with: Open) -> None:
+    services = open_with("all")
+    for number in range(4):
+        services.ingest.receive(services.access.prepare_opening(f"c{number}")).finish()
+        services.collection_settings.configure(services.access.scope(f"c{number}"), {"experiment": ARMS})
+    (experiments, _, _) = services.wing_clearing.list_wings()
+    assert experiments.held == "settings of collections (c0, c1, c2, c3, docs and others)"
+    assert open_with("none").wing_clearing.clear("experiments").collections == 6
 
 
 @pytest.mark.usefixtures("filled")
 def test_only_a_wing_that_is_off_is_cleared(open_with: Open) -> None:
     services = open_with("all")
-    with pytest.raises(ConflictError, match="is on"):
-        services.wing_clearing.clear("frontends")
+    for wing in HELD:
+        with pytest.raises(ConflictError, match="is on"):
+            services.wing_clearing.clear(wing)
     with pytest.raises(NotFoundError, match="installed are experiments, frontends, importing"):
         services.wing_clearing.clear("facade")
-    assert [wing.filled for wing in services.wing_clearing.list_wings()] == [[], ["pulled_score"], []]
+    assert [wing.held for wing in services.wing_clearing.list_wings()] == [*HELD.values(), ""]
 
 
 @pytest.mark.usefixtures("filled")
 def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     shell: Cli, env: dict[str, str], open_with: Open
 ) -> None:
+    env |= {"ENGRAM_WINGS": "importing"}
     for process in ("serve", "worker"):
-        assert shell.fails(process, **env) == f"engram: {REFUSAL}\n"
+        assert shell.fails(process, **env) == f"engram: {REFUSALS['experiments']}\n"
     listed = shell("wing", "list", **env).stdout.splitlines()
-    assert [line.split() for line in listed] == [
-        ["wing", "tables", "with", "rows"],
-        ["experiments", "off", "none"],
-        ["frontends", "off", "pulled_score"],
-        ["importing", "on", "none"],
+    assert [re.split(r"\s{2,}", line.rstrip()) for line in listed] == [
+        ["wing", "holds"],
+        ["experiments", "off", HELD["experiments"]],
+        ["frontends", "off", HELD["frontends"]],
+        ["importing", "on", "nothing"],
     ]
     unconfirmed = shell("wing", "clear", "frontends", **env)  # nobody answers
     assert unconfirmed.returncode == 1
-    assert "of every collection and tenant?" in unconfirmed.stderr
-    cleared = shell("wing", "clear", "frontends", "--yes", "--json", **env)
-    assert json.loads(cleared.stdout) == {"wing": "frontends", "cleared": ["pulled_score"]}
-    assert shell("wing", "clear", "frontends", **env).stdout == "frontends: no rows\n"
+    assert "Remove rows (pulled_score), of every collection and tenant?" in unconfirmed.stderr
+    cleared = shell("wing", "clear", "experiments", "--yes", "--json", **env)
+    assert json.loads(cleared.stdout) == {"wing": "experiments", "tables": [], "collections": 2}
+    assert shell.fails("serve", **env) == f"engram: {REFUSALS['frontends']}\n"
+    assert shell("wing", "clear", "frontends", "-y", **env).stdout == "frontends: removed rows (pulled_score)\n"
+    assert shell("wing", "clear", "frontends", **env).stdout == "frontends: holds nothing\n"
     with open_with("importing").database.read() as reader:
-        assert [tuple(row) for row in reader.rows("SELECT action, target FROM audit_log")] == [
-            ("clear wing", "frontends")
+        assert [tuple(row) for row in reader.rows("SELECT action, target FROM audit_log ORDER BY id")] == [
+            ("clear wing", "experiments"),
+            ("clear wing", "frontends"),
         ]

@@ -11,7 +11,7 @@ from engram.cli.terminal import JsonOption, say, say_json, say_table, settings
 
 @wing_group.command("list")
 def list_wings(as_json: JsonOption = False) -> None:
-    """List the installed wings: which are on, and which tables of theirs hold rows."""
+    """List the installed wings: which are on, and what they hold."""
     from engram.composition.container import application
 
     with application(settings()) as services:
@@ -19,8 +19,8 @@ def list_wings(as_json: JsonOption = False) -> None:
     if as_json:
         say_json({"wings": [asdict(wing) for wing in wings]})
         return
-    rows = [(wing.name, "on" if wing.is_on else "off", ", ".join(wing.filled) or "none") for wing in wings]
-    say_table([("wing", "", "tables with rows"), *rows], "<<<")
+    rows = [(wing.name, "on" if wing.is_on else "off", wing.held or "nothing") for wing in wings]
+    say_table([("wing", "", "holds"), *rows], "<<<")
 
 
 @wing_group.command("clear")
@@ -29,18 +29,20 @@ def clear_wing(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove all rows of a wing that is off, of every collection and tenant; the service then starts without it."""
+    """Remove what a wing that is off holds, of all collections and tenants. The service then starts without it."""
     from engram.composition.container import application
+    from engram.services.maintenance.wing_clearing import Cleared
 
     with application(settings()) as services:
         wing = services.wing_clearing.find(name)
-        if wing.filled:
+        cleared = Cleared([], 0)
+        if wing.held:
             if not yes:
-                question = f"Remove all rows of the wing {name}, of every collection and tenant?"
+                question = f"Remove {wing.held}, of every collection and tenant?"
                 typer.confirm(question, abort=True, err=True)
             with services.audit_log.on_command("clear wing", name):
-                services.wing_clearing.clear(name)
+                cleared = services.wing_clearing.clear(name)
     if as_json:
-        say_json({"wing": name, "cleared": wing.filled})
+        say_json({"wing": name, **asdict(cleared)})
     else:
-        say(f"{name}: removed all rows of {', '.join(wing.filled)}" if wing.filled else f"{name}: no rows")
+        say(f"{name}: removed {wing.held}" if wing.held else f"{name}: holds nothing")

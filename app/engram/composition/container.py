@@ -23,6 +23,7 @@ from engram.composition.startup import Startup
 from engram.composition.wings import Wing, choose_wings, collect_hooks, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.encoder_registry import EncoderRegistry
+from engram.services.maintenance.wing_clearing import WingPlaces
 from engram.telemetry import tracing
 from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 
@@ -227,20 +228,13 @@ class Application:
             self.connections,
             models,
             self.auth_services.announce_change,
-            {wing.name: [table.name for table in wing.tables] for wing in self.installed_wings},
+            {
+                wing.name: WingPlaces([table.name for table in wing.tables], [*wing.collection_settings])
+                for wing in self.installed_wings
+            },
             [wing.name for wing in self._chosen_wings],
         )
-        self.startup = Startup(
-            settings, database, models, self.session_services, self.maintenance, self._list_settings_off()
-        )
-
-    def _list_settings_off(self) -> dict[str, tuple[str, ...]]:
-        """Wing that is off -> settings of collections that are its own."""
-        return {
-            wing.name: tuple(wing.collection_settings)
-            for wing in self.installed_wings
-            if wing.collection_settings.keys() - self.hooks.collection_settings.keys()
-        }
+        self.startup = Startup(settings, database, models, self.session_services, self.maintenance)
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

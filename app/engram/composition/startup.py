@@ -1,7 +1,6 @@
 """Start of a process: models are loaded and the configuration is checked."""
 
 import gc
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -30,18 +29,13 @@ FIRST_KEYS_SECONDS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Startup:
-    """Steps that precede the first request.
-
-    Attributes:
-        settings_off: wing that is off -> settings of collections that are its own.
-    """
+    """Steps that precede the first request."""
 
     settings: Settings
     database: Database
     models: Models
     sessions: SessionServices
     maintenance: MaintenanceServices
-    settings_off: Mapping[str, Sequence[str]]
 
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
@@ -49,7 +43,6 @@ class Startup:
         self.check_settings()
         tokens = models.tokens  # whose keys are fetched meanwhile
         self.check_encoders()
-        self.check_collection_settings()
         self.maintenance.wing_clearing.check()
         if self.database.replica is not None:
             self.database.replica.start()
@@ -88,24 +81,6 @@ class Startup:
             ConfigurationError: settings contradict each other, or a file of weights cannot be used.
         """
         _ = self.models.key_learning, self.models.priors
-
-    def check_collection_settings(self) -> None:
-        """Check that no collection holds a setting of a wing that is off: it would look as if it were followed.
-
-        Raises:
-            ConfigurationError: one does.
-        """
-        for wing, names in self.settings_off.items():
-            with tenancy.allow_all_tenants(), self.database.read() as reader:
-                holding = collections.list_holding_settings(reader, names, LOGGED_COLLECTIONS + 1)
-            if holding:
-                listed = ", ".join(holding[:LOGGED_COLLECTIONS])
-                more = " and others" if len(holding) > LOGGED_COLLECTIONS else ""
-                raise ConfigurationError(
-                    f"The wing {wing!r} is off, but collections hold its settings ({', '.join(names)}): "
-                    f"{listed}{more}. Name it in ENGRAM_WINGS, and set these to null (PATCH /collections/NAME) "
-                    "before you switch it off."
-                )
 
     def check_encoders(self) -> None:
         """Check that the database is there, load the encoders of this machine, and ask servers for theirs.

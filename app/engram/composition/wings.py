@@ -81,7 +81,7 @@ class Wing:
         load_routes: imports the wing's routes. Only the API calls it, also for a wing that is off.
         question_rule: changes questions and their answers.
         collection_settings: settings of collections that are the wing's, by the names of their columns in table
-            ``collection``: what completes a value. No collection has any while the wing is off.
+            ``collection``: what completes a value.
         tables: of the wing, among the schema's. They are there whether it is on or off.
     """
 

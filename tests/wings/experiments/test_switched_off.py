@@ -1,17 +1,14 @@
-"""A service with the wing off: it knows no arms and no exploration, and does not start where there are some."""
+"""A service with the wing off knows no arms and no exploration."""
 
 from typing import Any
 
 import pytest
 
-from engram.composition.container import Application, Servers
-from engram.config.settings import Settings
-from engram.context.errors import ConfigurationError
+from engram.composition.container import Application
 from engram.runtime.api_process import create_app
 from tests.api.conftest import Variant
-from tests.api.operations import assert_problem, assert_refused
+from tests.api.operations import assert_refused
 from tests.support import state
-from tests.support.databases import application_on
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
@@ -21,7 +18,7 @@ EXPLORATION = {"share": 1.0, "slots": 2, "seed": 3}
 
 @pytest.fixture
 def off(variant: Variant) -> TestClient:
-    return TestClient(create_app(variant(wings="importing")))
+    return TestClient(create_app(variant(wings="frontends,importing")))
 
 
 def ask(http: TestClient, collection: str) -> dict[str, Any]:
@@ -58,38 +55,3 @@ def test_its_settings_can_be_cleared_and_not_made(off: TestClient, application: 
     shown = off.patch(f"/collections/{curie}", json={"serving": "shadow"}).json()
     assert (shown["serving"], shown["experiment"]["arms"][0]["name"]) == ("shadow", "everybody")
     assert off.patch(f"/collections/{curie}", json={"experiment": None}).json()["experiment"] is None
-
-
-def test_its_routes_answer_404(off: TestClient, curie: str) -> None:
-    for refused in (
-        off.get(f"/collections/{curie}/lift"),
-        off.post("/query/compare", json={"collection": curie, "query": QUESTION}),
-    ):
-        assert_problem(refused)
-        assert (refused.status_code, refused.json()["type"]) == (404, "urn:engram:problem:wing-off")
-
-
-@pytest.mark.parametrize("setting", [{"experiment": ARMS}, {"exploration": EXPLORATION}], ids=str)
-def test_a_collection_that_holds_its_settings_keeps_a_service_from_starting(
-    application: Application, own: Servers, settings: Settings, setting: dict[str, Any]
-) -> None:
-    without = settings.model_copy(update={"wings": "none"})
-    with (
-        application_on(own, settings, application) as on,
-        application_on(own, without, application) as off,
-    ):
-        for name in ("held", "plain"):
-            on.ingest.receive(on.access.prepare_opening(name)).finish()
-        held = on.access.scope("held")
-        off.startup.check_collection_settings()
-        on.collection_settings.configure(held, setting)
-        on.startup.check_collection_settings()
-        with pytest.raises(
-            ConfigurationError, match=r"'experiments' is off, .* \(experiment, exploration\): held\."
-        ):
-            off.startup.warm_up()
-        on.collection_settings.configure(held, dict.fromkeys(setting))
-        off.startup.check_collection_settings()
-        on.collection_settings.configure(held, setting)
-        on.ingest.delete_collection(held)
-        off.startup.check_collection_settings()

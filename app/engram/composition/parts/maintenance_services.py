@@ -19,7 +19,7 @@ from engram.services.maintenance.planner_statistics import StatisticsService
 from engram.services.maintenance.retention import RetentionDays, RetentionService
 from engram.services.maintenance.service_gauges import StateService
 from engram.services.maintenance.tenant_closing import ClosingService
-from engram.services.maintenance.wing_clearing import WingClearingService
+from engram.services.maintenance.wing_clearing import WingClearingService, WingPlaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class MaintenanceServices:
 
     Attributes:
         announce_access_change: drops cached access keys in every process.
-        wing_tables: names of the tables of each installed wing.
+        wing_places: where each installed wing may hold something.
         wings_on: names of the wings that are on.
     """
 
@@ -37,7 +37,7 @@ class MaintenanceServices:
     connections: Connections
     models: Models
     announce_access_change: Callable[[], None]
-    wing_tables: Mapping[str, Sequence[str]]
+    wing_places: Mapping[str, WingPlaces]
     wings_on: Sequence[str]
 
     @locked_property
@@ -89,8 +89,8 @@ class MaintenanceServices:
 
     @locked_property
     def wing_clearing(self) -> WingClearingService:
-        """Rows of wings."""
-        return WingClearingService(self.connections.database, self.wing_tables, self.wings_on)
+        """What wings hold."""
+        return WingClearingService(self.connections.database, self.wing_places, self.wings_on)
 
     @locked_property
     def audit_log(self) -> AuditLog:

@@ -1,6 +1,7 @@
-"""Tables of wings. A wing is off only while they are empty.
+"""What wings hold: rows of tables, and settings of collections. A wing is off only while it holds nothing.
 
 Nothing looks after the rows of a wing that is off: they would keep the text of passages that are deleted meanwhile.
+Settings of one would look as if they were followed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,8 +10,25 @@ from dataclasses import dataclass
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError, ConflictError, NotFoundError
 from engram.services.maintenance.doctor_checks import CheckResult
-from engram.storage.database import Database
+from engram.storage.corpus import collections
+from engram.storage.database import Database, Reader
 from engram.storage.maintenance import wing_tables
+
+NAMED_COLLECTIONS = 5
+"""Most collections that are named of those that hold a wing's settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class WingPlaces:
+    """Where a wing may hold something.
+
+    Attributes:
+        tables: names of its tables.
+        settings: its settings of collections, by the names of their columns in table ``collection``.
+    """
+
+    tables: Sequence[str] = ()
+    settings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,44 +36,62 @@ class WingState:
     """A wing as it stands.
 
     Attributes:
-        tables: all tables of the wing.
-        filled: those of them that hold rows.
+        tables: those of its tables that hold rows.
+        collections: names of the first collections that hold settings of it.
+        further_collections: whether there are more.
     """
 
     name: str
     is_on: bool
     tables: Sequence[str]
-    filled: Sequence[str]
+    collections: Sequence[str]
+    further_collections: bool
+
+    @property
+    def held(self) -> str:
+        """What it holds, in words; "" for nothing."""
+        rows = f"rows ({', '.join(self.tables)})" if self.tables else ""
+        others = " and others" if self.further_collections else ""
+        settings = f"settings of collections ({', '.join(self.collections)}{others})" if self.collections else ""
+        return " and ".join(filter(None, (rows, settings)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What was removed: rows of these tables, and settings of this many collections."""
+
+    tables: Sequence[str]
+    collections: int
 
 
 class WingClearingService:
-    """Tells which wings hold rows, and empties those that are off.
+    """Tells which wings hold something, and clears those that are off.
 
     Args:
-        tables: names of the tables of each installed wing.
+        places: of each installed wing, by its name.
         on: names of the wings that are on.
     """
 
-    def __init__(self, database: Database, tables: Mapping[str, Sequence[str]], on: Sequence[str]) -> None:
+    def __init__(self, database: Database, places: Mapping[str, WingPlaces], on: Sequence[str]) -> None:
         self._database = database
-        self._tables = tables
+        self._places = places
         self._on = frozenset(on)
 
     def list_wings(self) -> list[WingState]:
         """List the installed wings."""
-        return self._read_states(self._tables)
+        return self._read_states(self._places)
 
     def check(self) -> None:
-        """See that wings that are off hold no rows.
+        """See that wings that are off hold nothing.
 
         Raises:
             ConfigurationError: one does.
         """
-        for wing in self._read_states(name for name in self._tables if name not in self._on):
-            if wing.filled:
+        for wing in self._read_states(name for name in self._places if name not in self._on):
+            if wing.held:
                 raise ConfigurationError(
-                    f"The wing {wing.name!r} is off and holds rows ({', '.join(wing.filled)}): switch it on by "
-                    f"ENGRAM_WINGS, or remove them by `engram wing clear {wing.name}`."
+                    f"The wing {wing.name!r} is off and holds {wing.held}: switch it on by ENGRAM_WINGS, or remove "
+                    f"them by `engram wing clear {wing.name}`."
                 )
 
     def examine(self) -> Iterator[CheckResult]:
@@ -67,36 +103,53 @@ class WingClearingService:
         else:
             yield CheckResult("wings", "ok", f"on: {', '.join(sorted(self._on)) or 'none'}")
 
-    def find(self, name: str) -> WingState:
+    def find(self, wing_name: str) -> WingState:
         """Find a wing that may be cleared.
 
         Raises:
             NotFoundError: no such wing is installed.
             ConflictError: it is on.
         """
-        if name not in self._tables:
-            raise NotFoundError(f"There is no wing {name!r}; installed are {', '.join(self._tables)}.")
-        if name in self._on:
-            raise ConflictError(f"The wing {name!r} is on. Stop the service, and switch it off by ENGRAM_WINGS.")
-        (wing,) = self._read_states([name])
+        if wing_name not in self._places:
+            raise NotFoundError(f"There is no wing {wing_name!r}; installed are {', '.join(self._places)}.")
+        if wing_name in self._on:
+            raise ConflictError(
+                f"The wing {wing_name!r} is on. Stop the service, and switch it off by ENGRAM_WINGS."
+            )
+        (wing,) = self._read_states([wing_name])
         return wing
 
-    def clear(self, name: str) -> WingState:
-        """Remove all rows of a wing, of every collection and tenant; returns the wing as it was.
+    def clear(self, wing_name: str) -> Cleared:
+        """Remove all that a wing holds, of every collection and tenant.
 
         Raises:
             NotFoundError, ConflictError: as ``find``.
         """
-        wing = self.find(name)
-        if wing.filled:
-            with tenancy.allow_all_tenants(), self._database.write() as writer:
-                wing_tables.empty(writer, wing.tables)
-        return wing
+        wing = self.find(wing_name)
+        if not wing.held:
+            return Cleared([], 0)
+        places = self._places[wing_name]
+        with tenancy.allow_all_tenants(), self._database.write() as writer:
+            if wing.tables:
+                wing_tables.empty(writer, places.tables)
+            cleared = collections.clear_settings(writer, places.settings) if wing.collections else 0
+        return Cleared(wing.tables, cleared)
 
     def _read_states(self, names: Iterable[str]) -> list[WingState]:
         with tenancy.allow_all_tenants(), self._database.read() as reader:
-            return [
-                WingState(name, name in self._on, tables, wing_tables.list_filled(reader, tables))
-                for name in names
-                for tables in (self._tables[name],)
-            ]
+            return [self._read_state(reader, name) for name in names]
+
+    def _read_state(self, reader: Reader, name: str) -> WingState:
+        places = self._places[name]
+        holding = (
+            collections.list_holding_settings(reader, places.settings, NAMED_COLLECTIONS + 1)
+            if places.settings
+            else []
+        )
+        return WingState(
+            name,
+            is_on=name in self._on,
+            tables=wing_tables.list_filled(reader, places.tables),
+            collections=holding[:NAMED_COLLECTIONS],
+            further_collections=len(holding) > NAMED_COLLECTIONS,
+        )

@@ -469,6 +469,13 @@ def list_holding_settings(reader: Reader, settings: Sequence[str], limit: int) -
     return [row.name for row in rows]
 
 
+def clear_settings(writer: Writer, settings: Sequence[str]) -> int:
+    """Set these settings to null in all collections that hold any; returns their number."""
+    held = " OR ".join(f"{name} IS NOT NULL" for name in settings)
+    cleared = ", ".join(f"{name} = NULL" for name in settings)
+    return writer.execute(f"UPDATE collection SET {cleared} WHERE ({held}) AND {NOT_DELETED}")
+
+
 def build_from_row(row: Any) -> Collection:
     """Make a collection of a row of ``COLUMNS``."""
     columns = row._asdict()
