@@ -51,8 +51,8 @@ TABLES: Mapping[str, tuple[str, str]] = {
     "question": ("", "id"),
     "question_support": ("s q", ""),
     "memory_audit": ("s e", ""),
-    "ranking_belief": ("", ""),
-    "ranking_audit": ("e", ""),
+    "learned_weights": ("", ""),
+    "weight_audit": ("e", ""),
     "key_credit": ("p u e", ""),
     "expansion_memory": ("p u", ""),
     "passage_key": ("p", "generation units"),  # how often keys evolved until then differs; units have a row each

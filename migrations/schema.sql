@@ -520,8 +520,8 @@ CREATE TABLE episode (
     answer JSONB NOT NULL,
     trace JSONB NOT NULL,
     ranked BIGINT[],
-    features BYTEA,
     answer_features BYTEA,
+    best_features BYTEA,
     trace_id TEXT,
     reranker TEXT,
     reranked BYTEA,
@@ -547,8 +547,8 @@ COMMENT ON COLUMN episode.principal IS 'The principal who made the request.';
 COMMENT ON COLUMN episode.answer IS 'The answer, without the texts.';
 COMMENT ON COLUMN episode.trace IS 'The trace, without the texts.';
 COMMENT ON COLUMN episode.ranked IS 'Best candidates; null if features alone did not rank them.';
-COMMENT ON COLUMN episode.features IS 'Features of the candidates: (n, k) float32, little-endian, row by row.';
 COMMENT ON COLUMN episode.answer_features IS 'Features of the answer: (k,) float32; the first of ranked were shown.';
+COMMENT ON COLUMN episode.best_features IS 'Features of the best candidate: (k,) float32, little-endian.';
 COMMENT ON COLUMN episode.trace_id IS 'The caller''s id of the trace or message that the query belongs to.';
 COMMENT ON COLUMN episode.reranker IS 'Fingerprint of the belief in the reranker that was used; null: none.';
 COMMENT ON COLUMN episode.reranked IS 'For each candidate its own score and the log odds: (n, 2) float32.';
@@ -567,7 +567,6 @@ CREATE TABLE judged_query (
     filter JSONB,
     activated BIGINT[] NOT NULL,
     ranked BIGINT[],
-    features BYTEA,
     answer_features BYTEA,
     sufficiency DOUBLE PRECISION,
     reranker TEXT,
@@ -581,7 +580,6 @@ COMMENT ON COLUMN judged_query.id IS 'Id of the answered query.';
 COMMENT ON COLUMN judged_query.filter IS 'Metadata that the passages had to have.';
 COMMENT ON COLUMN judged_query.activated IS 'Sentences selected in any hop.';
 COMMENT ON COLUMN judged_query.ranked IS 'Best candidates; null if features alone did not rank them.';
-COMMENT ON COLUMN judged_query.features IS 'Features of the candidates: (n, k) float32, little-endian, row by row.';
 COMMENT ON COLUMN judged_query.answer_features IS 'Features of the answer: (k,) float32; the first of ranked were shown.';
 COMMENT ON COLUMN judged_query.sufficiency IS 'Probability that the first five passages of the answer held all the evidence; null: unknown.';
 COMMENT ON COLUMN judged_query.reranker IS 'Fingerprint of the belief in the reranker that was used; null: none.';
@@ -704,7 +702,7 @@ CREATE INDEX memory_audit_collection_id_sentence_id_idx ON memory_audit (collect
 COMMENT ON TABLE memory_audit IS 'One row for each state that an event moved. Rows outlive their sentence: the log is history.';
 COMMENT ON COLUMN memory_audit.target IS 'y of GAM-RAG, Eq. 10.';
 
-CREATE TABLE ranking_audit (
+CREATE TABLE weight_audit (
     collection_id BIGINT NOT NULL,
     event_id BIGINT NOT NULL,
     model TEXT NOT NULL,
@@ -715,17 +713,17 @@ CREATE TABLE ranking_audit (
     precision DOUBLE PRECISION[] NOT NULL,
     counted BOOLEAN DEFAULT true NOT NULL,
     contested BOOLEAN DEFAULT false NOT NULL,
-    CONSTRAINT ranking_audit_pkey PRIMARY KEY (collection_id, event_id, model),
-    CONSTRAINT ranking_audit_model_check CHECK (model IN ('ranking', 'reranker', 'round', 'sufficiency'))
+    CONSTRAINT weight_audit_pkey PRIMARY KEY (collection_id, event_id, model),
+    CONSTRAINT weight_audit_model_check CHECK (model IN ('reranker', 'round', 'sufficiency'))
 ) WITH (toast_tuple_target = 8160);
-ALTER TABLE ranking_audit ALTER COLUMN information SET STORAGE EXTERNAL;
-ALTER TABLE ranking_audit ALTER COLUMN precision SET STORAGE EXTERNAL;
-COMMENT ON TABLE ranking_audit IS 'Changes of the ranking weights and of sufficiency, by event.';
-COMMENT ON COLUMN ranking_audit.model IS 'The belief that the event adds to.';
-COMMENT ON COLUMN ranking_audit.surprise IS 'Probability that the prior gave to what the verdict denies.';
-COMMENT ON COLUMN ranking_audit.precision IS '(k, k), row by row.';
-COMMENT ON COLUMN ranking_audit.counted IS 'False for events after the judge''s daily cap: no sum has them.';
-COMMENT ON COLUMN ranking_audit.contested IS 'Whether the verdict goes against other judges.';
+ALTER TABLE weight_audit ALTER COLUMN information SET STORAGE EXTERNAL;
+ALTER TABLE weight_audit ALTER COLUMN precision SET STORAGE EXTERNAL;
+COMMENT ON TABLE weight_audit IS 'Terms of events in the weights of models.';
+COMMENT ON COLUMN weight_audit.model IS 'The belief that the event adds to.';
+COMMENT ON COLUMN weight_audit.surprise IS 'Probability that the prior gave to what the verdict denies.';
+COMMENT ON COLUMN weight_audit.precision IS '(k, k), row by row.';
+COMMENT ON COLUMN weight_audit.counted IS 'False for events after the judge''s daily cap: no sum has them.';
+COMMENT ON COLUMN weight_audit.contested IS 'Whether the verdict goes against other judges.';
 
 CREATE TABLE job (
     collection_id BIGINT NOT NULL,
@@ -848,7 +846,7 @@ COMMENT ON COLUMN question_support.sufficiency IS 'Sufficiency of an answer in w
 COMMENT ON COLUMN question_support.pulled IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
 COMMENT ON COLUMN question_support.said IS 'Each judge''s last word, 1 for support and 0 for rejection, in the order of their first words.';
 
-CREATE TABLE ranking_belief (
+CREATE TABLE learned_weights (
     collection_id BIGINT NOT NULL,
     model TEXT NOT NULL,
     prior TEXT NOT NULL,
@@ -856,13 +854,13 @@ CREATE TABLE ranking_belief (
     precision DOUBLE PRECISION[] NOT NULL,
     events BIGINT DEFAULT 0 NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-    CONSTRAINT ranking_belief_pkey PRIMARY KEY (collection_id, model, prior),
-    CONSTRAINT ranking_belief_model_check CHECK (model IN ('ranking', 'reranker', 'round', 'sufficiency'))
+    CONSTRAINT learned_weights_pkey PRIMARY KEY (collection_id, model, prior),
+    CONSTRAINT learned_weights_model_check CHECK (model IN ('reranker', 'round', 'sufficiency'))
 );
-COMMENT ON TABLE ranking_belief IS 'What verdicts taught about a model''s weights: the sum of the events'' terms.';
-COMMENT ON COLUMN ranking_belief.model IS 'The model whose weights the belief is about.';
-COMMENT ON COLUMN ranking_belief.prior IS 'Fingerprint of the prior that the sums add to.';
-COMMENT ON COLUMN ranking_belief.precision IS '(k, k), row by row.';
+COMMENT ON TABLE learned_weights IS 'What verdicts taught about a model''s weights: the sum of the events'' terms.';
+COMMENT ON COLUMN learned_weights.model IS 'The model whose weights the belief is about.';
+COMMENT ON COLUMN learned_weights.prior IS 'Fingerprint of the prior that the sums add to.';
+COMMENT ON COLUMN learned_weights.precision IS '(k, k), row by row.';
 
 CREATE TABLE judge (
     collection_id BIGINT NOT NULL,
@@ -1216,7 +1214,7 @@ ALTER TABLE verdict_sentence ADD CONSTRAINT verdict_sentence_feedback_event_fkey
 ALTER TABLE verdict_passage ADD CONSTRAINT verdict_passage_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE verdict_expansion ADD CONSTRAINT verdict_expansion_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_audit ADD CONSTRAINT memory_audit_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
-ALTER TABLE ranking_audit ADD CONSTRAINT ranking_audit_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
+ALTER TABLE weight_audit ADD CONSTRAINT weight_audit_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE job ADD CONSTRAINT job_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE idempotency ADD CONSTRAINT idempotency_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE sentence_memory ADD CONSTRAINT sentence_memory_sentence_fkey FOREIGN KEY(collection_id, sentence_id) REFERENCES sentence (collection_id, id) ON DELETE CASCADE;
@@ -1225,7 +1223,7 @@ ALTER TABLE question ADD CONSTRAINT question_collection_fkey FOREIGN KEY(collect
 ALTER TABLE question_memory ADD CONSTRAINT question_memory_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE question_support ADD CONSTRAINT question_support_question_fkey FOREIGN KEY(collection_id, question_id) REFERENCES question (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE question_support ADD CONSTRAINT question_support_sentence_fkey FOREIGN KEY(collection_id, sentence_id) REFERENCES sentence (collection_id, id) ON DELETE CASCADE;
-ALTER TABLE ranking_belief ADD CONSTRAINT ranking_belief_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
+ALTER TABLE learned_weights ADD CONSTRAINT learned_weights_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE judge ADD CONSTRAINT judge_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE expansion_unit ADD CONSTRAINT expansion_unit_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE key_generation ADD CONSTRAINT key_generation_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;

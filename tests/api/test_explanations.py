@@ -203,7 +203,6 @@ def test_trace_names_its_verdicts_and_is_stored(
     assert (named[events[0]]["judge"], named[events[0]]["question"]) == ("alice", QUESTION)
     assert named[events[0]]["recall_prior"] > 0
     assert first["recall"] > 0
-    assert first["weight_events"] == 3
     stored = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).json()
     assert stored["trace"] == trace
 

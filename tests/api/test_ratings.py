@@ -12,7 +12,7 @@ from tests.support import state, undo
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
-LEARNED = ("sentence_memory", "question_support", "memory_audit", "ranking_belief", "ranking_audit")
+LEARNED = ("sentence_memory", "question_support", "memory_audit", "learned_weights", "weight_audit")
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_down_alone_is_weak_evidence_by_position(rate: Any) -> None:
 
 def test_down_missing_teaches_sufficiency_only(rate: Any, curie: str, application: Application) -> None:
     assert read_changes(rate(rating="down", reason="missing")) == {}
-    assert {row["model"] for row in state.rows(application, curie, "ranking_audit")} == {"sufficiency"}
+    assert {row["model"] for row in state.rows(application, curie, "weight_audit")} == {"sufficiency"}
     assert state.rows(application, curie, "question_support") == []
 
 

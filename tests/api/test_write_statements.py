@@ -94,7 +94,7 @@ class TestABatchOfVerdicts:
         """What the verdicts teach, and a way to have so many of them wait."""
         ids = state.list_sentence_ids(application, curie)
         passages = list(state.passages(application, curie).values())
-        ranking: Mapping[str, Any] = {"ranked": passages, "features": state.draw_features(len(passages))}
+        ranking: Mapping[str, Any] = {"ranked": passages}
         more: Mapping[str, Any] = {"expansions": [Expansion(**unit) for unit in UNITS]}
         teaches: str = request.param
 
@@ -128,7 +128,7 @@ class TestABatchOfVerdicts:
         application.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
         expected = {
             "memories": [*APPLIED, *MARKED],
-            "weights": [*APPLIED, *TEACHING_STATEMENTS, *TEACHING_STATEMENTS, *MARKED],
+            "weights": [*APPLIED, *TEACHING_STATEMENTS, *MARKED],
             "keys": [*APPLIED, *CREDITED, *MARKED],
         }[teaches]
         totals = []

@@ -111,7 +111,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     assert others[1] == pytest.approx(others[0], abs=0.06)
     # Keys learned, and nothing else.
     assert rows(application, "evaluate-sample", "passage_key")
-    for scope in ("memory_audit", "question_support", "ranking_audit"):
+    for scope in ("memory_audit", "question_support", "weight_audit"):
         assert rows(application, "evaluate-sample", scope) == []
 
     document = json.loads(

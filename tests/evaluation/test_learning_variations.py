@@ -62,7 +62,7 @@ def teach(services: Application, collection: str) -> dict[str, list[dict[str, An
     audit: dict[str, list[dict[str, Any]]] = {}
     for row in rows(services, collection, "memory_audit"):
         audit.setdefault(row["channel"], []).append(row)
-    if of_weights := rows(services, collection, "ranking_audit"):
+    if of_weights := rows(services, collection, "weight_audit"):
         audit["weights"] = of_weights
     return audit
 
@@ -73,7 +73,7 @@ def test_a_frozen_scope_does_not_move(application: Application, addresses: Serve
     audit = teach(services, curie)
     services.close()
     assert set(audit) == set(SCOPES) - {scope}
-    assert bool(rows(application, curie, "ranking_belief")) == (scope != "weights")
+    assert bool(rows(application, curie, "learned_weights")) == (scope != "weights")
 
 
 def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Servers, curie: str) -> None:
@@ -247,39 +247,46 @@ def test_levels_are_measured_together_left_out_and_alone(
     few = replace(sample_dataset, questions=sample_dataset.questions[:8])
     report = run_protocol("levels", few, limit=3)
     arms = [variation.name for variation in list_variations("levels", DEFAULT, has_expansions=True)]
-    assert arms[:2] == ["all levels", "without question memory"]
-    assert arms[-1] == f"{PASSAGE_KEYS} alone"
+    assert arms == ["all levels", "without question memory", f"without {PASSAGE_KEYS}"]
     (grid,) = levels_table.build_grids(report.lines())
     assert grid.headings[:3] == [levels_table.METRICS, f"{JUDGED_GROUP} (3)", f"{PARAPHRASES} (3)"]
     assert [row[0] for row in grid.rows] == [levels_table.BEFORE, *arms]
     assert all(len(row) == len(grid.headings) for row in grid.rows)
-    assert report.value("recall@5", JUDGED_GROUP, 1, "question memory alone") == 1.0
-    assert rows(application, f"evaluate-{few.name}", "passage_key")  # of the last arm, passage keys alone
-    assert not rows(application, f"evaluate-{few.name}", "ranking_audit")
+    assert report.value("recall@5", JUDGED_GROUP, 1, arms[-1]) == 1.0
+    assert not rows(application, f"evaluate-{few.name}", "passage_key")  # of the last arm, without passage keys
+    assert rows(application, f"evaluate-{few.name}", "question_support")
     markdown = report.markdown()
     assert f"| {levels_table.BEFORE} | " in markdown
     assert "## What verdicts change" not in markdown
 
 
 @pytest.mark.parametrize(
-    ("profile", "names"),
+    ("profile", "has_expansions", "names"),
     [
+        (DEFAULT, False, ["all levels", "without question memory"]),
         (
             replace(DEFAULT, policy=replace(DEFAULT.policy, sentence_memories=True)),
-            {"question memory", "sentence memories", "ranking weights"},
+            True,
+            [
+                "all levels",
+                "without question memory",
+                "without sentence memories",
+                "without passage keys",
+                "question memory alone",
+                "sentence memories alone",
+                "passage keys alone",
+            ],
         ),
-        (PAPER, {"sentence memories"}),
+        (PAPER, False, ["all levels", "without sentence memories"]),
     ],
 )
-def test_levels_are_those_that_the_profile_reads(profile: Profile, names: set[str]) -> None:
-    variations = list_variations("levels", profile, has_expansions=False)
-    assert {variation.name.removesuffix(" alone") for variation in variations if "alone" in variation.name} == (
-        names if len(names) > 2 else set()
-    )
+def test_levels_are_those_that_the_profile_reads(profile: Profile, has_expansions: bool, names: list[str]) -> None:
+    variations = list_variations("levels", profile, has_expansions=has_expansions)
+    assert [variation.name for variation in variations] == names
     (every, *_) = variations
     assert (every.name, every.frozen) == ("all levels", frozenset())
-    assert not any(variation.expanded for variation in variations)
-    assert len({variation.frozen for variation in variations}) == len(variations)
+    assert any(variation.expanded for variation in variations) == has_expansions
+    assert len({(variation.frozen, variation.expanded) for variation in variations}) == len(variations)
 
 
 @pytest.mark.parametrize("protocol", ["same", "stream"])
@@ -290,7 +297,7 @@ def test_a_frozen_run_leaves_its_scopes_alone(
     channels = {row["channel"] for row in rows(application, f"evaluate-{few.name}", "memory_audit")}
     assert "task" in channels
     assert not channels & {"recall", "time"}
-    assert rows(application, f"evaluate-{few.name}", "ranking_audit")
+    assert rows(application, f"evaluate-{few.name}", "weight_audit")
 
 
 def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:

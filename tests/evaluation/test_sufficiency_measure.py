@@ -137,8 +137,8 @@ def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> 
     assert [total for label, total in stretches if label.startswith("verdicts")] == [2, 2]
     assert [total for label, total in stretches if label.startswith("after")] == [10, 10]
     assert state.snapshot(application, harness.collection, state.WEIGHTS) == {
-        "ranking_belief": [],
-        "ranking_audit": [],
+        "learned_weights": [],
+        "weight_audit": [],
     }
 
 

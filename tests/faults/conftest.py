@@ -143,7 +143,7 @@ def pause_applying(postgres: EmbeddedPostgres) -> Iterator[None]:
     """Whoever applies verdicts meanwhile stands still with half of its rows written."""
     address = postgres.url.replace("postgresql+psycopg", "postgresql")
     with closing(psycopg.connect(address)) as connection:
-        connection.execute("LOCK TABLE ranking_belief IN EXCLUSIVE MODE")
+        connection.execute("LOCK TABLE learned_weights IN EXCLUSIVE MODE")
         yield
 
 

@@ -123,7 +123,7 @@ class TestOrphans:
                 "UPDATE feedback_event SET status = 'pending' WHERE collection_id = %(c)s",
                 {
                     "memory_audit of an event that is not applied",
-                    "ranking_audit of an event that is not applied",
+                    "weight_audit of an event that is not applied",
                     "key_evidence of an event that is not applied",
                     "event that says when it was applied, and is not",
                     "question without a verdict",

@@ -96,10 +96,10 @@ INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perple
 SELECT 1, 4 * n + k, channel, pg_temp.at(n + k), 0.5, 1, CASE channel WHEN 'time' THEN n % 1000 + 1 END
 FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
      unnest('{{task,time}}'::text[]) AS channel;
-INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events)
+INSERT INTO learned_weights (collection_id, model, prior, information, precision, events)
 SELECT 1, model, 'prior', array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196]), {events}
 FROM unnest('{{sufficiency,ranking}}'::text[]) AS model;
-INSERT INTO ranking_audit (collection_id, event_id, model, prior, observation_noise, surprise, information,
+INSERT INTO weight_audit (collection_id, event_id, model, prior, observation_noise, surprise, information,
                            precision)
 SELECT 1, n, model, 'prior', 0.5, 0.5, array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196])
 FROM generate_series(1, {events}::bigint) AS n, unnest('{{sufficiency,ranking}}'::text[]) AS model;

@@ -108,8 +108,8 @@ SEARCHES: Mapping[str, str] = {
           ON e.collection_id = a.collection_id AND e.id = a.event_id
         WHERE a.collection_id = %(c)s AND e.status <> 'applied'
     """,
-    "ranking_audit of an event that is not applied": """
-        SELECT count(*) FROM ranking_audit a JOIN feedback_event e
+    "weight_audit of an event that is not applied": """
+        SELECT count(*) FROM weight_audit a JOIN feedback_event e
           ON e.collection_id = a.collection_id AND e.id = a.event_id
         WHERE a.collection_id = %(c)s AND e.status <> 'applied'
     """,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Model, PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.learning.feedback_service import Receipt
@@ -28,7 +27,7 @@ from tests.support.threads import ThreadPoolExecutor
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
 LEXICAL = ("lexical_term", "lexical_posting", "lexical_passage")
 LEARNED = ("sentence_memory", "question_support")
-WEIGHTS = ("ranking_belief", "ranking_audit")
+WEIGHTS = ("learned_weights", "weight_audit")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
 PATIENCE_SECONDS = 30.0
 INCIDENTAL = ("created_at", "updated_at", "question_id")
@@ -119,26 +118,20 @@ def prior_of(application: Application, name: str) -> RankingPrior:
 
 
 def load_weights(
-    application: Application, name: str, prior: str | None = None, model: Model = "ranking"
+    application: Application, name: str, prior: str | None = None, model: Model = "sufficiency"
 ) -> LearnedWeights | None:
-    """What the collection learned of a model from a prior, the application's own by default."""
-    started = prior_of(application, name)
-    own = {"ranking": started.of_ranking, "sufficiency": started.of_sufficiency}
+    """What the collection learned of a model from a prior, of sufficiency from the application's own by default."""
+    own = prior_of(application, name).of_sufficiency
     with application.database.read() as reader:
         target = collections.find(reader, name).id
-        return weights.find(reader, target, own[model] if prior is None else PriorIdentity(model, prior))
+        return weights.find(reader, target, own if prior is None else PriorIdentity(model, prior))
 
 
 def weight_rows(
-    application: Application, name: str, model: Model = "ranking", table: str = "ranking_audit"
+    application: Application, name: str, model: Model = "sufficiency", table: str = "weight_audit"
 ) -> list[dict[str, Any]]:
     """The rows of one model."""
     return [row for row in rows(application, name, table) if row["model"] == model]
-
-
-def draw_features(count: int, seed: int = 0) -> NDArray[np.float32]:
-    """Features of ``count`` candidates, as an episode keeps them."""
-    return np.random.default_rng(seed).normal(size=(count, len(FEATURES))).astype(np.float32)
 
 
 def draw_answer(seed: int = 0) -> NDArray[np.float32]:
@@ -165,13 +158,12 @@ def episode(
     activated: Sequence[int],
     time_constraint: str | None = None,
     ranked: Sequence[int] | None = None,
-    features: NDArray[np.float32] | None = None,
     shown: Sequence[int] = (),
     answer_features: NDArray[np.float32] | None = None,
 ) -> EpisodeRow:
     """An episode as retrieval would have left it, with exactly these sentences activated and passages shown.
 
-    Without ``ranked`` passages, which need ``features``, it says nothing about the ranking, nor of what is enough.
+    Without ``ranked`` passages a verdict says nothing of what is enough.
     """
     vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
     return EpisodeRow(
@@ -194,7 +186,6 @@ def episode(
         },
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
-        features=features,
         answer_features=(
             draw_answer(len(question)) if answer_features is None and ranked is not None else answer_features
         ),

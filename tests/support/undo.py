@@ -28,7 +28,7 @@ UNITS = (
 JUDGES = ("careful", "careless")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
 INCIDENTAL = ("created_at", "updated_at", "keys_version")
-PASSAGES_ONLY = ("sentence_memory", "memory_audit", "ranking_belief", "ranking_audit", "key_evidence")
+PASSAGES_ONLY = ("sentence_memory", "memory_audit", "learned_weights", "weight_audit", "key_evidence")
 KEYED = ("key_credit", "expansion_memory", "passage_key", "evolved_posting", "key_generation", "key_evolution")
 GONE_IDS = range(2**40, 2**40 + 6)
 """Passages that an episode ranked and that were deleted since."""
@@ -61,7 +61,7 @@ def stream(
             everything[:4],
             time,
             ranked=ranked,
-            features=state.draw_features(len(ranked), seed=number),
+            answer_features=state.draw_answer(number),
             shown=list(passages.values())[:5],
         )
         for number, (question, time) in enumerate(QUESTIONS)
@@ -152,7 +152,7 @@ def forgotten(application: Application, collection: str) -> None:
     target = {"c": state.collection_id(application, collection)}
     with application.database.write() as writer:
         for table in (
-            "sentence_memory", "question", "memory_audit", "ranking_belief", "ranking_audit", "key_evidence",
+            "sentence_memory", "question", "memory_audit", "learned_weights", "weight_audit", "key_evidence",
             "expansion_unit", "passage_key", "evolved_posting", "key_generation", "key_evolution",
         ):  # fmt: skip
             writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)

@@ -76,7 +76,7 @@ class CollectionOut(ResponseModel):
     entity_count: int
     key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
     corpus_kind: CorpusKind = Field(
-        description="Which ranking weights it starts from: 'encyclopedic' where passages are titled after the "
+        description="Which ranking weights it has: 'encyclopedic' where passages are titled after the "
         "things they describe, else 'general'."
     )
     kind_source: KindSource = Field(

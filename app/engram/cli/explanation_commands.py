@@ -89,12 +89,12 @@ def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
         without = "not among the candidates without memory" if plain is None else f"{plain} without memory"
         say(
             f"{row['passage_id']}: rank {row['rank']}, {without}; score {row['score']:.3f}, of it recall "
-            f"{row['recall']:+.3f}, learned weights {row['weights']:+.3f} (verdicts: {row['weight_events']})"
+            f"{row['recall']:+.3f}"
         )
         for line in _key_lines(row["key"]):
             say(f"     {line}")
         for influence in row["influences"]:
-            parts = ((name, influence[name]) for name in ("memory", "recall", "weights"))
+            parts = ((name, influence[name]) for name in ("memory", "recall"))
             changes = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
             say(f"     {influence['score']:+.3f} {_format_cause(influence)} ({changes})")
         if row["influences_cut"]:

@@ -63,7 +63,7 @@ def set_judge(
         float | None, typer.Option(help="Most of the distance to its verdicts that it closes of a memory in a day.")
     ] = None,
     contested: Annotated[float | None, typer.Option(help="The same against what other judges said.")] = None,
-    comparisons: Annotated[int | None, typer.Option(help="Verdicts a day that teach the ranking.")] = None,
+    comparisons: Annotated[int | None, typer.Option(help="Verdicts a day that teach sufficiency.")] = None,
     trusted: Annotated[
         bool | None,
         typer.Option("--trusted/--untrusted", help="Whether it counts in full, whoever brings its verdicts."),

@@ -65,7 +65,7 @@ def verify(
 ) -> None:
     """Replay the log of verdicts and compare everything learned with it; exit code 1 if it differs.
 
-    States must agree to the bit, terms of the ranking weights and credits of expansions to 1e-9. Where there is no
+    States must agree to the bit, terms of weights and credits of expansions to 1e-9. Where there is no
     collection, nothing is proved, and the exit code is 1 as well.
     """
     from engram.composition.container import application

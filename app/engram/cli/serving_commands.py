@@ -46,7 +46,7 @@ def set_collection(
     corpus_kind: Annotated[
         str | None,
         typer.Option(
-            help="Which ranking weights it starts from: encyclopedic, general, or auto (by titles and questions)."
+            help="Which ranking weights it has: encyclopedic, general, or auto (by titles and questions)."
         ),
     ] = None,
     passage_facts: Annotated[

@@ -177,7 +177,7 @@ class Models:
 
     @locked_property
     def priors(self) -> RankingPriors:
-        """Priors of the ranking weights and of sufficiency."""
+        """Ranking weights, and priors of what verdicts teach."""
         priors = load_priors(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
         return priors if self.reranker is None else priors.with_reranker(self.reranker.name)
 
@@ -267,7 +267,7 @@ class Models:
 
     @locked_property
     def weight_teaching(self) -> WeightTeaching:
-        """Teaching of the ranking weights."""
+        """Teaching of weights."""
         return WeightTeaching(lambda kind: self.priors.select_kind(kind).priors)
 
     @locked_property

@@ -147,7 +147,9 @@ class RetrievalSettings(BaseSettings):
         description="The same for verdicts that go against what other judges said of the sentence; 1: no such cap.",
     )
     judge_daily_comparisons: int = Field(
-        default=50, ge=0, description="Verdicts of one judge a day that teach the ranking weights."
+        default=50,
+        ge=0,
+        description="Verdicts of one judge a day that teach sufficiency and the trust in a reranker.",
     )
 
     judge_newcomer_share: float = Field(

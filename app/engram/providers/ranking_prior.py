@@ -54,11 +54,6 @@ class RankingPrior:
     reranker_name: str = ""
 
     @property
-    def of_ranking(self) -> PriorIdentity:
-        """Identity of the ranking's belief."""
-        return PriorIdentity("ranking", self.name)
-
-    @property
     def of_sufficiency(self) -> PriorIdentity:
         """Identity of the belief about sufficiency."""
         return PriorIdentity("sufficiency", self.sufficiency_name)
@@ -77,7 +72,7 @@ class RankingPrior:
     def of_answers(self) -> dict[PriorIdentity, Prior]:
         """Priors of the beliefs that a single answer uses, by identity."""
         reranker = {} if self.reranker is None else {self.of_reranker: self.reranker}
-        return {self.of_sufficiency: self.sufficiency, self.of_ranking: self.prior} | reranker
+        return {self.of_sufficiency: self.sufficiency} | reranker
 
     @property
     def priors(self) -> dict[PriorIdentity, Prior]:

@@ -2454,7 +2454,7 @@ export interface components {
         CollectionOut: {
             /**
              * Corpus Kind
-             * @description Which ranking weights it starts from: 'encyclopedic' where passages are titled after the things they describe, else 'general'.
+             * @description Which ranking weights it has: 'encyclopedic' where passages are titled after the things they describe, else 'general'.
              * @enum {string}
              */
             corpus_kind: "encyclopedic" | "general";
@@ -2570,7 +2570,7 @@ export interface components {
         CollectionPatch: {
             /**
              * Corpus Kind
-             * @description Which ranking weights it starts from, if you know better than its titles and questions tell. Null: they do.
+             * @description Which ranking weights it has, if you know better than its titles and questions tell. Null: they do.
              */
             corpus_kind?: ("encyclopedic" | "general") | null;
             /** @description Replaces the arms as a whole. Null: none. */
@@ -2778,7 +2778,7 @@ export interface components {
             contested_share: number;
             /**
              * Daily Comparisons
-             * @description Verdicts a day that may teach the ranking weights.
+             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
              */
             daily_comparisons: number | null;
             /**
@@ -3946,10 +3946,7 @@ export interface components {
         FeatureTraceOut: {
             /** Value */
             value: number;
-            /**
-             * Weight
-             * @description What is believed of it, with the verdicts that taught it.
-             */
+            /** Weight */
             weight: number;
         };
         /**
@@ -4766,7 +4763,7 @@ export interface components {
             contested_share?: number | null;
             /**
              * Daily Comparisons
-             * @description Verdicts a day that may teach the ranking weights.
+             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
              */
             daily_comparisons?: number | null;
             /**
@@ -5283,11 +5280,6 @@ export interface components {
              * @description Sentences that verdicts on past questions brought in.
              */
             recalled: number;
-            /**
-             * Weight Events
-             * @description Verdicts in the ranking weights.
-             */
-            weight_events: number;
         };
         /**
          * MergeIn
@@ -5756,11 +5748,6 @@ export interface components {
              * @description By all of the following together, which need not be their sum.
              */
             score: number;
-            /**
-             * Weights
-             * @description By the ranking weights.
-             */
-            weights: number;
         };
         /**
          * PassageOut
@@ -5828,16 +5815,6 @@ export interface components {
              * @description The sum of value times weight over the features, and recall.
              */
             score: number;
-            /**
-             * Weight Events
-             * @description Verdicts in the ranking weights.
-             */
-            weight_events: number;
-            /**
-             * Weights
-             * @description What verdicts changed of the score by the ranking weights.
-             */
-            weights: number;
         };
         /**
          * PassagesIn
@@ -5985,7 +5962,7 @@ export interface components {
              * Models
              * @description Whose weights would lose what it taught.
              */
-            models: ("sufficiency" | "ranking" | "round")[];
+            models: ("sufficiency" | "reranker" | "round")[];
             /** States */
             states: components["schemas"]["LeftOut"][];
             /**

@@ -133,7 +133,6 @@ export function ofPassage(one: Schemas["PassageInfluenceOut"]): Cause {
   const parts = [
     one.memory && `memories ${signed(one.memory, 3)}`,
     one.recall && `recall ${signed(one.recall, 3)}`,
-    one.weights && `weights ${signed(one.weights, 3)}`,
   ];
   return { ...one, amount: one.score, parts: parts.filter(Boolean).join(", ") };
 }

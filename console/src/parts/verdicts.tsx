@@ -264,7 +264,7 @@ function Without({ preview }: { preview: Schemas["PreviewOut"] }) {
     <div>
       <h3>If it were revoked</h3>
       {preview.states.length === 0 && <p class="quiet">No memory would change.</p>}
-      {preview.models.length > 0 && <p>The weights of {preview.models.map((one) => (one === "sufficiency" ? "what is enough" : "the ranking")).join(" and of ")} would lose what it taught.</p>}
+      {preview.models.length > 0 && <p>The weights of {preview.models.map((one) => (one === "reranker" ? "the reranker" : "what is enough")).join(" and of ")} would lose what it taught.</p>}
       {preview.states.length > 0 && <Table
         rows={preview.states}
         by={(one) => `${one.sentence_id} ${one.channel}`}

@@ -69,7 +69,6 @@ FULL = Variation("full")
 LEVELS = {
     "question memory": frozenset({"recall"}),
     "sentence memories": frozenset({"task", "time"}),
-    "ranking weights": frozenset({"weights"}),
 }
 """Level -> the scopes that verdicts teach of it, but for passage keys, which verdicts with expansions teach."""
 PASSAGE_KEYS = "passage keys"
@@ -137,7 +136,6 @@ def list_variations(protocol: str, profile: Profile, *, has_expansions: bool) ->
     is_read = {
         "question memory": profile.recalls,
         "sentence memories": profile.policy.sentence_memories,
-        "ranking weights": profile.by_features,
         PASSAGE_KEYS: has_expansions,
     }
     levels = [level for level, read in is_read.items() if read]

@@ -128,7 +128,7 @@ def draw_evidence(seed: int, size: int) -> WeightEvidence:
     return WeightEvidence(rows[0], rows[1:].T @ rows[1:])
 
 
-@pytest.mark.parametrize("model", ["ranking", "reranker"])
+@pytest.mark.parametrize("model", ["round", "reranker"])
 def test_means_without_a_term_are_those_of_the_other_terms(model: Model) -> None:
     size = len(FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))

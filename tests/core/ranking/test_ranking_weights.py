@@ -19,7 +19,6 @@ from engram.core.ranking.ranking_weights import (
     WeightEvidence,
     WeightObservation,
     build_empty_evidence,
-    compute_confident_means,
     observe_all,
     posterior,
 )
@@ -394,19 +393,3 @@ class TestExamination:
         features, supported = episode(4, 6, 1)
         with pytest.raises(ValueError, match="examination probability"):
             observe(features, supported, prior_of(4), 1.0, np.full(6, probability))
-
-
-def test_weights_move_only_as_far_as_evidence_is_surer_than_chance() -> None:
-    prior = Prior(np.array([1.0, -1.0]), 2.0 * np.eye(2))
-    precision = np.diag([2.0, 6.0])
-
-    def shift(information: list[float]) -> Floats:
-        return compute_confident_means(prior, np.array(information), precision) - prior.mean
-
-    # (prior precision + precision)^-1 is diag(1/4, 1/8); by chance information · shift comes to 2/4 + 6/8 = 1.25.
-    whole = np.array([4.0 / 4, 8.0 / 8])  # of information · shift = 4 + 8 = 12
-    assert shift([4.0, 8.0]) == pytest.approx((1 - 1.25 / 12) * whole)
-    assert shift([1.0, 2.0]).tolist() == [0.0, 0.0]  # 1/4 + 4/8 = 0.75, which is less than chance
-    assert shift([0.0, 0.0]).tolist() == [0.0, 0.0]
-    both = compute_confident_means(prior, np.array([[4.0, 8.0], [1.0, 2.0]]), np.stack([precision] * 2))
-    assert both - prior.mean == pytest.approx(np.array([shift([4.0, 8.0]), [0.0, 0.0]]))

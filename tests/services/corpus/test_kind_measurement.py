@@ -67,7 +67,7 @@ def test_each_kind_is_ranked_by_its_own_weights(
         http.patch(f"/collections/{collection}", json={"corpus_kind": kind})
         query = Query(text="Who found Titan?", scope=application.access.scope(collection))
         ranking = application.retrieve.find(application.retrieve.plan(query)).ranking
-        assert (ranking.mean == prior.prior.mean).all()
+        assert (ranking.weights == prior.prior.mean).all()
     assert priors.encyclopedic.name != priors.general.name
 
 

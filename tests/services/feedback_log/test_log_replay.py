@@ -83,7 +83,7 @@ def apply_log(application: Application, collection: str, log: Iterable[LoggedOpi
             everything[number : number + 4],
             time,
             ranked=passages,
-            features=state.draw_features(len(passages), seed=number),
+            answer_features=state.draw_answer(number),
         )
         for number, (question, time) in enumerate(undo.QUESTIONS)
     ]

@@ -40,7 +40,7 @@ def accept_events(application: Application, collection: str, count: int, seed: i
             everything[:4],
             "1898" if "1898" in question else None,
             ranked=ranked,
-            features=state.draw_features(len(ranked), seed=number),
+            answer_features=state.draw_answer(number),
         )
         for number, question in enumerate(QUESTIONS)
     ]
@@ -134,7 +134,7 @@ class TestOverlappingEvents:
         assert sum(applied) <= len(events)
         concurrent = state.list_learned(application, curie)
         assert {row["event_id"] for row in concurrent["memory_audit"]} == set(events)
-        assert {row["event_id"] for row in concurrent["ranking_audit"]} == set(events)
+        assert {row["event_id"] for row in concurrent["weight_audit"]} == set(events)
         replay_in_order(application, curie)
         assert state.list_learned(application, curie) == concurrent
 

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
-from engram.core.ranking.ranking_weights import Model
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
-MODELS: tuple[Model, ...] = ("ranking", "sufficiency")
 
 
 def support(application: Application, name: str, sentence: int) -> dict[str, Any]:
@@ -182,7 +180,7 @@ class TestRankingVerdictCap:
                 f"{QUESTION} {number}",
                 everything[:2],
                 ranked=passages,
-                features=state.draw_features(len(passages), seed=number),
+                answer_features=state.draw_answer(number),
             )
             event = state.judge(application, name, query_id, everything[:1], judge=judge).event.id
             state.on_day(application, name, event, days[number % len(days)])
@@ -190,13 +188,8 @@ class TestRankingVerdictCap:
         return events
 
     def list_counted(self, application: Application, name: str) -> list[int]:
-        """The events that teach; each model is taught by the same ones."""
-        ranking, enough = (
-            sorted(row["event_id"] for row in state.weight_rows(application, name, model) if row["counted"])
-            for model in MODELS
-        )
-        assert ranking == enough
-        return ranking
+        """The events that teach weights."""
+        return sorted(row["event_id"] for row in state.weight_rows(application, name) if row["counted"])
 
     @pytest.mark.parametrize("batch", [1, 3, 8])
     def test_so_many_verdicts_a_day_teach_it(self, application: Application, curie: str, batch: int) -> None:
@@ -241,7 +234,6 @@ class TestRankingVerdictCap:
             QUESTION,
             everything[:2],
             ranked=passages,
-            features=state.draw_features(len(passages)),
         )
         honest = state.judge(application, curie, query_id, [first], judge="honest").event.id
         hostile = state.judge(application, curie, query_id, [second], rejected=[first], judge="hostile").event.id
@@ -270,7 +262,6 @@ class TestRankingVerdictCap:
             QUESTION,
             everything[:2],
             ranked=passages,
-            features=state.draw_features(len(passages)),
         )
         honest = state.judge(application, curie, unranked, [first], judge="honest").event.id
         hostile = state.judge(application, curie, ranked, [second], rejected=[first], judge="hostile").event.id
@@ -288,7 +279,7 @@ class TestRankingVerdictCap:
         undo.apply(application, curie, self.comparisons(application, curie, "busy", 2))
         with application.database.write() as writer:
             writer.execute(
-                "UPDATE ranking_audit SET counted = true WHERE collection_id = %(c)s",
+                "UPDATE weight_audit SET counted = true WHERE collection_id = %(c)s",
                 {"c": state.collection_id(application, curie)},
             )
         assert not application.verify.verify(application.access.scope(curie)).clean
@@ -318,7 +309,7 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
     undo.apply(application, curie, [event for event in events if event not in taken])
     undo.assert_same(after, undo.list_learned(application, curie))
     assert any(row["gain"] == 0 for row in after["memory_audit"])
-    assert not all(row["counted"] for row in after["ranking_audit"])
+    assert not all(row["counted"] for row in after["weight_audit"])
 
 
 class TestSettings:

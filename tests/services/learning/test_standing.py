@@ -103,7 +103,7 @@ class TestCaps:
     ) -> None:
         say(application, curie, "new", [said[3]], expansions=[Expansion("prf", "radium")], retrieval_success=True)
         assert state.rows(application, curie, "key_evidence") == []
-        assert state.rows(application, curie, "ranking_belief") == []
+        assert state.rows(application, curie, "learned_weights") == []
         undo.assert_verified(application, curie)
 
     def test_other_words_for_the_question_do_not_escape(

@@ -28,7 +28,6 @@ def add_episode(application: Application, name: str, ranked: tuple[str, ...] = C
         QUESTION,
         [],
         ranked=[ids[passage] for passage in ranked],
-        features=state.draw_features(len(ranked)),
         answer_features=ANSWER,
     )
 
@@ -128,7 +127,6 @@ class TestAutomaticLevel:
                 QUESTION,
                 [],
                 ranked=[passages[passage] for passage in CURIE],
-                features=state.draw_features(len(CURIE)),
                 answer_features=state.draw_answer(seed),
             )
             supporting = list_first_sentences(application, name, "curie")

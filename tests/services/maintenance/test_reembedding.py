@@ -28,7 +28,7 @@ from tests.support.twins import create_twin
 QUESTION = "Where was Marie Curie born?"
 TEXTS = {"sentence": "text", "entity": "surface", "time_expression": "text", "question": "text",
          "expansion_unit": "text", "judged_query": "question"}  # fmt: skip
-UNMOVED = ("question_support", "ranking_audit", "ranking_belief", "key_evidence")
+UNMOVED = ("question_support", "weight_audit", "learned_weights", "key_evidence")
 NEW_PASSAGE = {"id": "radium", "title": "Radium", "text": "Radium was discovered by Marie Curie in 1898. It glows."}
 
 

@@ -125,7 +125,7 @@ class TestWithheldPassages:
         assert again["insufficient"] is True
         (kept,) = state.rows(application, curie, "episode")
         assert (kept["activated"], kept["shown"]) == ([], [])
-        assert (kept["ranked"], kept["features"], kept["answer_features"]) == (None, None, None)
+        assert (kept["ranked"], kept["best_features"], kept["answer_features"]) == (None, None, None)
 
     def test_a_verdict_may_still_name_what_there_is(self, application: Application, curie: str) -> None:
         query = Query(text=CHAIN, scope=application.access.scope(curie), min_sufficiency=1.0)

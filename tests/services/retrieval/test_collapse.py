@@ -208,7 +208,7 @@ class TestVerdict:
                 supporting_passages=[passage],
                 supporting=[NamedSentence(self.sentences(application, name, passage)[0])],
             )
-            rows = state.rows(application, name, "ranking_belief", ("collection_id",))
+            rows = state.rows(application, name, "learned_weights", ("collection_id",))
             learned.append([(row["model"], row["events"], row["precision"]) for row in rows])
         assert learned[0] == learned[1] != []
 

@@ -118,7 +118,7 @@ class TestStrategies:
         assert answer.trace is not None
         assert (answer.trace.hops, answer.trace.recalled, answer.trace.entities) == ([], [], [])
         assert all(passage.sentences == [] for passage in answer.passages)
-        for table in ("question", "sentence", "entity", "sentence_memory", "ranking_belief"):
+        for table in ("question", "sentence", "entity", "sentence_memory", "learned_weights"):
             assert not [statement for statement in sent if f" {table} " in statement], table
 
     @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)

@@ -188,13 +188,13 @@ def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: s
         events = judge(services, towns, "Towng", 4)
         for event in events[:2]:
             services.learn.apply(target.collection.id, [event])
-        before = state.rows(services, towns, "ranking_belief", ("updated_at",))
+        before = state.rows(services, towns, "learned_weights", ("updated_at",))
         for event in events[2:]:
             services.learn.apply(target.collection.id, [event])
-        assert state.rows(services, towns, "ranking_belief", ("updated_at",)) != before
+        assert state.rows(services, towns, "learned_weights", ("updated_at",)) != before
         for event in events[2:]:
             services.revoke.revoke(target, event)
-        assert state.rows(services, towns, "ranking_belief", ("updated_at",)) == before
+        assert state.rows(services, towns, "learned_weights", ("updated_at",)) == before
         undo.assert_verified(services, towns)
 
 
@@ -202,7 +202,7 @@ def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: s
     with start(reranker_url=None) as services:
         for event in judge(services, towns, "Townc", 4):
             services.learn.apply(services.access.scope(towns).collection.id, [event])
-        learned = state.rows(services, towns, "ranking_belief", ("updated_at",))
+        learned = state.rows(services, towns, "learned_weights", ("updated_at",))
         plain = scores(ask(services, towns))
         undo.assert_verified(services, towns)
     with start() as services:
@@ -210,14 +210,14 @@ def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: s
         undo.assert_verified(services, towns)
         for event in judge(services, towns, "Towng", 2):
             services.learn.apply(services.access.scope(towns).collection.id, [event])
-        models = {row["model"] for row in state.rows(services, towns, "ranking_belief")}
+        models = {row["model"] for row in state.rows(services, towns, "learned_weights")}
         assert "reranker" in models
     with start(reranker_url=None) as services:
         undo.assert_verified(services, towns)  # a belief in a reranker that is not there is left alone
         for event in list(state.event_statuses(services, towns))[4:]:
             services.revoke.revoke(services.access.scope(towns), event)
         assert scores(ask(services, towns)) == plain
-        assert state.rows(services, towns, "ranking_belief", ("updated_at",)) == learned
+        assert state.rows(services, towns, "learned_weights", ("updated_at",)) == learned
 
 
 def test_another_reranker_is_trusted_from_the_start_again(start: Start, towns: str) -> None:

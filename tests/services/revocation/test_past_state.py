@@ -116,7 +116,7 @@ class TestStates:
         events = undo.stream(application, curie, 14, seed=9)
         undo.apply(application, curie, events, 4)
         then, until = list_meant(application, curie), now(application)
-        assert {row["counted"] for row in then["ranking_audit"]} == {True, False}
+        assert {row["counted"] for row in then["weight_audit"]} == {True, False}
         with application.database.write() as writer:
             for judge in undo.JUDGES:
                 judges.put(writer, target, judge, JudgeSettings(positive=3.0, comparisons=0))

@@ -260,7 +260,14 @@ class TestBesideWorkers:
         assert {event for event, status in statuses.items() if status == "revoked"} == set(taken)
         assert set(statuses.values()) == {"applied", "revoked"}
         undo.assert_verified(application, curie)
-        tables = ("sentence_memory", "memory_audit", "question", "question_support", "ranking_belief", "key_credit")
+        tables = (
+            "sentence_memory",
+            "memory_audit",
+            "question",
+            "question_support",
+            "learned_weights",
+            "key_credit",
+        )
         after = undo.list_learned(application, curie)
         order = state.list_applied_order(application, curie)
         undo.forgotten(application, curie)

@@ -73,21 +73,21 @@ TAMPERED = {
     "a target": (build_change("memory_audit", "target = 1 - target", "event_id, channel"), "memory_audit"),
     "a noise": (build_change("memory_audit", "observation_noise = 9", "event_id, channel"), "memory_audit"),
     "the belief": (
-        build_change("ranking_belief", "information[1] = information[1] + 1e-12", "model DESC"),
-        "ranking_belief",
+        build_change("learned_weights", "information[1] = information[1] + 1e-12", "model DESC"),
+        "learned_weights",
     ),
     "the belief of what is enough": (
-        build_change("ranking_belief", "information[1] = information[1] + 1e-12", "model"),
-        "ranking_belief",
+        build_change("learned_weights", "information[1] = information[1] + 1e-12", "model"),
+        "learned_weights",
     ),
     "a term of what is enough": (
-        build_change("ranking_audit", "information[1] = information[1] + 0.1", "model, event_id"),
-        "ranking_audit",
+        build_change("weight_audit", "information[1] = information[1] + 0.1", "model, event_id"),
+        "weight_audit",
     ),
-    "a count of terms": (build_change("ranking_belief", "events = events + 1", "prior"), "ranking_belief"),
+    "a count of terms": (build_change("learned_weights", "events = events + 1", "prior"), "learned_weights"),
     "a term": (
-        build_change("ranking_audit", "information[1] = information[1] + 0.1", "model DESC, event_id"),
-        "ranking_audit",
+        build_change("weight_audit", "information[1] = information[1] + 0.1", "model DESC, event_id"),
+        "weight_audit",
     ),
     "a credit": (build_change("key_credit", "gain = gain + 1e-6", "weight DESC, event_id"), "key_credit"),
     "a weight": (build_change("key_credit", "weight = weight / 2", "weight DESC, event_id"), "key_credit"),
@@ -104,7 +104,7 @@ REMOVED = (
     ("question_support", "question_support"),
     ("question", "question"),
     ("memory_audit", "memory_audit"),
-    ("ranking_belief", "ranking_belief"),
+    ("learned_weights", "learned_weights"),
     ("expansion_memory", "expansion_memory"),
     ("passage_key", "passage_key"),
     ("evolved_posting", "evolved_posting"),
@@ -229,8 +229,8 @@ class TestDifferences:
             "sentence_memory",
             "question_support",
             "memory_audit",
-            "ranking_belief",
-            "ranking_audit",
+            "learned_weights",
+            "weight_audit",
         } <= list_different_tables(application, taught)
 
     def test_another_order_of_application_is_not_the_same(self, application: Application, taught: str) -> None:
@@ -253,10 +253,10 @@ class TestDifferences:
     def test_terms_of_another_prior_are_summed_but_not_made_anew(
         self, application: Application, taught: str
     ) -> None:
-        for table in ("ranking_belief", "ranking_audit"):
+        for table in ("learned_weights", "weight_audit"):
             tamper(application, taught, f"UPDATE {table} SET prior = 'another' WHERE collection_id = %(c)s")
         tamper(application, taught, TAMPERED["a term"][0])
-        assert list_different_tables(application, taught) == {"ranking_belief"}
+        assert list_different_tables(application, taught) == {"learned_weights"}
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
         narrow = VerificationService(application.database, application.priors, application.evolve, capacity=1)

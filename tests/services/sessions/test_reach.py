@@ -38,15 +38,15 @@ def test_session_verdict_moves_ranking_and_sufficiency_weights(
     said = verdict(scope, *evidence(application, collection))
     own, *parts = [one.event.id for one in application.teacher.judge(session, said, "key", wait=True)]
     assert parts
-    moved = {(row["model"], row["event_id"]) for row in state.rows(application, collection, "ranking_audit")}
-    assert {("ranking", own), ("round", own)} <= moved
+    moved = {(row["model"], row["event_id"]) for row in state.rows(application, collection, "weight_audit")}
+    assert {("sufficiency", own), ("round", own)} <= moved
     assert {event for model, event in moved if model == "round"} == {own}
     # Only the own question was asked for all of the evidence; of a sub-question nobody says that it was enough.
     assert {event for model, event in moved if model == "sufficiency"} == {own}
     undo.assert_verified(application, collection)
     for event in (own, *parts):
         application.revoke.revoke(scope, event)
-    assert state.rows(application, collection, "ranking_audit") == []
+    assert state.rows(application, collection, "weight_audit") == []
     undo.assert_verified(application, collection)
 
 
@@ -129,7 +129,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     ]
     found = [{one.passage_id for one in session.pool if one.round == number} for number in (1, 2)]
     assert [set(one.found) for one in held] == [found[0], found[1] - found[0]]
-    (row,) = [row for row in state.rows(application, curie, "ranking_audit") if row["model"] == "round"]
+    (row,) = [row for row in state.rows(application, curie, "weight_audit") if row["model"] == "round"]
     believed = state.prior_of(application, curie).rounds
     assert believed is not None
     said = [
@@ -149,7 +149,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     assert {one["events"] for one in without} == {0}
 
     application.revoke.revoke(scope, own.event.id)
-    assert [row for row in state.rows(application, curie, "ranking_belief") if row["model"] == "round"] == []
+    assert [row for row in state.rows(application, curie, "learned_weights") if row["model"] == "round"] == []
     undo.assert_verified(application, curie)
 
 

@@ -140,8 +140,8 @@ def test_the_latest_terms_come_in_the_order_of_application(
     application: Application, taught: TaughtCollection
 ) -> None:
     order = state.list_applied_order(application, taught.name)
-    believed = state.prior_of(application, taught.name).of_ranking
-    terms = state.rows(application, taught.name, "ranking_audit")
+    believed = state.prior_of(application, taught.name).of_sufficiency
+    terms = state.rows(application, taught.name, "weight_audit")
     stored = {row["event_id"]: row for row in terms if row["model"] == believed.model}
     expected = [event for event in order if event in stored]
     with application.database.read() as reader:

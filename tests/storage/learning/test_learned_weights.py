@@ -16,7 +16,7 @@ from tests.support import state
 from tests.support.threads import ThreadPoolExecutor
 
 SIZE = 3
-FIRST_PRIOR = PriorIdentity("ranking", "one")
+FIRST_PRIOR = PriorIdentity("sufficiency", "one")
 
 
 def term(event: int, seed: int) -> WeightTerm:
@@ -56,7 +56,7 @@ def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, 
         total += each.evidence
     assert_array_equal(learned.evidence.information, total.information)
     assert_array_equal(learned.evidence.precision, total.precision)
-    kept = {row["event_id"]: row for row in state.rows(application, curie, "ranking_audit")}
+    kept = {row["event_id"]: row for row in state.rows(application, curie, "weight_audit")}
     for each in terms:
         row = kept[each.event_id]
         assert row["information"] == each.evidence.information.tolist()
@@ -66,11 +66,11 @@ def test_terms_sum_exactly_and_are_stored(application: Application, curie: str, 
 
 def test_each_prior_has_its_own_term_sums(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
-    add(application, curie, term(events[1], 1), believed=PriorIdentity("ranking", "other"))
-    add(application, curie, term(events[0], 2), believed=PriorIdentity("sufficiency", "one"))
+    add(application, curie, term(events[1], 1), believed=PriorIdentity("sufficiency", "other"))
+    add(application, curie, term(events[0], 2), believed=PriorIdentity("reranker", "one"))
 
     beliefs: list[PriorIdentity] = []
-    for model, name, seed in (("ranking", "one", 0), ("ranking", "other", 1), ("sufficiency", "one", 2)):
+    for model, name, seed in (("sufficiency", "one", 0), ("sufficiency", "other", 1), ("reranker", "one", 2)):
         beliefs.append(PriorIdentity(model, name))  # type: ignore[arg-type]
         learned = state.load_weights(application, curie, name, model)  # type: ignore[arg-type]
         assert learned is not None
@@ -90,7 +90,7 @@ def test_each_prior_has_its_own_term_sums(application: Application, curie: str, 
 def test_an_event_has_one_term_of_each_model(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
     before = state.snapshot(application, curie, state.WEIGHTS)
-    with pytest.raises(IntegrityError, match="ranking_audit_pkey"):
+    with pytest.raises(IntegrityError, match="weight_audit_pkey"):
         add(application, curie, term(events[0], 1))
 
     assert state.snapshot(application, curie, state.WEIGHTS) == before
@@ -118,7 +118,7 @@ def test_a_second_writer_waits_for_the_first(
     if known:
         add(application, curie, term(events[2], 2))
     waiting = (
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ranking_belief%'"
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%learned_weights%'"
     )
     with ThreadPoolExecutor(1) as pool:
         with application.database.write() as writer:
@@ -140,4 +140,4 @@ def test_an_event_takes_its_term_along(application: Application, curie: str, eve
     with application.database.write() as writer:
         writer.execute("DELETE FROM feedback_event WHERE id = %(event)s", {"event": events[0]})
 
-    assert [row["event_id"] for row in state.rows(application, curie, "ranking_audit")] == events[1:]
+    assert [row["event_id"] for row in state.rows(application, curie, "weight_audit")] == events[1:]

@@ -86,7 +86,7 @@ def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, t
         assert collection_copies.find_report(reader, taught.id, name, job) == {"events": 3}
         assert collection_copies.find_report(reader, taught.id, name, uuid4()) is None
         assert copied_log.count_learned_rows(reader, copy) == dict.fromkeys(
-            ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key"), 0
+            ("sentence_memory", "question", "question_support", "weight_audit", "key_credit", "passage_key"), 0
         )
         assert not copied_log.has_keys(reader, copy)
         other = Copy(copy.target, taught.id, until)

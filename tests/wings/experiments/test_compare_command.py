@@ -37,8 +37,8 @@ def test_two_arms_in_two_columns(cli: Cli, curie: str) -> None:
     assert all(len(line) <= 100 for line in lines)
     assert lines[0].split("  ")[0] == "a: memory off, profile default, graph"
     assert lines[0].endswith("b: memory read, profile default, graph")
-    assert lines[2].startswith("recalled 0, moved 0, in weights 0, keys 0  ")
-    assert lines[2].endswith("  recalled 2, moved 0, in weights 0, keys 0")
+    assert lines[2].startswith("recalled 0, moved 0, keys 0  ")
+    assert lines[2].endswith("  recalled 2, moved 0, keys 0")
     assert lines[3].strip() == ""
     left, right = ([line[start : start + 46].rstrip() for line in lines[4:7]] for start in (0, 48))
     ranked = re.compile(r" {2}(\d)\. (\w+)  -?\d+\.\d{3}(  \((\d in|not in) [ab]\))?")

@@ -79,7 +79,7 @@ class CollectionPatch(Model):
     exploration: ExplorationIn | None = Field(default=None, description="Null: none.")
     corpus_kind: CorpusKind | None = Field(
         default=None,
-        description="Which ranking weights it starts from, if you know better than its titles and questions tell. "
+        description="Which ranking weights it has, if you know better than its titles and questions tell. "
         "Null: they do.",
     )
 

@@ -75,7 +75,7 @@ class PreviewOut(BaseModel):
     )
     states: list[LeftOut]
     cut: bool = Field(description="Whether there are more states than are shown.")
-    models: list[Literal["sufficiency", "ranking", "round"]] = Field(
+    models: list[Literal["sufficiency", "reranker", "round"]] = Field(
         description="Whose weights would lose what it taught."
     )
 

@@ -17,7 +17,7 @@ JUDGE_EXAMPLES: list[JsonValue] = [
 ]
 SHARE = "How much of the distance between a memory and its verdicts it may close in a day; 1: all of it."
 CONTESTED_DESCRIPTION = "The same for verdicts that go against what other judges said of the sentence."
-COMPARISONS = "Verdicts a day that may teach the ranking weights."
+COMPARISONS = "Verdicts a day that may teach sufficiency and the trust in a reranker."
 NAMES = {
     "positive": "observation_noise_positive",
     "negative": "observation_noise_negative",

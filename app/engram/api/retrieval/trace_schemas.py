@@ -35,7 +35,6 @@ class PassageInfluenceOut(CauseOut):
     score: float = Field(description="By all of the following together, which need not be their sum.")
     memory: float = Field(description="By the memories of sentences.")
     recall: float = Field(description="By the supports of past questions.")
-    weights: float = Field(description="By the ranking weights.")
 
 
 class SufficiencyInfluenceOut(CauseOut):
@@ -74,7 +73,7 @@ class FeatureTraceOut(ResponseModel):
     """A feature of a passage; value times weight is what it adds to the score."""
 
     value: float
-    weight: float = Field(description="What is believed of it, with the verdicts that taught it.")
+    weight: float
 
 
 class PassageTraceOut(ResponseModel):
@@ -96,8 +95,6 @@ class PassageTraceOut(ResponseModel):
         description="Of the passages found first, the one that it adds most to: a passage_id. Null if to none."
     )
     recall: float = Field(description="What recalled sentences add to the score.")
-    weights: float = Field(description="What verdicts changed of the score by the ranking weights.")
-    weight_events: int = Field(description="Verdicts in the ranking weights.")
     key: KeyTraceOut | None = Field(description="Null where the passage has its base key.")
     influences: list[PassageInfluenceOut] = Field(description="At most 10, the strongest first.")
     influences_cut: bool = Field(description="Whether there may be more.")

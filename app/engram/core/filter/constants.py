@@ -15,7 +15,7 @@ class FilterConstants:
         share: of the distance to what its verdicts of a day say, how much a judge may close of one memory, in
             [0, 1].
         contested: the same where its verdict goes against what other judges said, in [0, 1].
-        comparisons: verdicts of a judge and day that may teach the ranking; None: all.
+        comparisons: verdicts of a judge and day that may teach weights; None: all.
         standing: weight of the judge, in (0, 1]; below 1 it is new (see ``judge_standing``).
         newcomers: what all new judges together may close of the distance between one memory and their verdicts in a
             day, in [0, 1].
@@ -33,7 +33,7 @@ class FilterConstants:
     def adapt_to_standing(self, standing: JudgeStanding) -> Self:
         """Return the constants of a judge without standing.
 
-        New judges share their caps and teach the ranking nothing.
+        New judges share their caps and teach no weights.
         """
         if standing.weight == FULL_WEIGHT:
             return self

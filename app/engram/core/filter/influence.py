@@ -22,7 +22,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Model, Prior, WeightEvidence, compute_confident_means
+from engram.core.ranking.ranking_weights import Model, Prior, WeightEvidence
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -121,8 +121,6 @@ def compute_means_without(
         return np.stack([sufficiency.compute_learned_mean(prior, total - term) for term in terms])
     precision = total.precision - np.stack([term.precision for term in terms])
     information = total.information - np.stack([term.information for term in terms])
-    if model == "ranking":
-        return compute_confident_means(prior, information, precision)
     return np.asarray(prior.mean + np.linalg.solve(prior.precision + precision, information[:, :, None])[:, :, 0])
 
 

@@ -13,6 +13,4 @@ def compute_mean(model: Model, prior: Prior, evidence: WeightEvidence) -> Floats
     """
     if model == "sufficiency":
         return sufficiency.compute_learned_mean(prior, evidence)
-    if model == "ranking":
-        return ranking_weights.compute_confident_means(prior, evidence.information, evidence.precision)
     return ranking_weights.posterior(prior, evidence).mean

@@ -1,9 +1,10 @@
-"""Ranking weights as a belief: a Gaussian over the weights, moved by verdicts, in information form (ours).
+"""Weights as a belief: a Gaussian over weights, moved by verdicts, in information form (ours).
 
-A passage's score is the inner product of its features and the weights. A verdict says which of an episode's
-candidates should have come before others. Its likelihood is the softmax of the scores over a supported passage and
-its rivals, those that were not supported (a conditional logit), which weighs every rival by how near it came. As in
-an extended Kalman filter that likelihood is linearised, here always at the prior mean:
+Of a ranking a verdict says which of an episode's candidates should have come before others; so is taught how far to
+trust a reranker. A candidate's score is the inner product of its features and the weights. The likelihood is the
+softmax of the scores over a supported passage and its rivals, those that were not supported (a conditional logit),
+which weighs every rival by how near it came. As in an extended Kalman filter that likelihood is linearised, here
+always at the prior mean:
 
     precision   += H / R      H = Cov_p[x]
     information += g / R      g = x_supported - E_p[x]
@@ -35,10 +36,9 @@ STEP, TOGETHER = 16, 16
 that it takes is handed back and asked for anew each time, which takes as long as the reckoning."""
 
 
-Model = Literal["sufficiency", "ranking", "reranker", "round"]
-"""What there are beliefs of: whether an answer is enough (see ``sufficiency``), how passages are ranked, how
-far a reranker is trusted (see ``reranking``), and whether a session's pool is enough after a round (see
-``rounds``).
+Model = Literal["sufficiency", "reranker", "round"]
+"""What verdicts teach weights of: whether an answer is enough (see ``sufficiency``), how far a reranker is trusted
+(see ``reranking``), and whether a session's pool is enough after a round (see ``round_sufficiency``).
 """
 
 
@@ -235,21 +235,3 @@ def posterior(prior: Prior, evidence: WeightEvidence) -> Prior:
     """The belief after the evidence, as (mean, precision)."""
     precision = prior.precision + evidence.precision
     return Prior(prior.mean + np.linalg.solve(precision, evidence.information), precision)
-
-
-def compute_confident_means(prior: Prior, information: Floats, precision: Floats) -> Floats:
-    """Mean weights, (..., k), that move only as far as the evidence is surer than chance.
-
-    If the prior were right for the collection, information · shift would be the trace of
-    (prior precision + precision)^-1 precision on average, by the choice of questions alone. The shift is cut by
-    that share of it: the positive part of James and Stein's estimator.
-
-    Args:
-        information, precision: of the evidence, (..., k) and (..., k, k).
-    """
-    total = prior.precision + precision
-    shift = np.linalg.solve(total, information[..., None])[..., 0]
-    gained = (information * shift).sum(axis=-1)
-    by_chance = np.trace(np.linalg.solve(total, precision), axis1=-2, axis2=-1)
-    share = 1.0 - by_chance / np.maximum(gained, np.finfo(np.float64).tiny)
-    return np.asarray(prior.mean + np.maximum(share, 0.0)[..., None] * shift)

@@ -3,8 +3,8 @@
 A new collection is measured before its first passage can be found, by the lines that wait to be ingested. Otherwise
 a verdict on the first passages would keep a kind that nobody had measured yet.
 
-Nothing is recorded once verdicts moved the collection's ranking weights: what they taught belongs to the weights of
-one kind. A query costs nothing for it: what is counted are the answers that are kept anyway.
+Nothing is recorded once verdicts taught the collection's weights: what they taught belongs to the prior of one
+kind. A query costs nothing for it: what is counted are the answers that are kept anyway.
 """
 
 from collections.abc import Callable, Iterable

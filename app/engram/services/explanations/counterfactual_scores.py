@@ -1,4 +1,4 @@
-"""Scores of passages under other memories, recall priors or ranking weights."""
+"""Scores of passages under other memories or recall priors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -28,8 +28,12 @@ class Scoring(Protocol):
         """Return the features of passages by sentences with these scores, by hop, and recall priors."""
         ...
 
-    def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
-        """Return the scores, (m,), with these ranking weights and recall priors."""
+    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return the scores, (m,), with these recall priors."""
+        ...
+
+    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return what recall adds to the scores, (m,)."""
         ...
 
 
@@ -64,27 +68,14 @@ class FeatureScoring:
         ranked = self._retrieved.ranking
         return influence.compute_features(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
-    def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
-        """Return scores as ``Scoring`` does; for several means, (e, k), they are (e, m)."""
-        values = mean @ features.T + self._reranked
-        return np.asarray((values + self._compute_recall(values, priors))[..., self._rows])
+    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return the scores, (m,), with these recall priors."""
+        values = self._compute_values(features)
+        return (values + self._lift(values, priors))[self._rows]
 
-    def parts(
-        self, features: Floats, before: Floats, mean: Floats, priors: Mapping[int, float]
-    ) -> dict[int, tuple[float, float]]:
-        """Passage -> what recall adds to its score, and what weights that are no longer those ``before`` do."""
-        recalled = self._compute_recall(features @ mean + self._reranked, priors)[self._rows]
-        learned = (features @ (mean - before))[self._rows]
-        pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
-        return dict(zip(self.passages, pairs, strict=True))
-
-    def select_strongest(
-        self, features: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
-    ) -> list[int]:
-        """Select the means, (e, k), that change the scores most: ``most`` for each passage, strongest first."""
-        effects = np.abs(self.compute_scores(features, means, priors) - self.compute_scores(features, mean, priors))
-        order = np.argsort(-effects, axis=0, kind="stable")[:most]
-        return list(dict.fromkeys(order.ravel().tolist()))
+    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return what recall adds to the scores, (m,)."""
+        return self._lift(self._compute_values(features), priors)[self._rows]
 
     def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
         """Return a hop's result where sentences without a link are reached only by recall."""
@@ -100,8 +91,12 @@ class FeatureScoring:
         order = propagation.select_strongest(values, ids, len(ids))
         return HopReach(passages[order], semantic[order], values[order], {})
 
-    def _compute_recall(self, values: Floats, priors: Mapping[int, float]) -> Floats:
-        """Return what recall adds to the score of each candidate, (..., n)."""
+    def _compute_values(self, features: Floats) -> Floats:
+        """Return the score of each candidate before recall, (n,)."""
+        return np.asarray(features @ self._retrieved.ranking.weights + self._reranked)
+
+    def _lift(self, values: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return what recall adds to the score of each candidate, (n,)."""
         of_passages = collect_passage_priors(priors, self._holders, self._stand_in_by_passage)
         candidates = self._retrieved.ranking.candidates.tolist()
         return compute_recall_lifts(values, np.array([of_passages.get(passage, 0.0) for passage in candidates]))
@@ -126,9 +121,13 @@ class PublishedScoring:
         added = passage_scores.passage_scores({}, bonuses, self._retrieved.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.passages])
 
-    def compute_scores(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
         """Return the features as they are: this profile has neither weights nor recall."""
         return features
+
+    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return zeros: this profile has no recall."""
+        return np.zeros(len(self.passages))
 
 
 def _reach(hop: WalkHop, scores: Floats) -> HopReach:

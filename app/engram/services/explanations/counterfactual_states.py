@@ -1,4 +1,4 @@
-"""States of a query without single verdicts: memories, supports and ranking weights.
+"""States of a query without single verdicts: memories, supports and the weights of models.
 
 All is read from the log on one snapshot and replayed with and without a verdict, so that both sides of a difference
 are computed alike.
@@ -285,9 +285,7 @@ class Version:
     Attributes:
         scores: by hop, (n,), parallel to its candidates.
         priors: sentence -> recall prior.
-        mean: ranking weights, (k,).
     """
 
     scores: list[Floats]
     priors: Mapping[int, float]
-    mean: Floats

@@ -83,7 +83,7 @@ class RevocationPreview:
     Attributes:
         states: none of a verdict that is not applied; of the first ``SENTENCES`` sentences that it speaks of.
         cut: whether there are more.
-        models: "sufficiency", "ranking" and "round", those whose weights would lose its term.
+        models: "sufficiency", "reranker" and "round", those whose weights would lose its term.
     """
 
     event_id: int

@@ -33,14 +33,14 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
     place = {passage: at for at, passage in enumerate(ranking.candidates.tolist())}
     completes = np.full(len(place), -1)
     if ranking.pool is not None:
-        links = ranking.mean[_FIRST_LINK : _FIRST_LINK + len(LINKS)]
+        links = ranking.weights[_FIRST_LINK : _FIRST_LINK + len(LINKS)]
         completes = find_completed(ranking.pool, ranking.features[:, _STANDING], links)
     by_passage = {}
     for passage, _, _ in retrieved.shown_passages:
         if passage in place:
             at = place[passage]
             values: Iterable[tuple[str, float, float]] = zip(
-                FEATURES, ranking.features[at].tolist(), ranking.mean.tolist(), strict=True
+                FEATURES, ranking.features[at].tolist(), ranking.weights.tolist(), strict=True
             )
             if ranking.reranked is not None:
                 odds = float(ranking.reranked.log_odds[at])

@@ -1,8 +1,8 @@
 """Verdicts that raised or lowered the results of a query, and by how much.
 
 A verdict's say is what a score is, less what it were if the verdict had never come: the states that it touched are
-replayed without it, and its term is left out of the ranking weights. What leads from hop to hop, the candidates
-included, is left as it was, and so are the members of the pool. So the numbers are exact for what the first hop
+replayed without it. What leads from hop to hop, the candidates included, is left as it was, and so are the members
+of the pool. So the numbers are exact for what the first hop
 reached, and for later hops as far as the same entities lead there, where the same passages are looked at again.
 
 The work is bounded by the constants here and in ``left_out``. It is done after the search, and only for a query
@@ -18,7 +18,7 @@ import numpy as np
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
 from engram.services.explanations import key_causes
 from engram.services.explanations.counterfactual_scores import FeatureScoring, PublishedScoring, Scoring
-from engram.services.explanations.counterfactual_states import Memories, Supports, Version, Weights
+from engram.services.explanations.counterfactual_states import Memories, Supports, Version
 from engram.services.explanations.score_factors import UNKNOWN_FACTORS, factors
 from engram.services.explanations.sufficiency_causes import add_causes
 from engram.services.retrieval.answer_trace import (
@@ -101,8 +101,7 @@ class _Versions:
     """States of the query, with all verdicts and without single ones.
 
     Attributes:
-        weights: None where Eq. 8 ranks.
-        parts: passage -> what recall adds to its score, and what learned weights do.
+        recalled: passage -> what recall adds to its score.
         without: event -> without it.
         cut: sentences of which verdicts are missing.
     """
@@ -119,40 +118,29 @@ class _Versions:
         )
         recalls = retrieved.plan.profile.recalls
         supports = Supports(reader, retrieved.plan, walk, spreads, MOST_SHOWN) if recalls else None
-        weights = (
-            Weights(reader, target, prior.of_ranking, prior.prior) if len(retrieved.ranking.candidates) else None
-        )
         priors = walk.priors if supports is None else supports.priors()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
-        self._scoring: Scoring = PublishedScoring(retrieved)
-        self.parts: dict[int, tuple[float, float]] = {}
-        if weights is not None:
-            scoring = FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.first)
-            features, means = retrieved.ranking.features, weights.means
-            strongest = scoring.select_strongest(features, weights.mean, means, priors, MOST_SHOWN)
-            moving.append([weights.left_out[at] for at in strongest])
-            self.parts = scoring.parts(features, weights.prior, weights.mean, priors)
-            self._scoring = scoring
+        self._scoring: Scoring = (
+            FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.first)
+            if len(retrieved.ranking.candidates)
+            else PublishedScoring(retrieved)
+        )
+        recalled = self._scoring.compute_recall(retrieved.ranking.features, priors)
+        self.recalled = dict(zip(self._scoring.passages, recalled.tolist(), strict=True))
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
         events = every[:LEFT_OUT]
         memories = Memories(reader, focus, walk, channels, events if movers else [])
-        mean = np.zeros(0) if weights is None else weights.mean
-        self._whole = Version(memories.scores(), priors, mean)
+        self._whole = Version(memories.scores(), priors)
         self.without: dict[int, Version] = {}
         if supports is not None:
             supports.leave_out(events)
-        if weights is not None:
-            weights.leave_out(events)
-        too_long = any(part is not None and part.too_long for part in (supports, weights))
+        too_long = supports is not None and supports.too_long
         for event in events:
             if memories.can_leave_out(event) and not too_long:
                 self.without[event] = Version(
-                    memories.scores(event),
-                    priors if supports is None else supports.priors(event),
-                    mean if weights is None else weights.compute_mean_without(event),
+                    memories.scores(event), priors if supports is None else supports.priors(event)
                 )
-        self.weights = weights
         self._walk = walk
         self._moved: dict[int, set[int]] = {}
         self.cut: set[int] = set()
@@ -182,10 +170,10 @@ class _Versions:
         }
 
     def explain_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
-        """Passage shown -> event -> by how much it moved the score: in all, by memories, recall, and weights."""
+        """Passage shown -> event -> by how much it moved the score: in all, by memories, and by recall."""
         scoring, whole = self._scoring, self._whole
         features = scoring.passage_features(whole.scores, whole.priors)
-        current_scores = scoring.compute_scores(features, whole.mean, whole.priors)
+        current_scores = scoring.compute_scores(features, whole.priors)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.passages}
         for event, version in self.without.items():
             moved, recall_changed = version.scores is not whole.scores, version.priors is not whole.priors
@@ -199,10 +187,9 @@ class _Versions:
                 else without_recall
             )
             scores_without = (
-                scoring.compute_scores(without_both, version.mean, version.priors),
-                scoring.compute_scores(without_memories, whole.mean, whole.priors),
-                scoring.compute_scores(without_recall, whole.mean, version.priors),
-                scoring.compute_scores(features, version.mean, whole.priors),
+                scoring.compute_scores(without_both, version.priors),
+                scoring.compute_scores(without_memories, whole.priors),
+                scoring.compute_scores(without_recall, version.priors),
             )
             effects = np.stack([current_scores - left for left in scores_without], axis=1)
             for passage, effect in zip(scoring.passages, effects.tolist(), strict=True):
@@ -253,12 +240,9 @@ def _passages(
     causes: Causes,
 ) -> list[PassageTrace]:
     """Why each passage shown has its score, and what memory did to it."""
-    weights = versions.weights
     scored = factors(retrieved)
     evidence = retrieved.walk.evidence
     uncertain = {evidence[sentence].passage_id for sentence in versions.cut if sentence in evidence}
-    fewer = weights is not None and not set(weights.left_out) <= versions.without.keys()
-    fewer |= weights is not None and weights.events > len(weights.left_out)
     traces = []
     for rank, (passage, name, score) in enumerate(retrieved.shown_passages, start=1):
         effects = ranked.get(passage, {})
@@ -270,15 +254,13 @@ def _passages(
                 score=score,
                 features=scored.get(passage, UNKNOWN_FACTORS).features,
                 completes=scored.get(passage, UNKNOWN_FACTORS).completes,
-                recall=versions.parts.get(passage, (0.0, 0.0))[0],
-                weights=versions.parts.get(passage, (0.0, 0.0))[1],
-                weight_events=weights.events if weights else 0,
+                recall=versions.recalled.get(passage, 0.0),
                 key=keys.get(passage),
                 influences=[
                     PassageInfluence(*astuple(causes[event]), *effects[event])
                     for event in _select_strongest(effects)
                 ],
-                influences_cut=fewer or passage in uncertain or len(_list_moving_events(effects)) > MOST_SHOWN,
+                influences_cut=passage in uncertain or len(_list_moving_events(effects)) > MOST_SHOWN,
             )
         )
     return traces
@@ -296,8 +278,6 @@ def _build_untouched_traces(retrieved: RetrievalResult, plain: Mapping[int, int]
             features=scored.get(passage, UNKNOWN_FACTORS).features,
             completes=scored.get(passage, UNKNOWN_FACTORS).completes,
             recall=0.0,
-            weights=0.0,
-            weight_events=0,
             key=None,
             influences=[],
             influences_cut=False,

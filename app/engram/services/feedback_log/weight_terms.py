@@ -53,10 +53,6 @@ def observe_statements(
                 )
                 for one in statements
             ]
-        case "ranking":
-            return _observe_rankings(
-                prior, [_compare_candidates(prior, one, one.judged.features) for one in statements]
-            )
         case "reranker":
             return _observe_rankings(prior, [_compare_by_reranker(believed, prior, one) for one in statements])
         case "sufficiency":

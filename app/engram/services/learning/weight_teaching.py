@@ -1,4 +1,4 @@
-"""Teaching of the ranking weights by verdicts."""
+"""Teaching of weights by verdicts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 

@@ -34,7 +34,8 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
     plan, ranking, shown = retrieved.plan, retrieved.ranking, retrieved.shown
     ids = {stored.external_id: passage for passage, stored in retrieved.passages.items()}
     recorded = shown.select_recorded(ranking)
-    teaches = ranking.teaches and not shown.withheld  # of what nobody saw nobody can say how it should be ranked
+    # Of what nobody saw nobody can say whether it is enough.
+    teaches = ranking.teaches and not shown.withheld and len(recorded) > 0
     return EpisodeRow(
         id=answer.query_id,
         question=answer.query,
@@ -84,7 +85,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             "collapsed": trace.collapsed,
         },
         ranked=ranking.candidates[recorded] if teaches else None,
-        features=ranking.features[recorded].astype(np.float32) if teaches else None,
+        best_features=ranking.features[recorded[0]].astype(np.float32) if teaches else None,
         answer_features=_select_taught_features(retrieved),
         reranked=_select_reranked_features(ranking, recorded) if teaches else None,
     )

@@ -58,7 +58,7 @@ def estimate_sufficiency(
     """Whether a ranking is enough.
 
     Args:
-        scores, features: of all candidates, by the prior's ranking weights, the best before recall first, (n,) and
+        scores, features: of all candidates, by the ranking weights, the best before recall first, (n,) and
             (n, k).
         words: the question's words that the first of them have.
         pool: of the same candidates in the same order; None where it has no member.

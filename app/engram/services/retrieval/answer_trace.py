@@ -107,13 +107,11 @@ class PassageInfluence(Cause):
         score: by all of the following together, which need not be their sum.
         memory: by the memories of sentences.
         recall: by the supports of past questions.
-        weights: by the ranking weights.
     """
 
     score: float
     memory: float
     recall: float
-    weights: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +166,6 @@ class PassageTrace:
         completes: the passage of the pool that it adds most to; None where it adds to none.
         rank_without_memory: from 1; None where it would not have been among the candidates.
         recall: what recalled sentences add to the score.
-        weights: what verdicts changed of the score by the ranking weights.
-        weight_events: verdicts in the ranking weights.
         key: None where the passage was found by its base key.
         influences: the strongest; ``influences_cut`` says that there may be more.
     """
@@ -181,8 +177,6 @@ class PassageTrace:
     features: dict[str, FeatureTrace]
     completes: str | None
     recall: float
-    weights: float
-    weight_events: int
     key: KeyTrace | None
     influences: list[PassageInfluence]
     influences_cut: bool

@@ -1,4 +1,4 @@
-"""The passages of one query in order: as published, or by features whose weights are a belief."""
+"""The passages of one query in order: as published, or by weighted features."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,14 +54,12 @@ class PassageRanking:
         best: passage and score of the ``top_k`` best, best first.
         candidates: all that were ranked by features, best before recall first, (n,); none if ranked as published.
         features: of the candidates, (n, k).
-        mean: the weights that they were ranked by, (k,).
+        weights: of the features, (k,).
         pool: what they were looked at again with; None if ranked as published.
         recalled: whether recall had a say in what was reached and in which order.
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
-        weight_events: verdicts in the weights that it was ranked by.
-        sufficiency: whether it is enough, before recall and by the prior's ranking weights; None where features do
-            not rank.
+        sufficiency: whether it is enough, before recall; None where features do not rank.
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: what a reranker says of the candidates; None where none was asked, or it gave nothing.
         level: of sufficiency below which the answer is withheld; None unless the query leaves it to Engram.
@@ -70,12 +68,11 @@ class PassageRanking:
     best: list[tuple[int, float]]
     candidates: NDArray[np.int64]
     features: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    weights: NDArray[np.float64]
     recalled: bool
     pool: CandidatePool | None = None
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
-    weight_events: int = 0
     sufficiency: SufficiencyEstimate | None = None
     stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
     reranked: RerankedScores | None = None
@@ -109,7 +106,7 @@ class PassageRanking:
 
     @property
     def teaches(self) -> bool:
-        """Whether a verdict speaks of the ranking weights: not where what is known of the question had a say.
+        """Whether a verdict teaches sufficiency and a reranker: not where what is known of the question had a say.
 
         Nor where expansions had one: they change what likeness comes to, and the weights are those of questions as
         they are asked.
@@ -210,23 +207,27 @@ def _rank_by_features(
     pool, learned = look_again(reader, plan, walk, candidates, titles, base_features @ prior.first, identities)
     features = passage_scores.add_second_look(base_features, pool, prior.first)
     believed = _compute_beliefs(prior, learned)
-    mean, verdict_count = believed[prior.of_ranking]
-    scores_by_place = features @ mean
+    scores_by_place = features @ prior.prior.mean
     reranked = _apply_reranker(plan, prior, candidates, features, believed)
     if reranked is not None:
         scores_by_place = scores_by_place + reranked.added
     order = np.lexsort((candidates.ids, -scores_by_place))
-    # By the prior's weights: what verdicts teach the ranking must not move how sure other answers are.
-    prior_scores = features @ prior.prior.mean + (0.0 if reranked is None else reranked.added)
-    estimate = _estimate_sufficiency(
-        plan, walk, candidates, prior_scores, features, pool, *believed[prior.of_sufficiency]
+    pool = None if pool is None else pool.reorder(order)
+    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
+    estimate = estimate_sufficiency(
+        plan,
+        walk,
+        scores_by_place[order],
+        features[order],
+        replace(candidates.words, in_passages=candidates.words.in_passages[first_places]),
+        pool,
+        *believed[prior.of_sufficiency],
     )
     holders = {past.sentence_id: past.passage_id for past in walk.recalled}
     priors = collect_passage_priors(walk.priors, holders, stand_in_by_passage)
     if len(scores_by_place):
         recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
         scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled)
-    pool = None if pool is None else pool.reorder(order)
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
@@ -238,12 +239,11 @@ def _rank_by_features(
         ordered[:top_k],
         candidates.ids[order],
         features[order],
-        mean,
+        prior.prior.mean,
         recalled=bool(walk.priors),
         pool=pool,
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
-        weight_events=verdict_count,
         sufficiency=replace(
             estimate, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
         ),
@@ -253,24 +253,6 @@ def _rank_by_features(
         if plan.query.min_sufficiency == "auto"
         else None,
     )
-
-
-def _estimate_sufficiency(
-    plan: QueryPlan,
-    walk: Walk,
-    candidates: CandidatePassages,
-    scores: NDArray[np.float64],
-    features: NDArray[np.float64],
-    pool: CandidatePool | None,
-    weights: NDArray[np.float64],
-    events: int,
-) -> SufficiencyEstimate:
-    """Estimate sufficiency of the candidates, ranked by these scores, (n,)."""
-    order = np.lexsort((candidates.ids, -scores))
-    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
-    words = replace(candidates.words, in_passages=candidates.words.in_passages[first_places])
-    ranked_pool = None if pool is None else pool.reorder(order)
-    return estimate_sufficiency(plan, walk, scores[order], features[order], words, ranked_pool, weights, events)
 
 
 def _apply_reranker(

@@ -102,7 +102,7 @@ class RetrievalService:
         self._llm = llm
 
     def with_priors(self, priors: RankingPriors) -> "RetrievalService":
-        """Return a service that starts from other ranking weights."""
+        """Return a service that ranks by other weights."""
         return RetrievalService(
             self._database,
             self._planner,

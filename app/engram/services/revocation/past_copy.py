@@ -48,7 +48,7 @@ CORPUS = (
 )  # fmt: skip
 LOG = (
     "judged_query", "feedback_event", "verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit",
-    "ranking_audit", "key_evidence", "key_credit",
+    "weight_audit", "key_evidence", "key_credit",
 )  # fmt: skip
 STATES = ("sentence_memory", "question", "question_support", "expansion_memory", "passage_key", "evolved_posting")
 
@@ -194,7 +194,7 @@ class PastCopyBuilder:
         return removed
 
     def _questions(self, removed: Mapping[int, bytes]) -> Days:
-        """Replay all questions; the days of which terms of the ranking weights became contested, or no more so."""
+        """Replay all questions; the days of which terms of weights became contested, or no more so."""
         days = Days()
 
         def write(writer: Writer, copy: Copy, questions: Sequence[int]) -> None:
@@ -220,7 +220,7 @@ class PastCopyBuilder:
         return days
 
     def _beliefs(self, days: Days) -> None:
-        """Replay the ranking weights, and settle what counts on these days."""
+        """Replay the weights, and settle what counts on these days."""
         writer, target = self._writer, self._copy.target
         learned_weights.settle(writer, target, days)
         for believed in stored_outcomes.beliefs(writer, target):

@@ -199,7 +199,7 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
     """Make what these questions, each with sentences, recall what the events that are left make it.
 
     Returns:
-        Whose terms of the ranking weights are contested no more.
+        Whose terms of weights are contested no more.
     """
     questions, days = list(touched), Days()
     for at in range(0, len(questions), CHUNK):

@@ -93,7 +93,7 @@ class VerificationService:
                 _check_weights(reader, target, believed, priors.get(believed), opposing_events, findings)
             self._check_keys(reader, target, findings)
             verify_facts(reader, target, findings)
-            for table in ("memory_audit", "ranking_audit", "key_evidence"):
+            for table in ("memory_audit", "weight_audit", "key_evidence"):
                 for event, status in stored_outcomes.list_left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
         own = collection.tenant == LOCAL_TENANT
@@ -194,7 +194,7 @@ def _check_weights(
     opposing_events: set[int],
     findings: Findings,
 ) -> None:
-    """Compare stored ranking weights, and each verdict's term in them, with a replay of the log.
+    """Compare stored weights, and each verdict's term in them, with a replay of the log.
 
     Args:
         known: the prior itself; None where this process does not have it.
@@ -204,7 +204,7 @@ def _check_weights(
     replayed = log_replay.belief(reader, collection_id, believed)
     for learned in () if stored is None else (stored,):
         findings.add(
-            "ranking_belief",
+            "learned_weights",
             believed.model,
             believed.prior,
             learned.evidence.information,
@@ -212,7 +212,7 @@ def _check_weights(
             learned.events,
         )
     findings.compare(
-        "ranking_belief",
+        "learned_weights",
         {} if stored is None else {astuple(believed): asdict(stored)},
         {} if replayed is None else {astuple(believed): asdict(replayed)},
         "{}, prior {}",
@@ -230,7 +230,7 @@ def _check_weights(
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _is_near(term.evidence, seen.evidence):
                 findings.differs(
-                    "ranking_audit", f"event {term.event_id}, {believed.model}", "is not what the verdict says"
+                    "weight_audit", f"event {term.event_id}, {believed.model}", "is not what the verdict says"
                 )
         for term in page:
             _check_term(term, believed, findings)
@@ -239,15 +239,15 @@ def _check_weights(
             counts_now = caps.select_counting([cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
             if term.contested != (term.event_id in opposing_events):
-                findings.differs("ranking_audit", name, f"contested is {term.contested}")
+                findings.differs("weight_audit", name, f"contested is {term.contested}")
             if counts_now != term.counted:
-                findings.differs("ranking_audit", name, f"counted is {term.counted}")
+                findings.differs("weight_audit", name, f"counted is {term.counted}")
 
 
 def _check_term(term: Term, believed: PriorIdentity, findings: Findings) -> None:
     evidence = term.evidence
     findings.add(
-        "ranking_audit",
+        "weight_audit",
         term.event_id,
         believed.model,
         believed.prior,

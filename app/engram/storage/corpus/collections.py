@@ -113,7 +113,7 @@ class Collection:
 
     @property
     def corpus_kind(self) -> CorpusKind:
-        """Kind of corpus, which decides the ranking weights to start from."""
+        """Kind of corpus, which decides the ranking weights."""
         return self.fixed_kind or KindMeasure(self.title_share, self.question_share).kind
 
     @property

@@ -31,7 +31,7 @@ def list_unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[
         f"""
         SELECT c.id, c.title_share IS NULL AND c.passage_count > 0 AS titles, c.question_count FROM collection c
         WHERE {NOT_DELETED} AND (c.question_count < %(most)s OR c.title_share IS NULL AND c.passage_count > 0)
-          AND c.id NOT IN (SELECT b.collection_id FROM ranking_belief b WHERE b.prior = ANY(%(priors)s))
+          AND c.id NOT IN (SELECT b.collection_id FROM learned_weights b WHERE b.prior = ANY(%(priors)s))
         ORDER BY c.id
         """,
         {"priors": sorted(priors), "most": most},
@@ -62,14 +62,13 @@ def load_best_candidates(reader: Reader, collection_id: int, columns: int, limit
     """
     rows = reader.rows(
         """
-        SELECT e.question, substring(e.features FROM 1 FOR 4 * %(columns)s::integer) AS features FROM episode e
-        WHERE e.collection_id = %(collection)s AND cardinality(e.ranked) > 0
-          AND octet_length(e.features) = 4 * %(columns)s::integer * cardinality(e.ranked)
+        SELECT e.question, e.best_features FROM episode e
+        WHERE e.collection_id = %(collection)s AND octet_length(e.best_features) = 4 * %(columns)s::integer
         ORDER BY e.created_at DESC, e.id DESC LIMIT %(limit)s
         """,
         {"collection": collection_id, "columns": columns, "limit": limit},
     )
-    features = {row.question: row.features for row in rows}
+    features = {row.question: row.best_features for row in rows}
     return [np.frombuffer(own, dtype="<f4") for own in features.values()]
 
 
@@ -107,7 +106,7 @@ def keep(writer: Writer, collection_id: int, measured: KindMeasures, priors: Seq
               (coalesce(%(titles)s::real, title_share), coalesce(%(questions)s::real, question_share),
                coalesce(%(count)s::integer, question_count))
           AND NOT EXISTS (
-            SELECT FROM ranking_belief b WHERE b.collection_id = %(id)s AND b.prior = ANY(%(priors)s)
+            SELECT FROM learned_weights b WHERE b.collection_id = %(id)s AND b.prior = ANY(%(priors)s)
           )
         """,
         {

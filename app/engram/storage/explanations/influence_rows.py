@@ -72,7 +72,7 @@ class SentencePlace:
 
 @dataclass(frozen=True, slots=True)
 class LoggedTerm:
-    """Term of an event in the ranking weights; ``cap`` is how many a judge's day counts, None for all.
+    """Term of an event in learned weights; ``cap`` is how many a judge's day counts, None for all.
 
     ``contested``: it goes against what other judges said, and does not count.
     """
@@ -200,7 +200,7 @@ def list_latest_terms(reader: Reader, collection_id: int, believed: PriorIdentit
         SELECT audit.event_id, event.judge, {DAY} AS day,
                event.daily_comparisons, audit.counted, audit.contested, audit.information,
                audit.precision
-        FROM ranking_audit audit {_APPLIED}
+        FROM weight_audit audit {_APPLIED}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
         ORDER BY event.applied_sequence DESC LIMIT %(limit)s
         """,

@@ -113,10 +113,10 @@ def find_names(reader: Reader, collection_id: int, sentences: Sequence[int]) -> 
 
 
 def list_taught_models(reader: Reader, collection_id: int, event: int) -> list[str]:
-    """The models ("sufficiency", "ranking", "round") whose weights the event counts in."""
+    """The models ("sufficiency", "reranker", "round") whose weights the event counts in."""
     rows = reader.rows(
         """
-        SELECT DISTINCT model FROM ranking_audit
+        SELECT DISTINCT model FROM weight_audit
         WHERE collection_id = %(collection)s AND event_id = %(id)s AND counted ORDER BY model
         """,
         {"collection": collection_id, "id": event},

@@ -34,7 +34,7 @@ def audit_of(row: Any) -> Audit:
 
 
 def read_evidence(row: Any) -> WeightEvidence:
-    """The term that a row of ``ranking_audit`` holds."""
+    """The term that a row of ``weight_audit`` holds."""
     return WeightEvidence(np.array(row.information), np.array(row.precision).reshape(len(row.information), -1))
 
 

@@ -109,9 +109,9 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, features, answer_features, sufficiency, reranker, reranked, space)
+                 activated, ranked, answer_features, sufficiency, reranker, reranked, space)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, e.filter, e.activated, e.ranked, e.features, e.answer_features,
+                   e.profile, e.filter, e.activated, e.ranked, e.answer_features,
                    (e.answer ->> '{SUFFICIENCY}')::float8, e.reranker, e.reranked, e.space
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (

@@ -18,11 +18,6 @@ JUDGED_QUERY_JOIN = join_by_index("judged_query judged", "judged.id = event.quer
 """Has ``judged`` be what the ``event`` judges."""
 
 
-def _read_features(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
-    """The features, (n, k), of the ranked passages (n,), as they are stored; None where there are none."""
-    return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
-
-
 def _read_reranked_features(
     ranked: list[int] | None, reranker: str | None, features: bytes | None
 ) -> RerankedFeatures | None:
@@ -44,7 +39,6 @@ class JudgedVerdict:
     Attributes:
         targets: sentence -> y, see ``LoggedVerdict.targets``.
         ranked: passages that were ranked by features, (n,); None where features alone did not rank.
-        features: of these, (n, k).
         answer_features: of the answer, (k,); None where it teaches nothing of sufficiency.
         reranked: scores of a reranker for ``ranked``.
     """
@@ -52,13 +46,12 @@ class JudgedVerdict:
     verdict: LoggedVerdict
     targets: dict[int, int]
     ranked: list[int] | None
-    features: NDArray[np.float32] | None
     answer_features: NDArray[np.float32] | None
     reranked: RerankedFeatures | None
 
 
 JUDGED_COLUMNS = """
-    judged.activated, judged.ranked, judged.features, judged.answer_features, judged.reranker, judged.reranked
+    judged.activated, judged.ranked, judged.answer_features, judged.reranker, judged.reranked
 """
 """Of ``judged_query judged``, what ``read_judged`` takes."""
 
@@ -69,7 +62,6 @@ def read_judged(row: Any, verdict: LoggedVerdict) -> dict[str, Any]:
         "verdict": verdict,
         "targets": verdict.targets(row.activated),
         "ranked": row.ranked,
-        "features": _read_features(row.ranked, row.features),
         "answer_features": _read_answer_features(row.answer_features),
         "reranked": _read_reranked_features(row.ranked, row.reranker, row.reranked),
     }

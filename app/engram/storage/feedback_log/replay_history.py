@@ -217,7 +217,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
         SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, {JUDGED_COLUMNS}, event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
-        FROM ranking_audit audit
+        FROM weight_audit audit
         {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
@@ -251,7 +251,7 @@ def term_sums(
     """Return the counting ones of ``terms`` as (sequence, evidence)."""
     rows = reader.rows(
         f"""
-        SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
+        SELECT event.applied_sequence, audit.information, audit.precision FROM weight_audit audit
         {join_by_index("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND audit.counted AND event.applied_sequence > %(after)s

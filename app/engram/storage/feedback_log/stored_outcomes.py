@@ -156,8 +156,8 @@ def beliefs(reader: Reader, collection_id: int) -> list[PriorIdentity]:
     """Return the priors with stored sums or terms, in order."""
     rows = reader.rows(
         """
-        SELECT model, prior FROM ranking_belief WHERE collection_id = %(collection)s
-        UNION SELECT model, prior FROM ranking_audit WHERE collection_id = %(collection)s ORDER BY 1, 2
+        SELECT model, prior FROM learned_weights WHERE collection_id = %(collection)s
+        UNION SELECT model, prior FROM weight_audit WHERE collection_id = %(collection)s ORDER BY 1, 2
         """,
         {"collection": collection_id},
     )

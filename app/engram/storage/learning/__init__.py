@@ -1,1 +1,1 @@
-"""Learned rows: memories, supports of questions, ranking weights, settings of judges."""
+"""Learned rows: memories, supports of questions, learned weights, settings of judges."""

@@ -21,7 +21,7 @@ def list_confirmed_answers(
     rows = reader.rows(
         """
         SELECT array_send(audit.precision[1:%(size)s]) AS multiple
-        FROM ranking_audit audit
+        FROM weight_audit audit
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND audit.counted AND audit.information[%(size)s + 1] > 0
         ORDER BY audit.event_id DESC LIMIT %(limit)s

@@ -16,7 +16,7 @@ class JudgeSettings:
         positive, negative: observation noises, above 0.
         share, contested: how much of the distance to its verdicts it may close of one memory in a day, in [0, 1];
             the second where it goes against what others said.
-        comparisons: verdicts a day that may teach the ranking.
+        comparisons: verdicts a day that may teach weights.
         trusted: it counts in full whoever brings its verdicts.
     """
 

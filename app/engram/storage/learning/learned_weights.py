@@ -67,7 +67,7 @@ def build_query_of_all(priors: Collection[PriorIdentity]) -> CarriedStatement:
     """The statement whose rows ``collect_weights`` takes."""
     return CarriedStatement(
         """
-        SELECT model, prior, information, precision, events FROM ranking_belief
+        SELECT model, prior, information, precision, events FROM learned_weights
         WHERE collection_id = %(collection)s AND model = ANY(%(models)s) AND prior = ANY(%(priors)s)
         """,
         {"models": [prior.model for prior in priors], "priors": [prior.prior for prior in priors]},
@@ -102,7 +102,7 @@ def add(writer: Writer, collection_id: int, prior: PriorIdentity, terms: Sequenc
     # the last number.
     writer.execute(
         """
-        INSERT INTO ranking_audit
+        INSERT INTO weight_audit
             (collection_id, event_id, model, prior, observation_noise, surprise, information, precision, counted,
              contested)
         SELECT %(collection)s, new.event, %(model)s, %(prior)s, new.noise, new.surprise,
@@ -131,7 +131,7 @@ def _begin_sum(writer: Writer, collection_id: int, prior: PriorIdentity, size: i
     """Its sum, made of nothing if nobody else made it meanwhile, and locked."""
     writer.execute(
         """
-        INSERT INTO ranking_belief (collection_id, model, prior, information, precision)
+        INSERT INTO learned_weights (collection_id, model, prior, information, precision)
         VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
         """,
         _prior_key(collection_id, prior) | _columns(build_empty_evidence(size)),
@@ -159,7 +159,7 @@ def _count_terms(
         f"""
         SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
-                SELECT FROM feedback_event event {join_by_index("ranking_audit term", "term.event_id = event.id")}
+                SELECT FROM feedback_event event {join_by_index("weight_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
@@ -192,7 +192,7 @@ def recount(writer: Writer, collection_id: int, prior: PriorIdentity, days: Coll
         changed = [(event, counts[at]) for at, (event, _, counted) in enumerate(rows) if counts[at] != counted]
         writer.execute(
             f"""
-            UPDATE ranking_audit term SET counted = new.counted
+            UPDATE weight_audit term SET counted = new.counted
             FROM {alias_rows("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
             WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
               AND term.model = %(model)s
@@ -212,7 +212,7 @@ def terms_of_day(
     rows = reader.rows(
         f"""
         SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
-        FROM feedback_event event {join_by_index("ranking_audit term", "term.event_id = event.id")}
+        FROM feedback_event event {join_by_index("weight_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
@@ -227,7 +227,7 @@ def _load_weights(reader: Reader, collection_id: int, prior: PriorIdentity, lock
     row = reader.row(
         f"""
         SELECT array_send(information) AS information, array_send(precision) AS precision, events
-        FROM ranking_belief WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
+        FROM learned_weights WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
         """,
         _prior_key(collection_id, prior),
     )
@@ -255,7 +255,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
     """Remove the events' terms, which lets later ones of their judges count; whose sums and days change by it."""
     rows = writer.rows(
         f"""
-        DELETE FROM ranking_audit term
+        DELETE FROM weight_audit term
         USING {id_rows("events")} {join_by_index("feedback_event event", "event.id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
         RETURNING term.model, term.prior, event.judge, event.received_at
@@ -269,7 +269,7 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
     """Mark the terms of the events ``contested`` among these questions' events, and no others, as contested."""
     rows = writer.rows(
         f"""
-        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)
+        UPDATE weight_audit term SET contested = term.event_id = ANY(%(contested)s)
         FROM {id_rows("questions")} {join_by_index("feedback_event event", "event.question_id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
@@ -295,7 +295,7 @@ def replace(writer: Writer, collection_id: int, prior: PriorIdentity, learned: L
     if learned is None:
         writer.execute(
             """
-            DELETE FROM ranking_belief
+            DELETE FROM learned_weights
             WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s
             """,
             parameters,
@@ -304,7 +304,7 @@ def replace(writer: Writer, collection_id: int, prior: PriorIdentity, learned: L
     # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
     writer.execute(
         """
-        INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events, updated_at)
+        INSERT INTO learned_weights (collection_id, model, prior, information, precision, events, updated_at)
         VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s, %(events)s, now())
         ON CONFLICT (collection_id, model, prior) DO UPDATE SET information = excluded.information,
             precision = excluded.precision, events = excluded.events, updated_at = excluded.updated_at

@@ -31,11 +31,11 @@ class EpisodeRow:
         activated: sentences that were selected in any hop, which a verdict judges unless it is partial.
         shown: passages of the answer, in order.
         answer, trace: what was answered and how it came about, in ids and numbers.
-        ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
-            them; None where it would not speak of the ranking alone.
+        ranked: the best candidates, shown or not; None where a verdict would not speak of the ranking alone.
+        best_features: of the first of them, (k,).
         answer_features: features of the answer for the sufficiency model, (k,); None where a verdict would not
             speak of the first of ``ranked``.
-        reranked: what a reranker said of ``ranked``; None where none did, or where ``features`` is None.
+        reranked: what a reranker said of ``ranked``; None where none did, or where ``ranked`` is None.
         strategy: how passages were looked for.
         arm: of the collection's experiment; None for none.
         explored: passages that exploration put into the answer.
@@ -60,7 +60,7 @@ class EpisodeRow:
     answer: Mapping[str, Any]
     trace: Mapping[str, Any]
     ranked: NDArray[np.int64] | None = None
-    features: NDArray[np.float32] | None = None
+    best_features: NDArray[np.float32] | None = None
     answer_features: NDArray[np.float32] | None = None
     reranked: RerankedFeatures | None = None
     arm: str | None = None
@@ -116,11 +116,11 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         f"""
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
-                             principal, answer, trace, ranked, features, answer_features, reranker, reranked,
+                             principal, answer, trace, ranked, best_features, answer_features, reranker, reranked,
                              space, trace_id)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
-               %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
+               %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(best_features)s,
                %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
         FROM collection c WHERE c.id = %(collection)s AND {NOT_DELETED} {"" if durable else _WITHOUT_DISK_WAIT}
         {row_lock(writer, SHARED_LOCK)}
@@ -148,7 +148,9 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "answer": Jsonb(episode.answer),
             "trace": Jsonb(episode.trace),
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
-            "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
+            "best_features": None
+            if episode.best_features is None
+            else episode.best_features.astype("<f4").tobytes(),
             "answer_features": None
             if episode.answer_features is None
             else episode.answer_features.astype("<f4").tobytes(),

@@ -140,7 +140,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
         ),
         parameters,
     )
-    for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "ranking_audit"):
+    for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "weight_audit"):
         writer.execute(build_copy_statement(table, _build_event_source(table)), parameters)
     # Evidence that a later evolution took in was still waiting at ``until``.
     generation_by_then = """
@@ -360,7 +360,7 @@ def _count(reader: Reader, copy: Copy, description: str, table: str) -> int:
 
 def count_learned_rows(reader: Reader, copy: Copy) -> dict[str, int]:
     """Count the copy's learned rows by table."""
-    tables = ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key")
+    tables = ("sentence_memory", "question", "question_support", "weight_audit", "key_credit", "passage_key")
     counts = ", ".join(
         f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s) AS {table}" for table in tables
     )

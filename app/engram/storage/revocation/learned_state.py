@@ -18,7 +18,7 @@ TABLES = (
     "evolved_posting",
     "expansion_memory",
     "expansion_unit",
-    "ranking_belief",
+    "learned_weights",
     "episode",
     "session",
 )
@@ -26,7 +26,7 @@ TABLES = (
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
     """Remove a collection's episodes, sessions, events with their audit, questions with their supports, memories,
-    evolved keys with all that made them, and what was learned about the ranking weights.
+    evolved keys with all that made them, and learned weights.
 
     Returns:
         Table -> rows removed from it directly.

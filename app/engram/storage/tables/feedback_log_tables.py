@@ -26,9 +26,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from engram.storage.tables.retrieval_tables import (
-    build_feature_columns,
     build_question_columns,
     build_reranker_columns,
+    build_teaching_columns,
 )
 from engram.storage.tables.table_base import (
     build_collection_column,
@@ -52,7 +52,7 @@ judged_query = Table(
     require("profile", Text),
     Column("filter", JSONB, comment="Metadata that the passages had to have."),
     require("activated", ARRAY(BigInteger), comment="Sentences selected in any hop."),
-    *build_feature_columns(),
+    *build_teaching_columns(),
     Column(
         "sufficiency",
         Double,
@@ -200,8 +200,8 @@ memory_audit = Table(
     comment="One row for each state that an event moved. Rows outlive their sentence: the log is history.",
 )
 
-ranking_audit = Table(
-    "ranking_audit",
+weight_audit = Table(
+    "weight_audit",
     metadata,
     build_inherited_collection_column(),
     require("event_id", BigInteger),
@@ -217,7 +217,7 @@ ranking_audit = Table(
     require("contested", Boolean, default="false", comment="Whether the verdict goes against other judges."),
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
     build_parent_key("feedback_event", "event_id"),
-    CheckConstraint("model IN ('ranking', 'reranker', 'round', 'sufficiency')", name="model"),
+    CheckConstraint("model IN ('reranker', 'round', 'sufficiency')", name="model"),
     postgresql_with={"toast_tuple_target": "8160"},
-    comment="Changes of the ranking weights and of sufficiency, by event.",
+    comment="Terms of events in the weights of models.",
 )

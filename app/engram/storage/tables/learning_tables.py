@@ -129,8 +129,8 @@ question_support = Table(
     comment="How surely a sentence supports a question; the question memory reads it.",
 )
 
-ranking_belief = Table(
-    "ranking_belief",
+learned_weights = Table(
+    "learned_weights",
     metadata,
     build_collection_column(),
     require("model", Text, comment="The model whose weights the belief is about."),
@@ -140,7 +140,7 @@ ranking_belief = Table(
     require("events", BigInteger, default="0"),
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "model", "prior"),
-    CheckConstraint("model IN ('ranking', 'reranker', 'round', 'sufficiency')", name="model"),
+    CheckConstraint("model IN ('reranker', 'round', 'sufficiency')", name="model"),
     comment="What verdicts taught about a model's weights: the sum of the events' terms.",
 )
 

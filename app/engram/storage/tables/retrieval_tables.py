@@ -40,15 +40,10 @@ def build_question_columns() -> list[Column[Any]]:
     ]
 
 
-def build_feature_columns() -> list[Column[Any]]:
-    """Build the columns of the candidates and their features."""
+def build_teaching_columns() -> list[Column[Any]]:
+    """Build the columns of what a verdict on the answer teaches of sufficiency."""
     return [
         Column("ranked", ARRAY(BigInteger), comment="Best candidates; null if features alone did not rank them."),
-        Column(
-            "features",
-            LargeBinary,
-            comment="Features of the candidates: (n, k) float32, little-endian, row by row.",
-        ),
         Column(
             "answer_features",
             LargeBinary,
@@ -86,7 +81,8 @@ episode = Table(
     build_principal_column(),
     require("answer", JSONB, comment="The answer, without the texts."),
     require("trace", JSONB, comment="The trace, without the texts."),
-    *build_feature_columns(),
+    *build_teaching_columns(),
+    Column("best_features", LargeBinary, comment="Features of the best candidate: (k,) float32, little-endian."),
     Column("trace_id", Text, comment="The caller's id of the trace or message that the query belongs to."),
     *build_reranker_columns(),
     build_space_column(),

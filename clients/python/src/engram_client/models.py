@@ -259,7 +259,7 @@ class ConstantsOut(Struct):
     """
     daily_comparisons: int | None
     """
-    Verdicts a day that may teach the ranking weights.
+    Verdicts a day that may teach sufficiency and the trust in a reranker.
     """
     daily_share: float
     """
@@ -650,9 +650,6 @@ class FeatureTraceOut(Struct):
 
     value: float
     weight: float
-    """
-    What is believed of it, with the verdicts that taught it.
-    """
 
 
 class FigureOut(Struct):
@@ -1032,10 +1029,6 @@ class MemoryPartOut(Struct):
     """
     Sentences that verdicts on past questions brought in.
     """
-    weight_events: int
-    """
-    Verdicts in the ranking weights.
-    """
 
 
 class ModelOut(Struct):
@@ -1181,10 +1174,6 @@ class PassageInfluenceOut(Struct):
     """
     By all of the following together, which need not be their sum.
     """
-    weights: float
-    """
-    By the ranking weights.
-    """
 
 
 class PassagesOut(Struct):
@@ -1260,7 +1249,7 @@ class PreviewOut(Struct):
     """
     feedback_id: int
     judge: str
-    models: list[Literal["sufficiency", "ranking", "round"]]
+    models: list[Literal["sufficiency", "reranker", "round"]]
     """
     Whose weights would lose what it taught.
     """
@@ -2119,7 +2108,7 @@ class CollectionOut(Struct):
 
     corpus_kind: Literal["encyclopedic", "general"]
     """
-    Which ranking weights it starts from: 'encyclopedic' where passages are titled after the things they describe, else 'general'.
+    Which ranking weights it has: 'encyclopedic' where passages are titled after the things they describe, else 'general'.
     """
     encoder: EncoderOut
     """
@@ -2771,14 +2760,6 @@ class PassageTraceOut(Struct):
     score: float
     """
     The sum of value times weight over the features, and recall.
-    """
-    weight_events: int
-    """
-    Verdicts in the ranking weights.
-    """
-    weights: float
-    """
-    What verdicts changed of the score by the ranking weights.
     """
 
 

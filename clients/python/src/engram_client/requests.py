@@ -425,7 +425,7 @@ class JudgeIn(TypedDict):
     """
     daily_comparisons: NotRequired[int | None]
     """
-    Verdicts a day that may teach the ranking weights.
+    Verdicts a day that may teach sufficiency and the trust in a reranker.
     """
     daily_share: NotRequired[float | None]
     """
@@ -994,7 +994,7 @@ class CollectionPatch(TypedDict):
 
     corpus_kind: NotRequired[Literal["encyclopedic", "general"] | None]
     """
-    Which ranking weights it starts from, if you know better than its titles and questions tell. Null: they do.
+    Which ranking weights it has, if you know better than its titles and questions tell. Null: they do.
     """
     experiment: NotRequired[ExperimentIn | None]
     """

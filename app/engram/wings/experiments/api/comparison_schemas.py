@@ -90,7 +90,6 @@ class MemoryPartOut(ResponseModel):
 
     recalled: int = Field(description="Sentences that verdicts on past questions brought in.")
     moved: int = Field(description="Selected sentences whose memories a verdict had moved.")
-    weight_events: int = Field(description="Verdicts in the ranking weights.")
     key_generation: int = Field(description="The generation of passage keys that was searched; 0: base keys.")
 
 

@@ -65,8 +65,7 @@ def _column(compared: Mapping[str, Any], arm: str, other_arm: str) -> list[str]:
     lines = [
         f"{arm}: memory {side['memory']}, profile {side['profile']}, {side['strategy']}",
         f"hops: {side['hops']}, {side['stop_reason']}; {side['timings']['total_ms']:.1f} ms",
-        f"recalled {read['recalled']}, moved {read['moved']}, in weights {read['weight_events']}, "
-        f"keys {read['key_generation']}",
+        f"recalled {read['recalled']}, moved {read['moved']}, keys {read['key_generation']}",
         "",
     ]
     ranked = [

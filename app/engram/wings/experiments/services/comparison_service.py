@@ -34,13 +34,11 @@ class MemoryPart:
     Attributes:
         recalled: sentences that verdicts on past questions brought in.
         moved: selected sentences whose memories a verdict had moved.
-        weight_events: verdicts in the ranking weights.
         key_generation: the generation of passage keys that was searched; 0 for base keys.
     """
 
     recalled: int = 0
     moved: int = 0
-    weight_events: int = 0
     key_generation: int = 0
 
 
@@ -143,6 +141,5 @@ def _read(retrieved: RetrievalResult) -> MemoryPart:
     return MemoryPart(
         recalled=len(retrieved.walk.priors),
         moved=len(moved_sentences),
-        weight_events=retrieved.ranking.weight_events,
         key_generation=focus.collection.key_generation if focus.evolved else 0,
     )
