@@ -96,8 +96,7 @@ def ingest(
         app.language,
         app.kinds,
         batch_size=app.settings.ingest_batch_size,
-        facts=app.noise,
-        align=app.align,
+        observers=app.hooks.passage_observers,
     )
     runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from engram import __version__
+from engram.composition.hooks import Hooks
 from engram.composition.models import Models
 from engram.composition.parts.answer_services import AnswerServices
 from engram.composition.parts.auth_services import AuthServices
@@ -23,7 +25,9 @@ from engram.composition.startup import Startup
 from engram.composition.wings import Wing, choose_wings, collect_hooks, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.encoder_registry import EncoderRegistry
+from engram.services.facts.fact_observer import FactObserver
 from engram.services.maintenance.wing_clearing import WingPlaces
+from engram.services.sessions.session_observer import SessionObserver
 from engram.telemetry import tracing
 from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 
@@ -56,7 +60,7 @@ class Application:
     Attributes:
         installed_wings: all wings, on or off.
         wings: name of a wing that is on -> its services.
-        hooks: what these add to services of the core.
+        hooks: what these, facts and sessions add to services.
         models: models and constants. Assign one before its first use to replace it.
     """
 
@@ -177,7 +181,7 @@ class Application:
         self.stream = self.connections.stream
         registry = EncoderRegistry(self.database)
         self.models = Models(settings, registry.fingerprint)
-        self.hooks = collect_hooks(self._chosen_wings)
+        self.hooks = self._collect_hooks(self._chosen_wings)
         self._closing = ExitStack()
         self._closing.callback(self.models.close)
         self._closing.callback(self.connections.close)
@@ -192,9 +196,7 @@ class Application:
         self.passage_key_services = PassageKeyServices(database, models)
         self.fact_services = FactServices(settings, database, models)
         self.explanation_services = ExplanationServices(database, models)
-        self.corpus_services = CorpusServices(
-            settings, database, models, self.fact_services, self.passage_key_services, self.hooks
-        )
+        self.corpus_services = CorpusServices(settings, database, models, self.passage_key_services, self.hooks)
         self.learning_services = LearningServices(
             settings,
             database,
@@ -235,6 +237,11 @@ class Application:
             [wing.name for wing in self._chosen_wings],
         )
         self.startup = Startup(settings, database, models, self.session_services, self.maintenance)
+
+    def _collect_hooks(self, wings: Sequence[Wing]) -> Hooks:
+        """Collect what wings, facts and sessions add to services. Facts come first: they lock first."""
+        facts = FactObserver(lambda: self.models.noise, lambda: self.align)
+        return replace(collect_hooks(wings), passage_observers=(facts, SessionObserver()))
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

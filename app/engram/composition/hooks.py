@@ -1,20 +1,23 @@
-"""Hooks: what the wings that are on add to services of the core."""
+"""Hooks: what wings, facts and sessions add to other services of the core."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engram.services.corpus.collection_settings import CompleteSetting
+from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.retrieval.question_rule import QuestionRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Additions to services, in the order of the wings' names.
+    """Additions to services; those of wings in the order of the wings' names.
 
     Attributes:
         question_rules: applied one after another.
         collection_settings: name -> what completes a value of the setting.
+        passage_observers: called one after another when passages are written or removed.
     """
 
     question_rules: Sequence[QuestionRule] = ()
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
+    passage_observers: Sequence[PassageObserver] = ()

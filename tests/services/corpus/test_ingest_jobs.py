@@ -50,8 +50,7 @@ def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Run
         application.language,
         application.kinds,
         batch_size=batch_size,
-        facts=application.noise,
-        align=application.align,
+        observers=application.hooks.passage_observers,
     )
     return runner(application, ingest=ingest)
 

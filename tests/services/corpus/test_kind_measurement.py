@@ -188,8 +188,7 @@ def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
         application.language,
         application.kinds,
         batch_size=1,
-        facts=application.noise,
-        align=application.align,
+        observers=application.hooks.passage_observers,
     )
     assert runner(application, ingest=index).run_ready() == 1
 

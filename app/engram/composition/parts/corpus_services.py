@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
-from engram.composition.parts.fact_services import FactServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
 from engram.services.corpus.collection_settings import CollectionSettingsService
@@ -26,14 +25,13 @@ class CorpusServices:
     settings: Settings
     database: Database
     models: Models
-    facts: FactServices
     passage_keys: PassageKeyServices
     hooks: Hooks
 
     @locked_property
     def ingest(self) -> IngestService:
         """Intake of passages."""
-        return IngestService(self.database, self.models.encoder)
+        return IngestService(self.database, self.models.encoder, self.hooks.passage_observers)
 
     @locked_property
     def collection_settings(self) -> CollectionSettingsService:
@@ -52,8 +50,7 @@ class CorpusServices:
             batch_size=settings.ingest_batch_size,
             time_llm=models.llm if settings.llm_time_extraction else None,
             rebase=self.passage_keys.evolve.rebase,
-            facts=models.noise,
-            align=self.facts.align,
+            observers=self.hooks.passage_observers,
         )
 
     @locked_property

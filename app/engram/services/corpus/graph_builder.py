@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.constants import FilterConstants
-from engram.core.knowledge.triples import Triple
 from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, count_fitting
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, terms
-from engram.providers.language.facts import extract_facts
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.kind_measurement import KindService
@@ -29,10 +26,15 @@ from engram.services.corpus.passage_drafts import (
     normalise_names,
     replace_sentences,
 )
+from engram.services.corpus.passage_observer import (
+    LostSentences,
+    ObservedBatch,
+    PassageObserver,
+    PlacedSentences,
+    TextChange,
+)
 from engram.services.corpus.passage_removal import remove_passage
 from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
-from engram.services.facts import fact_learning
-from engram.services.facts.entity_alignment import AlignmentService
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.rekey import Rebase
 from engram.storage.corpus import collections, graph_writer, lexical_index, passages, staged_lines
@@ -41,10 +43,8 @@ from engram.storage.corpus.graph_writer import SentenceRow, TimeRow
 from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow, StoredSentence
 from engram.storage.database import Database, Writer
-from engram.storage.facts import fact_graph
 from engram.storage.jobs.jobs import Job
 from engram.storage.maintenance import staged_embeddings
-from engram.storage.sessions import session_erasure
 from engram.telemetry.stages import stage
 
 MAX_REPLANS = 5
@@ -68,8 +68,8 @@ class _Plan:
     texts: Vectors = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
-    facts: dict[str, list[Triple]] | None = None
     by_rules: TimesByRules = field(default_factory=TimesByRules)
+    observed: list[ObservedBatch] = field(default_factory=list)
 
 
 class IndexService:
@@ -83,18 +83,15 @@ class IndexService:
         kinds: KindService,
         *,
         batch_size: int,
-        facts: FilterConstants,
-        align: AlignmentService,
+        observers: Sequence[PassageObserver],
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
     ) -> None:
-        """``facts`` says by which noises facts of passages count, and ``align`` joins their names."""
         self._database = database
         self._encoder = encoder
         self._language = language
         self._kinds = kinds
-        self._facts = fact_learning.as_source(facts)
-        self._align = align
+        self._observers = observers
         self._batch_size = batch_size
         self._times = None if time_llm is None else TimeExtraction(time_llm)
         self._rebase = rebase
@@ -135,7 +132,7 @@ class IndexService:
             if not collections.lock_graph(writer, job.collection_id):
                 return  # it was deleted, which ends the job
             for passage in staged_lines.list_replaced(writer, job.collection_id, job.id, source):
-                remove_passage(writer, job.collection_id, passage)
+                remove_passage(writer, job.collection_id, passage, self._observers)
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """Forget the lines that it did not come to."""
@@ -149,14 +146,12 @@ class IndexService:
                 return
             try:
                 with stage("write"), self._database.write() as writer:
-                    new = self._write_plan(writer, work, current)
+                    self._write_plan(writer, work, current)
             except _StaleError:
                 current = self._plan(work.job, plan.lines[0] - 1, limit=len(plan.lines))
             else:
-                if new:
-                    with stage("align"), self._database.read() as reader:
-                        collection = collections.load_by_id(reader, work.job.collection_id)
-                    self._align.join_new(collection, new)
+                for observed in current.observed:
+                    observed.committed()
                 return
         raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
 
@@ -211,8 +206,8 @@ class IndexService:
                 replace_sentences(draft, self._times.date_sentences(draft.sentences, plan.by_rules))
                 for draft in plan.drafts
             ]
-        if collection.passage_facts == "on":
-            plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
+        if plan.drafts:
+            plan.observed = [observer.prepare(collection, plan.drafts) for observer in self._observers]
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection, plan)
         return plan
@@ -258,8 +253,8 @@ class IndexService:
                 text, span.start if span else None, span.end if span else None, plan.texts[text]
             )
 
-    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> dict[int, str]:
-        """Write a batch; the entities of facts that are new, with their names."""
+    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> None:
+        """Write a batch."""
         collection_id = work.job.collection_id
         if collections.lock_graph_in(writer, collection_id) not in {plan.space, None}:
             raise _StaleError
@@ -269,14 +264,14 @@ class IndexService:
         updated = passages.set_metadata(writer, collection_id, plan.metadata_only) if plan.metadata_only else 0
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
-        new = self._write_drafts(writer, collection_id, plan, created) if plan.drafts else {}
+        if plan.drafts:
+            self._write_drafts(writer, collection_id, plan, created)
         staged_lines.take(writer, collection_id, work.job.id, plan.lines)
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
         if plan.by_rules.sentences:
             work.warn(writer, "time-by-rules", plan.by_rules.sentences, plan.by_rules.detail)
-        return new
 
-    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> dict[int, str]:
+    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
         entities = graph_writer.insert_entities(writer, collection_id, plan.names)
         graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
         placed = passages.upsert(
@@ -312,13 +307,11 @@ class IndexService:
                 fresh_entities.append(sentence.entities)
                 fresh_places.append((draft.external_id, position))
         removed = [sentence for left in stored.values() for sentence in left]
-        if plan.facts is not None or removed:
-            fact_graph.lock(writer, collection_id)
         changed = sorted({passage for (passage, _), left in stored.items() if left})
-        losing = fact_learning.leave(writer, collection_id, _changes(plan, placed, sentences, changed), removed)
+        lost = LostSentences(removed, _changes(plan, placed, sentences, changed))
+        for observed in plan.observed:
+            observed.before(writer, lost)
         orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, removed)
-        if removed:
-            session_erasure.forget_passages(writer, collection_id, changed)
         orphan_times += graph_writer.move_sentences(writer, collection_id, moved)
         inserted = graph_writer.insert_sentences(writer, collection_id, fresh)
         ids.update(zip(fresh_places, inserted, strict=True))
@@ -326,7 +319,8 @@ class IndexService:
             (sentence, normalise_names(names)) for sentence, names in zip(inserted, fresh_entities, strict=True)
         )
         orphan_entities += graph_writer.set_links(writer, collection_id, links)
-        new = self._write_facts(writer, collection_id, plan, placed, ids, losing)
+        for observed in plan.observed:
+            observed.after(writer, lost, PlacedSentences(placed, ids))
         removed_count = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         if graph_writer.find_known_names(writer, collection_id, collect_surfaces(plan.drafts)) != set(
             collect_surfaces(plan.drafts)
@@ -352,7 +346,6 @@ class IndexService:
         known_passages = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
         if known_passages:
             self._rekey_passages(writer, collection_id, known_passages)
-        return new
 
     def _rekey_passages(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
         """Have what rests on these passages' keys follow them."""
@@ -360,44 +353,16 @@ class IndexService:
         if self._rebase is not None:
             self._rebase(writer, collection_id, passages)
 
-    def _write_facts(
-        self,
-        writer: Writer,
-        collection_id: int,
-        plan: _Plan,
-        placed: Mapping[str, int],
-        sentences: Mapping[tuple[str, int], int],
-        losing: set[int],
-    ) -> dict[int, str]:
-        """Have the passages' sentences say what they say now; return the entities that are new, with their names.
-
-        Where the collection reads no facts, only those go whose sentence went.
-        """
-        if plan.facts is None:
-            if losing:
-                fact_learning.settle_facts(writer, collection_id, losing)
-            return {}
-        spoken: dict[int, tuple[int, list[Triple]]] = {
-            sentence: (placed[external_id], []) for (external_id, _), sentence in sentences.items()
-        }
-        for external_id, triples in plan.facts.items():
-            for triple in triples:
-                spoken[sentences[external_id, triple.sentence]][1].append(triple)
-        return fact_learning.replace_sentence_facts(writer, collection_id, spoken, losing, self._facts)
-
 
 def _changes(
     plan: _Plan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
-) -> dict[int, fact_learning.PassageChange]:
-    """Return the sentences of these passages before and after."""
+) -> dict[int, TextChange]:
+    """Return the texts of these passages before and after."""
     texts_before: dict[int, list[str]] = defaultdict(list)
     for sentence in before:
         texts_before[sentence.passage_id].append(sentence.text)
     text_after = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
-    return {
-        passage: fact_learning.PassageChange(" ".join(texts_before[passage]), text_after[passage])
-        for passage in changed
-    }
+    return {passage: TextChange(" ".join(texts_before[passage]), text_after[passage]) for passage in changed}
 
 
 def _cut_before_repeat(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

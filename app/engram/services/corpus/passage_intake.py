@@ -13,6 +13,7 @@ from engram.services.auth.encoder import Encoder
 from engram.services.auth.quotas import build_passage_quota_error
 from engram.services.auth.scope import LOCAL, CollectionOpening, Principal, Scope
 from engram.services.corpus.collection_removal import RemovalService
+from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_removal import remove_passage
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import INGEST
@@ -144,9 +145,10 @@ class PassageReception:
 class IngestService:
     """Accepts passages and other changes to collections."""
 
-    def __init__(self, database: Database, encoder: Encoder) -> None:
+    def __init__(self, database: Database, encoder: Encoder, observers: Sequence[PassageObserver]) -> None:
         self._database = database
         self._encoder = encoder
+        self._observers = observers
 
     def receive(
         self, opening: CollectionOpening, key: str | None = None, *, source: str | None = None
@@ -215,5 +217,5 @@ class IngestService:
             version = passages.versions(writer, target.id, [external_id]).get(external_id)
             if version is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
-            remove_passage(writer, target.id, version[0])
+            remove_passage(writer, target.id, version[0], self._observers)
         log.info("passage deleted", collection=target.name, passage=external_id)

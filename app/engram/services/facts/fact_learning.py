@@ -14,6 +14,7 @@ from engram.core.knowledge.claims import ALWAYS, NEVER, Days
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
+from engram.services.corpus.passage_observer import TextChange
 from engram.storage.database import Writer
 from engram.storage.facts import belief_groups, fact_graph, fact_rows, predicates, stale_sources
 from engram.storage.facts.belief_groups import GroupKey
@@ -145,16 +146,8 @@ def find_sentence_facts(writer: Writer, collection_id: int, sentences: Sequence[
     return {fact for _, fact in fact_graph.find_sentence_sources(writer, collection_id, sentences)}
 
 
-@dataclass(frozen=True, slots=True)
-class PassageChange:
-    """The text of a passage, with its title, as it was and as it is."""
-
-    before: str
-    after: str
-
-
 def leave(
-    writer: Writer, collection_id: int, changed: Mapping[int, PassageChange], removed: Sequence[int]
+    writer: Writer, collection_id: int, changed: Mapping[int, TextChange], removed: Sequence[int]
 ) -> set[int]:
     """Have sentences that passages no longer have say nothing from now on; the facts that this bears on.
 
