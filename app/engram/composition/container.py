@@ -25,8 +25,10 @@ from engram.composition.startup import Startup
 from engram.composition.wings import Wing, choose_wings, collect_hooks, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.encoder_registry import EncoderRegistry
+from engram.services.facts.derived_facts import DerivedFacts
 from engram.services.facts.fact_observer import FactObserver
 from engram.services.maintenance.wing_clearing import WingPlaces
+from engram.services.sessions.derived_sessions import DerivedSessions
 from engram.services.sessions.session_observer import SessionObserver
 from engram.telemetry import tracing
 from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
@@ -207,7 +209,7 @@ class Application:
             self._closing,
         )
         self.revocation_services = RevocationServices(
-            database, models, self.learning_services, self.passage_key_services
+            database, models, self.learning_services, self.passage_key_services, self.hooks
         )
         self.answer_services = AnswerServices(
             settings, database, models, self.auth_services, self.retrieval_services, self.hooks
@@ -230,6 +232,7 @@ class Application:
             self.connections,
             models,
             self.auth_services.announce_change,
+            self.hooks,
             {
                 wing.name: WingPlaces([table.name for table in wing.tables], [*wing.collection_settings])
                 for wing in self.installed_wings
@@ -241,7 +244,11 @@ class Application:
     def _collect_hooks(self, wings: Sequence[Wing]) -> Hooks:
         """Collect what wings, facts and sessions add to services. Facts come first: they lock first."""
         facts = FactObserver(lambda: self.models.noise, lambda: self.align)
-        return replace(collect_hooks(wings), passage_observers=(facts, SessionObserver()))
+        return replace(
+            collect_hooks(wings),
+            passage_observers=(facts, SessionObserver()),
+            derived_states=(DerivedFacts(), DerivedSessions()),
+        )
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

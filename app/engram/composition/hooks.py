@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.retrieval.question_rule import QuestionRule
+from engram.services.revocation.derived_state import DerivedState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +17,10 @@ class Hooks:
         question_rules: applied one after another.
         collection_settings: name -> what completes a value of the setting.
         passage_observers: called one after another when passages are written or removed.
+        derived_states: copied, verified, cleared and retired one after another.
     """
 
     question_rules: Sequence[QuestionRule] = ()
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
     passage_observers: Sequence[PassageObserver] = ()
+    derived_states: Sequence[DerivedState] = ()

@@ -35,7 +35,8 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 def retention(
     application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0, audit_bodies: int = 0
 ) -> RetentionService:
-    return RetentionService(application.database, RetentionDays(queries, jobs, keys, audit_bodies))
+    derived = [state.retire for state in application.hooks.derived_states]
+    return RetentionService(application.database, RetentionDays(queries, jobs, keys, audit_bodies), derived)
 
 
 def run(service: RetentionService, now: datetime | None = None) -> RetentionResult:
@@ -81,9 +82,9 @@ class TestSessions:
         application.sessions.wait(scope, ended)
         service = retention(application, queries=30)
         now = datetime.now(UTC)
-        assert run(service, now + timedelta(days=29)).sessions == 0
-        assert run(retention(application), now + timedelta(days=999)).sessions == 0
-        assert run(service, now + timedelta(days=31)).sessions == 1
+        assert run(service, now + timedelta(days=29)).derived == 0
+        assert run(retention(application), now + timedelta(days=999)).derived == 0
+        assert run(service, now + timedelta(days=31)).derived == 1
         assert [row["id"] for row in state.rows(application, curie, "session")] == [str(open_)]
         for table in ("session_round", "session_passage", "session_evidence"):
             assert state.rows(application, curie, table) == []
@@ -100,7 +101,7 @@ class TestSessions:
         assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
         before = state.rows(application, curie, "question_support")
 
-        assert run(retention(application, queries=30), datetime.now(UTC) + timedelta(days=31)).sessions >= 1
+        assert run(retention(application, queries=30), datetime.now(UTC) + timedelta(days=31)).derived >= 1
 
         for table, column in (("question", "text"), ("judged_query", "question")):
             held = words(application, curie, table, column)

@@ -7,6 +7,7 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.knowledge.triples import Triple
+from engram.services.facts.derived_facts import DerivedFacts
 from engram.services.facts.fact_service import StatedFact
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport
@@ -47,6 +48,7 @@ def build_change(table: str, change: str, order: str) -> str:
     """
 
 
+CHECKED_TABLES = (*TABLES, *DerivedFacts.verified_tables)
 TURNED = "vector * array_fill(-1, ARRAY[384])::vector"
 # Each changes as little as the column's type can tell.
 TAMPERED = {
@@ -116,8 +118,8 @@ class TestCleanReports:
         report = application.verify.verify(application.access.scope(taught))
         assert report.clean
         rows = {table.table: table.rows for table in report.tables}
-        assert list(rows) == list(TABLES)
-        for table in TABLES:
+        assert list(rows) == list(CHECKED_TABLES)
+        for table in CHECKED_TABLES:
             kept = state.rows(application, taught, table)
             if table == "fact_entity":  # names come with facts; what they stand for is learned
                 kept = [row for row in kept if row["stands_for"] is not None]
@@ -147,7 +149,7 @@ class TestCleanReports:
         assert checksums(application.verify.verify(application.access.scope(taught))) == before
         tamper(application, taught, TAMPERED["a perplexity"][0])
         after = checksums(application.verify.verify(application.access.scope(taught)))
-        assert {table for table in TABLES if after[table] != before[table]} == {"sentence_memory"}
+        assert {table for table in CHECKED_TABLES if after[table] != before[table]} == {"sentence_memory"}
 
     def test_others_learn_and_revoke_meanwhile(self, application: Application, taught: str) -> None:
         events = undo.stream(application, taught, 30, seed=42)
@@ -259,7 +261,7 @@ class TestDifferences:
         assert list_different_tables(application, taught) == {"learned_weights"}
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
-        narrow = VerificationService(application.database, application.priors, application.evolve, capacity=1)
+        narrow = VerificationService(application.database, application.priors, application.evolve, [], capacity=1)
         assert {d.table for d in narrow.verify(application.access.scope(taught)).differences} == {
             "expansion_memory"
         }

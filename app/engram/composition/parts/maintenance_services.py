@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.servers import Connections, Servers
@@ -37,6 +38,7 @@ class MaintenanceServices:
     connections: Connections
     models: Models
     announce_access_change: Callable[[], None]
+    hooks: Hooks
     wing_places: Mapping[str, WingPlaces]
     wings_on: Sequence[str]
 
@@ -63,7 +65,9 @@ class MaintenanceServices:
             settings.keep_idempotency_days,
             settings.keep_audit_bodies_days,
         )
-        return RetentionService(self.connections.database, days)
+        return RetentionService(
+            self.connections.database, days, [state.retire for state in self.hooks.derived_states]
+        )
 
     @locked_property
     def statistics(self) -> StatisticsService:

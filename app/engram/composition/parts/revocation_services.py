@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.learning_services import LearningServices
@@ -23,6 +24,7 @@ class RevocationServices:
     models: Models
     learning: LearningServices
     passage_keys: PassageKeyServices
+    hooks: Hooks
 
     @locked_property
     def revoke(self) -> RevocationService:
@@ -38,16 +40,22 @@ class RevocationServices:
     def verify(self) -> VerificationService:
         """Verification that learned state follows from the log."""
         capacity = self.models.key_learning.rules.capacity
-        return VerificationService(self.database, self.models.priors, self.passage_keys.evolve, capacity=capacity)
+        return VerificationService(
+            self.database,
+            self.models.priors,
+            self.passage_keys.evolve,
+            self.hooks.derived_states,
+            capacity=capacity,
+        )
 
     @locked_property
     def past(self) -> PastService:
         """Reconstruction of past states."""
         attribution = self.passage_keys.attribution
         restore = VerdictRestorer(self.models.weight_teaching, attribution)
-        return PastService(self.database, attribution, self.passage_keys.evolve, restore)
+        return PastService(self.database, attribution, self.passage_keys.evolve, restore, self.hooks.derived_states)
 
     @locked_property
     def forget(self) -> LearningResetService:
         """Reset of learned state."""
-        return LearningResetService(self.database)
+        return LearningResetService(self.database, self.hooks.derived_states)

@@ -50,7 +50,8 @@ class ObservedBatch:
     def before(self, writer: Writer, lost: LostSentences) -> None:
         """Act while sentences that go still stand.
 
-        Locks of the observer are taken here: the collection's graph is locked already, and no sentence is.
+        An observer that serialises its own writers locks here: the collection's graph is locked already, and no
+        sentence is. Only learning's lock comes later, in ``after``.
         """
 
     def after(self, writer: Writer, lost: LostSentences, placed: PlacedSentences) -> None:

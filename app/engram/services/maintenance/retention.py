@@ -1,22 +1,23 @@
 """Retention: what is kept for a time only goes when it is over."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 import structlog
 
 from engram.storage.auth import tenants
-from engram.storage.database import Database
+from engram.storage.database import Database, Writer
 from engram.storage.jobs import idempotency, jobs
 from engram.storage.maintenance import audit_log, server_clock
 from engram.storage.retrieval import episode_partitions
 from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
-from engram.storage.sessions import sessions
 
 log = structlog.get_logger(__name__)
 
 BATCH = 1_000
+Delete = Callable[[Writer, datetime, int], int]
+"""Deletes at most so many rows of before the moment; returns how many."""
 SPENT_DAYS = 30
 """For how long it can be seen what quotas were spent of a day."""
 
@@ -41,21 +42,23 @@ class RetentionDays:
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """Counts of a run: removed weeks of queries by their Mondays, jobs, keys, sessions, erased audit bodies."""
+    """Counts of a run: removed weeks of queries by their Mondays, jobs, keys, derived rows, erased audit bodies."""
 
     weeks: list[date]
     jobs: int
     keys: int
-    sessions: int = 0
+    derived: int = 0
     audit_bodies: int = 0
 
 
 class RetentionService:
     """Removes what was kept long enough, and makes room for the weeks to come."""
 
-    def __init__(self, database: Database, keep: RetentionDays) -> None:
+    def __init__(self, database: Database, keep: RetentionDays, derived: Sequence[Delete]) -> None:
+        """``derived``: each deletes what is kept as long as answered queries (``DerivedState.retire``)."""
         self._database = database
         self._keep = keep
+        self._derived = derived
 
     def run(
         self, now: datetime | None = None, should_stop: Callable[[], bool] = lambda: False
@@ -85,7 +88,7 @@ class RetentionService:
                 self._drop_weeks(now, should_stop),
                 self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),
                 self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
-                self._delete(sessions.delete_ended, now, self._keep.queries, should_stop),
+                sum(self._delete(delete, now, self._keep.queries, should_stop) for delete in self._derived),
                 self._delete(audit_log.strip, now, self._keep.audit_bodies, should_stop),
             )
         if retired != RetentionResult([], 0, 0):
@@ -94,7 +97,7 @@ class RetentionService:
                 weeks=[str(monday) for monday in retired.weeks],
                 jobs=retired.jobs,
                 keys=retired.keys,
-                sessions=retired.sessions,
+                derived=retired.derived,
                 audit_bodies=retired.audit_bodies,
             )
         return retired
@@ -114,7 +117,7 @@ class RetentionService:
 
     def _delete(
         self,
-        delete: Callable[..., int],
+        delete: Delete,
         now: datetime,
         days: int,
         should_stop: Callable[[], bool],

@@ -20,21 +20,18 @@ from datetime import datetime
 from typing import Any
 
 from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.knowledge.entity_joins import roots
-from engram.services.facts import fact_learning
 from engram.services.feedback_log import log_replay
 from engram.services.passage_keys.attribution import Attribution, Units
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.database import Reader, Writer
-from engram.storage.facts import belief_groups, joined_entities
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.learning import learned_weights, question_supports, sentence_memories
 from engram.storage.learning.learned_weights import Days
 from engram.storage.passage_keys import evolved_keys, key_evidence_log, key_generations
-from engram.storage.revocation import collection_copies, copied_facts, copied_log
+from engram.storage.revocation import collection_copies, copied_log
 from engram.storage.revocation.collection_copies import Copy
-from engram.storage.sessions import session_erasure
 
 PASSAGES = 200
 ROWS = 2_000
@@ -94,12 +91,19 @@ class PastCopyBuilder:
     """One copy: the corpus, the log, and then every state that the log speaks of."""
 
     def __init__(
-        self, writer: Writer, copy: Copy, evolve: KeyEvolutionService, attribution: Attribution, report: Report
+        self,
+        writer: Writer,
+        copy: Copy,
+        evolve: KeyEvolutionService,
+        attribution: Attribution,
+        derived: Sequence[DerivedState],
+        report: Report,
     ) -> None:
         self._writer = writer
         self._copy = copy
         self._evolve = evolve
         self._attribution = attribution
+        self._derived = derived
         self._report = report
 
     def make(self, source_name: str, name: str, restore: VerdictRestorer, units: Units) -> PastCopy:
@@ -116,7 +120,6 @@ class PastCopyBuilder:
             "passages", census.passages, collection_copies.passages, collection_copies.copy_passages, PASSAGES
         )
         self._pages("entities", census.entities, collection_copies.entities, collection_copies.copy_entities, ROWS)
-        self._facts()
         self._pages("terms", census.terms, collection_copies.terms, collection_copies.copy_terms, ROWS)
         collection_copies.settle_counts(writer, copy)
         copied_log.copy_generations(writer, copy)
@@ -125,7 +128,8 @@ class PastCopyBuilder:
         restored = restore.run(writer, copy, units)
         removed_questions = self._memories()
         days = self._questions(restored.questions_gone)
-        session_erasure.forget_in_copy(writer, copy.source, copy.target)
+        for state in self._derived:
+            state.copy(writer, copy)
         self._beliefs(days | restored.days)
         generation, certain = _find_serving_generation(writer, copy)
         self._keys(generation)
@@ -167,15 +171,6 @@ class PastCopyBuilder:
             self._report(stage, table_count, len(tables))
             collection_copies.analyse(self._writer, table)
         self._report(stage, len(tables), len(tables))
-
-    def _facts(self) -> None:
-        """Copy what was known of facts by then, apply the joins, and replay beliefs."""
-        writer, copy = self._writer, self._copy
-        joined_entities.stand_for(writer, copy.target, roots(copied_facts.copy_facts(writer, copy)))
-        after = 0
-        while page := belief_groups.list_next(writer, copy.target, after, ROWS):
-            after = page[-1]
-            fact_learning.settle(writer, copy.target, belief_groups.find_keys(writer, copy.target, page))
 
     def _memories(self) -> int:
         """Replay all memories; return how many sentences that verdicts speak of do not exist any more."""

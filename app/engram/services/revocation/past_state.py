@@ -6,7 +6,7 @@ copy is seen whole or not at all, and whatever ends it before its end leaves not
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from engram.services.jobs.job_kinds import REPLAY
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution, Units
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.past_copy import PastCopy, PastCopyBuilder, Report
 from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.corpus import collections
@@ -37,12 +38,18 @@ class PastService:
     """Accepts and does jobs that make collections that are as another was."""
 
     def __init__(
-        self, database: Database, attribution: Attribution, evolve: KeyEvolutionService, restore: VerdictRestorer
+        self,
+        database: Database,
+        attribution: Attribution,
+        evolve: KeyEvolutionService,
+        restore: VerdictRestorer,
+        derived: Sequence[DerivedState],
     ) -> None:
         self._database = database
         self._attribution = attribution
         self._evolve = evolve
         self._restore = restore
+        self._derived = derived
 
     def request(self, scope: Scope, until: datetime, into: str | None = None, key: str | None = None) -> UUID:
         """Queue a job that makes a collection of what another had learned at ``until``.
@@ -132,9 +139,9 @@ class PastService:
                     units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:
                         copy = collection_copies.open_copy(writer, source.id, into, until, job)
-                        past = PastCopyBuilder(writer, copy, self._evolve, self._attribution, on_progress).make(
-                            original.name, into, self._restore, units
-                        )
+                        past = PastCopyBuilder(
+                            writer, copy, self._evolve, self._attribution, self._derived, on_progress
+                        ).make(original.name, into, self._restore, units)
                         collection_copies.describe(writer, copy, past.as_json())
                         break
                 units = {**units, **self._attribution.embed_units(source, missing)}  # with no transaction open

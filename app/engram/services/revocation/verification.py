@@ -23,8 +23,8 @@ from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
-from engram.services.revocation.verification_findings import TOLERANCE, Findings, VerificationReport, values
-from engram.services.revocation.verify_facts import verify_facts
+from engram.services.revocation.derived_state import DerivedState
+from engram.services.revocation.verification_findings import TABLES, TOLERANCE, Findings, VerificationReport, values
 from engram.services.revocation.verify_keys import verify_keys
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.collections import LOCAL_TENANT
@@ -47,11 +47,18 @@ class VerificationService:
     """Compares what is stored with a replay of the log."""
 
     def __init__(
-        self, database: Database, priors: RankingPriors, evolve: KeyEvolutionService, *, capacity: int
+        self,
+        database: Database,
+        priors: RankingPriors,
+        evolve: KeyEvolutionService,
+        derived: Sequence[DerivedState],
+        *,
+        capacity: int,
     ) -> None:
         self._database = database
         self._priors = priors
         self._evolve = evolve
+        self._derived = derived
         self._capacity = capacity
 
     def verify_all(self, most: int = 100) -> Iterator[VerificationReport]:
@@ -82,7 +89,7 @@ class VerificationService:
             return collections.list_of_all_tenants(reader, after, COLLECTIONS)
 
     def _verify(self, collection: collections.Collection, most: int) -> VerificationReport:
-        findings = Findings(most)
+        findings = Findings(most, (*TABLES, *(table for state in self._derived for table in state.verified_tables)))
         with self._database.snapshot() as reader:
             target = collections.load_by_id(reader, collection.id).id
             _check_events(reader, target, findings)
@@ -92,7 +99,8 @@ class VerificationService:
             for believed in stored_outcomes.beliefs(reader, target):
                 _check_weights(reader, target, believed, priors.get(believed), opposing_events, findings)
             self._check_keys(reader, target, findings)
-            verify_facts(reader, target, findings)
+            for state in self._derived:
+                state.verify(reader, target, findings)
             for table in ("memory_audit", "weight_audit", "key_evidence"):
                 for event, status in stored_outcomes.list_left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")

@@ -20,13 +20,12 @@ TABLES = (
     "expansion_unit",
     "learned_weights",
     "episode",
-    "session",
 )
 
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
-    """Remove a collection's episodes, sessions, events with their audit, questions with their supports, memories,
-    evolved keys with all that made them, and learned weights.
+    """Remove a collection's episodes, events with their audit, questions with their supports, memories, evolved
+    keys with all that made them, and learned weights.
 
     Returns:
         Table -> rows removed from it directly.

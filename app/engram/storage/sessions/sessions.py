@@ -329,6 +329,11 @@ def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
     )
 
 
+def delete_all(writer: Writer, collection_id: int) -> int:
+    """Remove all sessions of a collection, with their rounds and pools; how many."""
+    return writer.execute("DELETE FROM session WHERE collection_id = %(collection)s", {"collection": collection_id})
+
+
 def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
     """Remove sessions that ended before the moment, at most ``limit``, with their rounds and pools; how many.
 

@@ -1,21 +1,43 @@
-"""Proof that what is believed of facts follows from their sources and from what was said of them."""
+"""Facts in copies, and the proof that beliefs follow from their sources and from what was said of them."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
 
 from engram.core.knowledge.beliefs import Fact, replay
 from engram.core.knowledge.entity_joins import roots
+from engram.services.facts import fact_learning
+from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import Findings, values
-from engram.storage.database import Reader
-from engram.storage.facts import belief_groups, joined_entities
+from engram.storage.database import Reader, Writer
+from engram.storage.facts import belief_groups, copied_facts, joined_entities
+from engram.storage.revocation.collection_copies import Copy
 
 CHUNK = 500
 """Facts that are compared at a time: bounds memory."""
+COPIED_ROWS = 2_000
+"""Facts of a copy that are replayed at a time."""
 
 
-def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None:
-    """Replay every group of facts, and compare what is stored of them and of what moved them, to the bit."""
-    _verify_joins(reader, collection_id, findings)
+class DerivedFacts(DerivedState):
+    """Beliefs of facts. They stay when verdicts are forgotten, and no time ends them."""
+
+    verified_tables = ("fact_entity", "fact", "fact_audit")
+
+    def copy(self, writer: Writer, copy: Copy) -> None:
+        """Copy what was known of facts by then, apply the joins, and replay beliefs."""
+        joined_entities.stand_for(writer, copy.target, roots(copied_facts.copy_facts(writer, copy)))
+        after = 0
+        while page := belief_groups.list_next(writer, copy.target, after, COPIED_ROWS):
+            after = page[-1]
+            fact_learning.settle(writer, copy.target, belief_groups.find_keys(writer, copy.target, page))
+
+    def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
+        """Replay every group of facts, and compare what is stored of them and of what moved them, to the bit."""
+        _verify_joins(reader, collection_id, findings)
+        _verify_beliefs(reader, collection_id, findings)
+
+
+def _verify_beliefs(reader: Reader, collection_id: int, findings: Findings) -> None:
     after = 0
     while page := belief_groups.list_next(reader, collection_id, after, CHUNK):
         after = page[-1]

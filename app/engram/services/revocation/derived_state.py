@@ -1,0 +1,37 @@
+"""Derived state: what other rooms keep of a collection, and have copied, verified, cleared and retired with it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from engram.services.revocation.verification_findings import Findings
+from engram.storage.database import Reader, Writer
+from engram.storage.revocation.collection_copies import Copy
+
+
+class DerivedState:
+    """What one room keeps. A method that is not overridden does nothing.
+
+    Attributes:
+        verified_tables: tables that ``verify`` compares rows of.
+    """
+
+    verified_tables: Sequence[str] = ()
+
+    def copy(self, writer: Writer, copy: Copy) -> None:
+        """Complete a copy of a past moment, in its transaction.
+
+        The copy has the corpus, the log and the memories that the log leads to.
+        """
+
+    def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
+        """Compare what is stored with what it follows from, on the snapshot of the verification."""
+
+    def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
+        """Remove what does not outlive the log, in the transaction that removes the log; table -> rows."""
+        return {}
+
+    def retire(self, writer: Writer, before: datetime, limit: int) -> int:
+        """Remove at most ``limit`` things that ended before the moment; how many. Answered queries go by the same
+        moment.
+        """
+        return 0
