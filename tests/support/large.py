@@ -58,17 +58,16 @@ CREATE FUNCTION pg_temp.query(n bigint) RETURNS uuid IMMUTABLE LANGUAGE sql AS $
     SELECT ('018cc251-f400-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid
 $$;
 INSERT INTO episode (collection_id, id, question, embedding, time_embedding, memory, profile, strategy, activated,
-                     shown, hops, total_ms, answer, trace, ranked, features, created_at)
+                     shown, hops, total_ms, answer, trace, ranked, created_at)
 SELECT 1, pg_temp.query(n), 'Question ' || n, pg_temp.at(n), pg_temp.at(n + 1), 'read', 'default', 'graph',
-       ARRAY[4 * n, 4 * n + 1], ARRAY[n], 3, 10, '{{}}', '{{}}', ARRAY[n, n + 1], '',
+       ARRAY[4 * n, 4 * n + 1], ARRAY[n], 3, 10, '{{}}', '{{}}', ARRAY[n, n + 1],
        now() - n * interval '1 minute'
 FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO question (collection_id, id, text_hash, text, embedding)
 SELECT 1, n, sha256(n::text::bytea), 'Question ' || n, pg_temp.at(n)
 FROM generate_series(1, {events}::bigint) AS n;
-INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, ranked,
-                          features)
-SELECT collection_id, id, question, embedding, time_embedding, profile, activated, ranked, features FROM episode
+INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, ranked)
+SELECT collection_id, id, question, embedding, time_embedding, profile, activated, ranked FROM episode
 ORDER BY created_at DESC LIMIT {events};
 INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_hash, judge, version, partial,
                             confidence, spared, status, received_at, applied_at, applied_sequence, question_id,
@@ -98,11 +97,11 @@ FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
      unnest('{{task,time}}'::text[]) AS channel;
 INSERT INTO learned_weights (collection_id, model, prior, information, precision, events)
 SELECT 1, model, 'prior', array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196]), {events}
-FROM unnest('{{sufficiency,ranking}}'::text[]) AS model;
+FROM unnest('{{sufficiency,reranker}}'::text[]) AS model;
 INSERT INTO weight_audit (collection_id, event_id, model, prior, observation_noise, surprise, information,
                            precision)
 SELECT 1, n, model, 'prior', 0.5, 0.5, array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196])
-FROM generate_series(1, {events}::bigint) AS n, unnest('{{sufficiency,ranking}}'::text[]) AS model;
+FROM generate_series(1, {events}::bigint) AS n, unnest('{{sufficiency,reranker}}'::text[]) AS model;
 INSERT INTO judge (collection_id, name) SELECT 1, 'judge ' || n FROM generate_series(1, 500) AS n;
 
 INSERT INTO expansion_unit (collection_id, id, text_hash, method, text, embedding, terms, frequencies)
