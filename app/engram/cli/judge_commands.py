@@ -20,7 +20,7 @@ HEADINGS = (
     "R-",
     "a day",
     "contested",
-    "ranking",
+    "teaching",
     "weight",
 )
 FIELDS = (
