@@ -88,7 +88,7 @@ def test_members_name_what_their_sentences_name(application: Application, curie:
 
 
 def test_a_passage_without_sentences_is_no_member(application: Application, curie: str, focus: Focus) -> None:
-    passages = [row["id"] for row in state.rows(application, curie, "passage")][:3]
+    passages = sorted(row["id"] for row in state.rows(application, curie, "passage"))[:3]
     with application.database.write() as writer:
         writer.execute("DELETE FROM sentence WHERE passage_id = %(id)s", {"id": passages[1]})
     with application.database.read() as reader:
