@@ -1,4 +1,4 @@
-"""How well alignment tells that two names are one thing's: its precision and recall.
+"""Precision and recall of alignment, which tells whether two names are one thing's.
 
 A lead calls its passage's topic by a name that often is not the title; such a pair is known to be one thing. Each
 such name is put before the titles of its neighbourhood, the passages that the data set gave with one question,

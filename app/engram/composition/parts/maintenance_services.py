@@ -93,7 +93,7 @@ class MaintenanceServices:
 
     @locked_property
     def wing_clearing(self) -> WingClearingService:
-        """What wings hold."""
+        """Clearing of wings that are off."""
         return WingClearingService(self.connections.database, self.wing_places, self.wings_on)
 
     @locked_property

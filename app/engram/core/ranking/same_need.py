@@ -89,7 +89,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class PassageSpread:
-    """How a collection's passages lie about their mean.
+    """Spread of a collection's passages about their mean.
 
     Attributes:
         centre: their mean vector, (d,).

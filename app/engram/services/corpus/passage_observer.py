@@ -45,7 +45,7 @@ class PlacedSentences:
 
 
 class ObservedBatch:
-    """What an observer does about one batch of passages. A method that is not overridden does nothing."""
+    """Acts of an observer on one batch of passages. A method that is not overridden does nothing."""
 
     def before(self, writer: Writer, lost: LostSentences) -> None:
         """Act while sentences that go still stand.

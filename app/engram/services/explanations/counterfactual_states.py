@@ -124,11 +124,7 @@ class Supports:
         near = log.list_near_questions(reader, focus, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > MOST_STEPS
         current = current_vectors.find_current(reader, focus.collection.id)
-        self._needs = (
-            {}
-            if current is None
-            else spreads.compare(reader, focus.collection, current, plan.query.text, focus.vector, near)
-        )
+        self._needs = spreads.compare(reader, focus.collection, current, plan.query.text, focus.vector, near)
         self._near: Sequence[NearQuestion] = near
         self._steps: dict[int, list[ReplayStep]] = {question.question_id: [] for question in near}
         if near and not self.too_long:
@@ -212,7 +208,7 @@ class Weights:
     """The weights of a model, without this verdict or that.
 
     Attributes:
-        prior, mean: before any verdict, and after all, (k,).
+        mean: after all verdicts, (k,).
         events: verdicts that count.
         left_out, means: the latest of them, and about what the weights are without each, (m, k).
         too_long: whether the log of what was said for the events' questions is too long to be read.
@@ -220,13 +216,13 @@ class Weights:
 
     def __init__(self, reader: Reader, collection_id: int, believed: PriorIdentity, prior: Prior) -> None:
         self._reader, self._collection_id, self._prior, self._model = reader, collection_id, prior, believed.model
-        self.prior = self.mean = prior.mean
+        self.mean = prior.mean
         self.events = 0
         self.left_out: list[int] = []
-        self.means = np.zeros((0, len(self.prior)))
+        self.means = np.zeros((0, len(prior.mean)))
         self.too_long = False
         self._terms: list[LoggedTerm] = []
-        self._total = build_empty_evidence(len(self.prior))
+        self._total = build_empty_evidence(len(prior.mean))
         self._flipped: dict[int, set[int]] = {}
         learned = learned_weights.find(reader, collection_id, believed)
         if learned is not None:

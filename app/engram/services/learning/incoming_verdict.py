@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
@@ -176,11 +177,18 @@ def _look_up(reader: Reader, verdict: Verdict) -> _ResolvedNames:
         for duplicate, passage in episodes.load_stand_ins(reader, collection_id, verdict.query_id).items()
         if duplicate in named_passages
     }
-    texts: dict[int, list[tuple[int, str]]] = {}
+    top_passages: Sequence[int] = ()
+    if verdict.rating is not None:
+        answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
+        top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
+    sentences: dict[int, list[StoredSentence]] = {}
     for sentence in passages.list_sentences(
-        reader, collection_id, {*passage_ids.values(), *stand_in_by_passage, *stand_in_by_passage.values()}
+        reader,
+        collection_id,
+        {*passage_ids.values(), *stand_in_by_passage, *stand_in_by_passage.values(), *top_passages},
     ):
-        texts.setdefault(sentence.passage_id, []).append((sentence.id, _normalise_words(sentence.text)))
+        sentences.setdefault(sentence.passage_id, []).append(sentence)
+    texts = {passage: [(one.id, _normalise_words(one.text)) for one in own] for passage, own in sentences.items()}
     twins = {
         sentence: (passage, _find_matching(text, texts.get(passage, ())))
         for duplicate, passage in stand_in_by_passage.items()
@@ -191,33 +199,27 @@ def _look_up(reader: Reader, verdict: Verdict) -> _ResolvedNames:
         for name in verdict.named_passages
         if name in passage_ids
     }
-    top_passages: Sequence[int] = ()
-    if verdict.rating is not None:
-        answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
-        top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
-    nearest = _list_nearest_sentences(reader, verdict, {*helpful, *top_passages})
+    nearest = _list_nearest_sentences(reader, verdict, {*helpful, *top_passages}, sentences)
     return _ResolvedNames(by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages)
 
 
 def _list_nearest_sentences(
-    reader: Reader, verdict: Verdict, passage_ids: Collection[int]
+    reader: Reader,
+    verdict: Verdict,
+    passage_ids: Collection[int],
+    sentences: Mapping[int, Sequence[StoredSentence]],
 ) -> dict[int, Sequence[int]]:
-    """List the sentences of each passage, the nearest to the question first and headings last."""
+    """List the sentences of each passage, the nearest to the question first and headings last.
+
+    Args:
+        sentences: of each passage, in reading order.
+    """
     collection_id = verdict.scope.collection.id
     nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, passage_ids)
-    stored = passages.load_by_id(reader, collection_id, nearest)
-    sentences: dict[int, list[StoredSentence]] = {}
-    for sentence in passages.list_sentences(reader, collection_id, nearest):
-        sentences.setdefault(sentence.passage_id, []).append(sentence)
-    headings = {
-        sentence.id
-        for passage, own in sentences.items()
-        if passage in stored
-        for sentence, is_heading in zip(
-            own, find_headings(stored[passage].title, [one.text for one in own]), strict=True
-        )
-        if is_heading
-    }
+    headings: set[int] = set()
+    for passage, stored in passages.load_by_id(reader, collection_id, nearest).items():
+        own = sentences.get(passage, ())
+        headings.update(one.id for one in compress(own, find_headings(stored.title, [one.text for one in own])))
     return {passage: sorted(own, key=headings.__contains__) for passage, own in nearest.items()}
 
 

@@ -1,4 +1,4 @@
-"""What wings hold: rows of tables, and settings of collections. A wing is off only while it holds nothing.
+"""Wings and what they hold: rows of tables, and settings of collections. A wing is off only while it holds nothing.
 
 Nothing looks after the rows of a wing that is off: they would keep the text of passages that are deleted meanwhile.
 Settings of one would look as if they were followed.
@@ -20,7 +20,7 @@ NAMED_COLLECTIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class WingPlaces:
-    """Where a wing may hold something.
+    """Places where a wing may hold something.
 
     Attributes:
         tables: names of its tables.
@@ -49,7 +49,7 @@ class WingState:
 
     @property
     def held(self) -> str:
-        """What it holds, in words; "" for nothing."""
+        """Rows and settings that it holds, in words; "" for nothing."""
         rows = f"rows ({', '.join(self.tables)})" if self.tables else ""
         others = " and others" if self.further_collections else ""
         settings = f"settings of collections ({', '.join(self.collections)}{others})" if self.collections else ""
@@ -58,7 +58,7 @@ class WingState:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """What was removed: rows of these tables, and settings of this many collections."""
+    """Removed things: rows of these tables, and settings of this many collections."""
 
     tables: Sequence[str]
     collections: int

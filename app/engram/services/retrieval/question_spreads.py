@@ -47,7 +47,7 @@ class PastQuestion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _ReadQuestion:
-    """What is compared of a question's text.
+    """A question's text, as it is compared.
 
     Attributes:
         key: the same for texts that are equal but for case, white space and marks at their ends.
@@ -81,7 +81,7 @@ class _TermRarity:
 
 @dataclass(frozen=True, slots=True)
 class _MeasuredPassages:
-    """What is measured of one version of a collection's passages."""
+    """Measures of one version of a collection's passages."""
 
     spread: PassageSpread
     rarity: _TermRarity
@@ -101,7 +101,7 @@ class _MeasuredQuestions:
 
 
 class _Versions(Generic[Measured]):
-    """What was measured of the latest version of each collection. Safe to share between threads."""
+    """Measures of the latest version of each collection. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -137,7 +137,7 @@ class QuestionSpreads:
         self,
         reader: Reader,
         collection: Collection,
-        current: Current,
+        current: Current | None,
         question: str,
         vector: NDArray[np.float32],
         past: Sequence[PastQuestion],
@@ -145,12 +145,12 @@ class QuestionSpreads:
         """Return past question -> how sure it is that it has the need of this question.
 
         Args:
-            current: versions of the collection in the reader's snapshot.
+            current: versions of the collection in the reader's snapshot; None if it is gone.
             vector: of the question, (d,), of length 1.
             past: several may be of one question.
         """
         questions = list({one.question_id: one for one in past}.values())
-        measured = self._find(reader, collection, current) if questions else None
+        measured = None if current is None or not questions else self._find(reader, collection, current)
         if measured is None:
             return {}
         units, along = measured.spread.units, measured.along

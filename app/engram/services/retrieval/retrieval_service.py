@@ -191,8 +191,6 @@ class RetrievalService:
     def _compare_needs(
         self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
     ) -> Mapping[int, SameNeed]:
-        if current is None:
-            return {}
         return self._spreads.compare(reader, plan.collection, current, plan.query.text, plan.focus.vector, past)
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:

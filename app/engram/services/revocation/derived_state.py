@@ -9,7 +9,7 @@ from engram.storage.revocation.collection_copies import Copy
 
 
 class DerivedState:
-    """What one room keeps. A method that is not overridden does nothing.
+    """State that one room keeps. A method that is not overridden does nothing.
 
     Attributes:
         verified_tables: tables that ``verify`` compares rows of.

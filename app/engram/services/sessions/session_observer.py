@@ -25,7 +25,7 @@ class SessionObserver:
 
 
 class SessionBatch(ObservedBatch):
-    """What sessions made of the passages of one batch."""
+    """Traces in sessions of the passages of one batch."""
 
     def __init__(self, collection_id: int) -> None:
         self._collection_id = collection_id

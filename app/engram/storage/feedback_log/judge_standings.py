@@ -72,7 +72,7 @@ def standings(
 
 @dataclass(frozen=True, slots=True)
 class OpposedWord:
-    """What others said of a sentence for a near question, which an event goes against.
+    """Word of others on a sentence for a near question, which an event goes against.
 
     Attributes:
         event: that goes against it.
