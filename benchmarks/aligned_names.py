@@ -10,7 +10,8 @@ import argparse
 from pathlib import Path
 
 from common import application, passages, scratch_collection
-from engram.services.facts.entity_alignment import JUDGE
+from engram.wings.facts.parts import facts_of
+from engram.wings.facts.services.entity_alignment import JUDGE
 from engram_evaluation.chains import read_page
 
 
@@ -27,7 +28,7 @@ def main() -> None:
         for body in bodies:
             stated = read_page(app.language, body["title"], body["text"])
             if stated:
-                app.facts.state(scope, stated, source=body["id"], fingerprint=body["id"])
+                facts_of(app).facts.state(scope, stated, source=body["id"], fingerprint=body["id"])
         with app.database.read() as reader:
             joins = reader.rows(
                 """

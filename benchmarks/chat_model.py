@@ -23,19 +23,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from engram.context.errors import LlmError
-from engram.core.knowledge.agent_turns import AgentObservation
 from engram.core.passage_keys.expansion import WordedMethod
 from engram.core.text.words import words
 from engram.providers.language import PassageText, load_language
-from engram.providers.llm import (
-    Llm,
-    agent_model,
-    facts_by_model,
-    maintain_facts,
-    reasoning,
-    session_model,
-)
+from engram.providers.llm import Llm
+from engram.wings.agent.core.agent_turns import AgentObservation
+from engram.wings.agent.llm import agent_model
+from engram.wings.facts.llm import facts_by_model, maintain_facts
 from engram.wings.frontends.llm.restatement import restate
+from engram.wings.sessions.llm import reasoning, session_model
 from engram_evaluation import reasoning_grades
 
 SAMPLE = files("engram.sample")

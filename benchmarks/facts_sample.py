@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common import passages
 from engram.providers.language import PassageText, load_language
-from engram.providers.language.facts import extract_facts
+from engram.wings.facts.reading import extract_facts
 
 
 def main() -> None:

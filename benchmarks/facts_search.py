@@ -17,7 +17,8 @@ import psutil
 from common import application
 from engram.composition.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import FactPattern
+from engram.wings.facts.parts import facts_of
+from engram.wings.facts.services.fact_search import FactPattern
 
 RELATIONS = ("father", "place of birth", "employer", "spouse", "educated at")
 
@@ -140,7 +141,7 @@ def main() -> None:
                         if at % 2
                         else f"Are Person {one} and Person {other} both from Ruritania?"
                     )
-                    return app.fact_search.search(scope, FactPattern(question=question, edges=edges))
+                    return facts_of(app).fact_search.search(scope, FactPattern(question=question, edges=edges))
 
                 return ask
 
@@ -157,7 +158,8 @@ def main() -> None:
                     f"processor {here:.1f} ms here, {there:.1f} ms in Postgres"
                 )
             took = measure_milliseconds(
-                lambda _: app.fact_search.search(scope, FactPattern(entities=["Ruritania"], edges=2)), 50
+                lambda _: facts_of(app).fact_search.search(scope, FactPattern(entities=["Ruritania"], edges=2)),
+                50,
             )
             print(f"from the hub, L 2: p50 {np.median(took):.1f} ms")
         finally:

@@ -11,7 +11,8 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
 from engram.runtime.api_process import create_app
-from engram.services.sessions.session_service import NewSession
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
 from tests.support import state
 from tests.support.encoder import RotatedEncoder
 from tests.support.openai_server import OpenAiServer
@@ -122,8 +123,8 @@ def finished(application: Application, curie: str) -> tuple[str, UUID]:
 def cancelled_session(application: Application, curie: str) -> tuple[str, UUID]:
     """A collection with a session that goes no further, and that."""
     scope = application.access.scope(curie)
-    session = application.sessions.start(scope, NewSession(question="Where was Marie Curie born?"))
-    application.sessions.cancel(scope, session)
+    session = sessions_of(application).sessions.start(scope, NewSession(question="Where was Marie Curie born?"))
+    sessions_of(application).sessions.cancel(scope, session)
     return curie, session
 
 

@@ -193,7 +193,7 @@ class TestService:
             [one.number for one in session.rounds],
             "stopped",
         )
-        judged = engram.feedback(session_id=session.session_id, supporting=[sentence])
+        judged = engram.session_feedback(session.session_id, supporting=[sentence])
         assert judged.session_id == session.session_id
         assert engram.cancel_session(session.session_id).status == "stopped"
         assert [one.session_id for one in engram.sessions(status="stopped")] == [session.session_id]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.providers.language import load_language
-from engram.providers.llm import agent_prompts
+from engram.wings.agent.core.agent_turns import AgentTurn, format_turn
+from engram.wings.agent.llm import agent_prompts
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.agent_protocol import build_model_policy, play_all, policies, rollout
 from engram_evaluation.commands import evaluate_command

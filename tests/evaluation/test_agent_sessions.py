@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from engram.composition.container import Application
-from engram.core.knowledge.agent_turns import read_turn
-from engram.providers.llm import agent_prompts
-from engram.services.sessions.session_trajectories import Trajectory
+from engram.wings.agent.core.agent_turns import read_turn
+from engram.wings.agent.llm import agent_prompts
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_trajectories import Trajectory
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.run_options import Options
@@ -37,7 +38,7 @@ def measured(reasoning: Application, dataset: Dataset, tmp_path_factory: pytest.
 
 @pytest.fixture
 def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
-    return list(reasoning.trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
+    return list(sessions_of(reasoning).trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
 
 
 def test_the_agent_stands_beside_one_query_and_itself_without_updates(

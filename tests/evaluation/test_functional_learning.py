@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.knowledge.functional_predicates import OneAtATime
+from engram.wings.facts.core.functional_predicates import OneAtATime
 from engram_evaluation.functional_learning import (
     SINGLE_SENTENCE_WEIGHT,
     SLACK_DAYS,

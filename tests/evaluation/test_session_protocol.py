@@ -11,7 +11,8 @@ from rich.console import Console
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
-from engram.services.sessions.session_trajectories import Trajectory
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_trajectories import Trajectory
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate
 from engram_evaluation.html_page import html
@@ -52,7 +53,7 @@ def measured(reasoning: Application, dataset: Dataset, folder: Path) -> RunRepor
 
 @pytest.fixture
 def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
-    return list(reasoning.trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
+    return list(sessions_of(reasoning).trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
 
 
 def values(report: RunReport, arm: str) -> dict[str, float]:

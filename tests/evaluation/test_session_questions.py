@@ -12,9 +12,10 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.budget import Budget
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
-from engram.services.sessions.session_views import SessionView
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_state import SessionRequest
+from engram.wings.sessions.services.session_views import SessionView
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.harness import open_harness
@@ -104,10 +105,10 @@ def _run_sessions(application: Application, texts: Sequence[str], collection: st
     asked = SessionRequest(top_k=5, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=4, llm_calls=0, tokens=0, seconds=600.0, passages=100)
     for text in texts:
-        session = application.sessions.start(
+        session = sessions_of(application).sessions.start(
             scope, NewSession(question=text, planner="pool", request=asked, budget=budget)
         )
-        found.append(application.sessions.wait(scope, session))
+        found.append(sessions_of(application).sessions.wait(scope, session))
     return found
 
 

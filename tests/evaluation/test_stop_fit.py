@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.planning.feedback_stop import AT_LEAST, Network
+from engram.wings.sessions.core.feedback_stop import AT_LEAST, Network
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.stop_fit import FigurePower, fit_stop, measure_rounds, pools

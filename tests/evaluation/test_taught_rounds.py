@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engram.core.planning.round_sufficiency import features
 from engram.core.ranking.ranking_weights import Prior
+from engram.wings.sessions.core.round_sufficiency import features
 from engram_evaluation.taught_rounds import Session, measure_taught
 
 PRIOR = Prior(np.array([2.0, 0.0, 0.0, 0.0, 1.0]), np.eye(5) * 5.0)

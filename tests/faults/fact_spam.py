@@ -16,12 +16,13 @@ from uuid import uuid4
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
-from engram.core.knowledge.triples import Triple
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.facts.fact_service import Revision, StatedFact
-from engram.storage.facts import fact_rows
 from engram.storage.schema_revision import migrate
+from engram.wings.facts.core.triples import Triple
+from engram.wings.facts.parts import facts_of
+from engram.wings.facts.services.fact_service import Revision, StatedFact
+from engram.wings.facts.storage import fact_rows
 
 BELIEVED = 0.5
 PREDICATE = "place of birth"
@@ -78,9 +79,9 @@ def attack(application: Application, way: AttackWay, kind: str, facts: int, name
     application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
     honest = application.access.scope(collection)
     true = [_state(application, honest, number, "Warsaw", source="register") for number in range(facts)]
-    application.predicates.declare(honest, PREDICATE, True, None)
+    facts_of(application).predicates.declare(honest, PREDICATE, True, None)
     for fact in true:
-        application.facts.revise(honest, [Revision("confirm", fact)], judge="ana", key=f"ana {fact}")
+        facts_of(application).facts.revise(honest, [Revision("confirm", fact)], judge="ana", key=f"ana {fact}")
     before = _beliefs(application, honest, true)
     false: set[int] = set()
     for number, fact in enumerate(true):
@@ -88,7 +89,7 @@ def attack(application: Application, way: AttackWay, kind: str, facts: int, name
             principal = replace(LOCAL, name=name, judges_as=name, trusted=way.trusted)
             scope = replace(honest, principal=principal)
             if kind == "contradict":
-                application.facts.revise(scope, [Revision(kind, fact)], judge=name, key=f"{name} {fact}")
+                facts_of(application).facts.revise(scope, [Revision(kind, fact)], judge=name, key=f"{name} {fact}")
             else:
                 false.add(_state(application, scope, number, "Paris", source=name))
     after = _beliefs(application, honest, true)
@@ -102,7 +103,7 @@ def attack(application: Application, way: AttackWay, kind: str, facts: int, name
 
 def _state(application: Application, scope: Scope, subject: int, place: str, *, source: str) -> int:
     triple = Triple(f"Person {subject}", PREDICATE, place, 0, "entity", None, None, 1.0)
-    (fact,) = application.facts.state(scope, [StatedFact(triple)], source=source).facts
+    (fact,) = facts_of(application).facts.state(scope, [StatedFact(triple)], source=source).facts
     return fact
 
 

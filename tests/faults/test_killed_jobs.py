@@ -10,11 +10,12 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.budget import Budget
-from engram.core.knowledge.agent_turns import AgentTurn, format_turn
 from engram.providers.llm import Llm
-from engram.services.facts.agent_memory import AgentMemory
-from engram.services.sessions.session_service import NewSession, SessionService
-from engram.services.sessions.session_state import SessionRequest
+from engram.wings.agent.core.agent_turns import AgentTurn, format_turn
+from engram.wings.agent.services.agent_memory import AgentMemory
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession, SessionService
+from engram.wings.sessions.services.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
@@ -185,8 +186,8 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
 
 
 SESSION = {
-    "a round written and not committed": ("engram.storage.sessions.sessions:write_round", "after"),
-    "between two rounds": ("engram.services.sessions.session_runner:SessionRunner._step", "after"),
+    "a round written and not committed": ("engram.wings.sessions.storage.sessions:write_round", "after"),
+    "between two rounds": ("engram.wings.sessions.services.session_runner:SessionRunner._step", "after"),
 }
 
 
@@ -197,17 +198,17 @@ def test_killed_in_the_middle_of_a_session(
     scope = application.access.scope(curie)
     question = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
     new = NewSession(question=question, planner="pool", request=SessionRequest(top_k=2, threshold=1.0))
-    session = application.sessions.start(scope, new)
+    session = sessions_of(application).sessions.start(scope, new)
     done = killed_and_made_good(curie, session, *SESSION[step])
 
-    read = application.sessions.read(scope, session)
+    read = sessions_of(application).sessions.read(scope, session)
     assert (read.stored.status, read.stored.stop_reason) == ("stopped", "found")
     assert [one.number for one in read.rounds] == [1, 2]
     assert (done["created"], done["result"]) == (2, {"stop_reason": "found"})
     assert read.stored.cost["rounds"] == 2
     assert read.stored.cost["passages"] == len(read.passages) == 3
-    straight = application.sessions.start(scope, new)
-    once = application.sessions.wait(scope, straight)
+    straight = sessions_of(application).sessions.start(scope, new)
+    once = sessions_of(application).sessions.wait(scope, straight)
     assert [one.sentence_id for one in read.evidence] == [one.sentence_id for one in once.evidence]
     assert [one.said for one in read.rounds] == [one.said for one in once.rounds]
 
@@ -228,14 +229,14 @@ def test_killed_between_the_turns_of_an_agent(
     asked = SessionRequest(options={"documents": ["curie", "warsaw", "vistula"]})
     new = NewSession(question="Where does it flow?", planner="agent", request=asked, budget=Budget(rounds=9))
     with OpenAiServer(agent) as server, Llm(base_url=server.base_url, api_key=None, model="test") as llm:
-        services = application.session_services
+        services = sessions_of(application)
         sessions = SessionService(
             services.database, application.encoder, application.runner, services.session_planners, llm
         )
         session = sessions.start(scope, new)
-        step = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
+        step = ("engram.wings.sessions.services.session_runner:SessionRunner._step", "after", "2")
         killed_and_made_good(curie, session, *step, llm_base_url=server.base_url)
-    read = application.sessions.read(scope, session)
+    read = sessions_of(application).sessions.read(scope, session)
     assert [one.action for one in read.rounds] == ["insert", "insert", "insert", "answer"]
     assert len(users) == 4
     assert [user.count("place of birth: Warsaw") for user in users] == [0, 1, 1, 1]

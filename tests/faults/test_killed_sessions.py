@@ -9,8 +9,9 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.budget import Budget
 from engram.services.auth.scope import Scope
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_state import SessionRequest
 from engram_evaluation.harness import open_harness
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer
@@ -20,8 +21,8 @@ from tests.support.decomposed import MOTHER, write_decomposed
 from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
-AFTER_WRITE = ("engram.storage.sessions.sessions:write_round", "after", "2")
-BETWEEN_ROUNDS = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
+AFTER_WRITE = ("engram.wings.sessions.storage.sessions:write_round", "after", "2")
+BETWEEN_ROUNDS = ("engram.wings.sessions.services.session_runner:SessionRunner._step", "after", "2")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     planner: str,
     where: tuple[str, ...],
 ) -> None:
-    sessions = reasoning.sessions
+    sessions = sessions_of(reasoning).sessions
     options = {"rollouts": 8, "together": 2} if planner == "tree" else None
     asked = SessionRequest(top_k=1, arm={"memory": "off"}, threshold=1.0, answer=True, options=options)
     new = NewSession(question=MOTHER, planner=planner, request=asked, budget=BUDGET)

@@ -60,7 +60,7 @@ class Ledger:
         if seconds > self.slow_seconds:
             self.record_finding("slow", where, f"{seconds:.1f} s: {sent}")
         if status in {200, 202} and where.startswith("POST /feedback") and "feedback_id" in document:
-            ids = {document["feedback_id"], *(document.get("session_feedback_ids") or ())}
+            ids = {document["feedback_id"], *(document.get("feedback_ids") or ())}
             with self._lock:
                 self.verdicts.setdefault(document["collection"], set()).update(ids)
 

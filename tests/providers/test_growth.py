@@ -19,9 +19,9 @@ from engram.providers.language import (
     terms,
     title_entities,
 )
-from engram.providers.language.facts import extract_facts
 from engram.providers.language.rule_language import RuleLanguage
 from engram.providers.language.sentence_splitter import split_sentences
+from engram.wings.facts.reading import extract_facts
 from tests.support.growth import MOST_GROWTH, growth
 
 pytestmark = pytest.mark.timeout(180)

@@ -12,17 +12,12 @@ from typing import Any
 import pytest
 
 from engram.context.errors import LlmError, LlmRefusalError
-from engram.core.knowledge.agent_turns import AgentObservation
-from engram.providers.llm import (
-    Llm,
-    agent_model,
-    extract_entities,
-    extract_relations,
-    maintain_facts,
-    reasoning,
-    session_model,
-)
+from engram.providers.llm import Llm
+from engram.wings.agent.core.agent_turns import AgentObservation
+from engram.wings.agent.llm import agent_model
+from engram.wings.facts.llm import extract_entities, extract_relations, maintain_facts
 from engram.wings.frontends.llm.restatement import restate
+from engram.wings.sessions.llm import reasoning, session_model
 from engram_evaluation import reasoning_grades
 from tests.support.openai_server import OpenAiServer, Reply
 

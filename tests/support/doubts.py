@@ -1,7 +1,7 @@
 """Facts of an agent's memory that are doubted."""
 
-from engram.core.knowledge.beliefs import LEAST_BELIEF
-from engram.services.facts.agent_memory import AgentMemory
+from engram.wings.agent.services.agent_memory import AgentMemory
+from engram.wings.facts.core.beliefs import LEAST_BELIEF
 
 
 def list_doubted_facts(memory: AgentMemory) -> list[int]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Model, PriorIdentity
+from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
@@ -118,7 +118,7 @@ def prior_of(application: Application, name: str) -> RankingPrior:
 
 
 def load_weights(
-    application: Application, name: str, prior: str | None = None, model: Model = "sufficiency"
+    application: Application, name: str, prior: str | None = None, model: str = "sufficiency"
 ) -> LearnedWeights | None:
     """What the collection learned of a model from a prior, of sufficiency from the application's own by default."""
     own = prior_of(application, name).of_sufficiency
@@ -128,7 +128,7 @@ def load_weights(
 
 
 def weight_rows(
-    application: Application, name: str, model: Model = "sufficiency", table: str = "weight_audit"
+    application: Application, name: str, model: str = "sufficiency", table: str = "weight_audit"
 ) -> list[dict[str, Any]]:
     """The rows of one model."""
     return [row for row in rows(application, name, table) if row["model"] == model]

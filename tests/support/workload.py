@@ -11,9 +11,10 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import ExplorationSettings, Query
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
 from engram.wings.experiments.parts import ExperimentServices
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 
@@ -95,7 +96,7 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
 
 def _go_in_rounds(application: Application, scope: Scope) -> None:
     """Sessions that end by themselves, by their caller and before their time; one is judged, and then erased."""
-    sessions = application.sessions
+    sessions = sessions_of(application).sessions
     chain = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
     how = SessionRequest(top_k=2, threshold=1.0, learn=True)
     ended = sessions.start(scope, NewSession(question=chain, planner="pool", request=how, budget=Budget(rounds=9)))
@@ -107,7 +108,7 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
     verdict = Verdict(
         query_id=ended, scope=scope, supporting=[NamedSentence(one.sentence_id) for one in read.evidence]
     )
-    application.teacher.judge(sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
+    sessions_of(application).teacher.judge(sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
     sessions.cancel(scope, sessions.start(scope, NewSession(question=chain)))
     held = {one.passage_id for one in read.passages}
     changed = next(passage for passage in CURIE if passage["id"] in held)

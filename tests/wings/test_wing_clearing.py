@@ -10,15 +10,27 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application, Servers
+from engram.composition.wings import list_installed_wings
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, NotFoundError
 from engram.services.maintenance.wing_clearing import Cleared
+from engram.wings.facts.core.triples import Triple
+from engram.wings.facts.parts import facts_of
+from engram.wings.facts.services.fact_service import StatedFact
 from engram.wings.frontends.parts import FrontendServices
 from engram.wings.frontends.services.pull_ledger import PulledScore
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
 from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.databases import application_on, open_migrated
 
-HELD = {"experiments": "settings of collections (docs, plain)", "frontends": "rows (pulled_score)"}
+HELD = {
+    "experiments": "settings of collections (docs, plain)",
+    "facts": "rows (fact_entity, fact, fact_event, fact_statement, fact_source, fact_audit)",
+    "frontends": "rows (pulled_score)",
+    "sessions": "rows (session) and open jobs (session)",
+}
+EMPTY = dict.fromkeys((wing.name for wing in list_installed_wings()), "")
 REFUSALS = {
     wing: f"The wing {wing!r} is off and holds {held}: switch it on by ENGRAM_WINGS, or remove them by "
     f"`engram wing clear {wing}`."
@@ -26,9 +38,12 @@ REFUSALS = {
 }
 ARMS = {"arms": [{"name": "everybody", "percent": 100, "memory": "off"}]}
 Open = Callable[[str], Application]
-OneByOne = pytest.mark.parametrize(
-    ("wing", "others"), [("experiments", "frontends,importing"), ("frontends", "experiments,importing")]
-)
+OneByOne = pytest.mark.parametrize("wing", HELD)
+
+
+def list_others(wing: str) -> str:
+    """List the wings that do without this one."""
+    return ",".join(one.name for one in list_installed_wings() if wing not in (one.name, *one.needs))
 
 
 @pytest.fixture
@@ -62,7 +77,7 @@ def env(place: Servers) -> dict[str, str]:
 
 @pytest.fixture
 def filled(open_with: Open) -> None:
-    """Store a pulled score in one collection, an experiment there, and an exploration in another."""
+    """Store something of each wing in one collection, and an exploration in another."""
     services = open_with("all")
     for name in ("docs", "plain", "empty"):
         services.ingest.receive(services.access.prepare_opening(name)).finish()
@@ -70,24 +85,25 @@ def filled(open_with: Open) -> None:
     score = PulledScore("s1", "dify", "up", "digest", 1, datetime(2026, 5, 1, tzinfo=UTC), [uuid4()])
     services.wing(FrontendServices).pulls.put(docs, "dify@local", [score])
     services.collection_settings.configure(docs, {"experiment": ARMS})
+    stated = StatedFact(Triple("Ada", "born in", "Lund", 0, "entity", None, None, 1.0), "Ada was born in Lund.")
+    facts_of(services).facts.state(docs, [stated], source="a letter")
+    sessions_of(services).sessions.start(docs, NewSession(question="Where was Ada born?"))
     services.collection_settings.configure(services.access.scope("plain"), {"exploration": {"share": 0.5}})
 
 
 def test_wings_that_hold_nothing_may_be_off(open_with: Open) -> None:
     services = open_with("none")
     services.startup.warm_up()
-    assert [(wing.name, wing.is_on, wing.held) for wing in services.wing_clearing.list_wings()] == [
-        ("experiments", False, ""),
-        ("frontends", False, ""),
-        ("importing", False, ""),
-    ]
+    listed = services.wing_clearing.list_wings()
+    assert {wing.name: wing.held for wing in listed} == EMPTY
+    assert not any(wing.is_on for wing in listed)
 
 
 @OneByOne
 @pytest.mark.usefixtures("filled")
-def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wing: str, others: str) -> None:
-    open_with("experiments,frontends").startup.warm_up()
-    off = open_with(others)
+def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wing: str) -> None:
+    open_with(",".join(HELD)).startup.warm_up()
+    off = open_with(list_others(wing))
     with pytest.raises(ConfigurationError) as refusal:
         off.startup.warm_up()
     assert refusal.value.detail == REFUSALS[wing]
@@ -98,14 +114,15 @@ def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wi
 
 @OneByOne
 @pytest.mark.usefixtures("filled")
-def test_a_cleared_wing_may_be_off(open_with: Open, wing: str, others: str) -> None:
-    services = open_with(others)
+def test_a_cleared_wing_may_be_off(open_with: Open, wing: str) -> None:
+    services = open_with(list_others(wing))
+    found = services.wing_clearing.find(wing)
     cleared = services.wing_clearing.clear(wing)
-    assert cleared == {"experiments": Cleared([], 2), "frontends": Cleared(["pulled_score"], 0)}[wing]
+    assert cleared == Cleared(found.tables, 2 if wing == "experiments" else 0, found.jobs)
     services.startup.warm_up()
-    assert services.wing_clearing.clear(wing) == Cleared([], 0)
+    assert services.wing_clearing.clear(wing) == Cleared()
     left = {one.name: one.held for one in services.wing_clearing.list_wings()}
-    assert left == {"importing": ""} | HELD | {wing: ""}
+    assert left == EMPTY | HELD | {wing: ""}
     with services.database.read() as reader:
         assert reader.scalar("SELECT count(*) FROM collection") == 3
 
@@ -115,8 +132,7 @@ def test_settings_that_were_ended_or_deleted_do_not_count(open_with: Open) -> No
     services = open_with("all")
     services.collection_settings.configure(services.access.scope("docs"), {"experiment": None})
     services.ingest.delete_collection(services.access.scope("plain"))
-    (experiments, _, _) = services.wing_clearing.list_wings()
-    assert experiments.held == ""
+    assert {wing.name: wing.held for wing in services.wing_clearing.list_wings()}["experiments"] == ""
 
 
 @pytest.mark.usefixtures("filled")
@@ -125,8 +141,8 @@ def test_a_few_of_many_collections_are_named(open_with: Open) -> None:
     for number in range(4):
         services.ingest.receive(services.access.prepare_opening(f"c{number}")).finish()
         services.collection_settings.configure(services.access.scope(f"c{number}"), {"experiment": ARMS})
-    (experiments, _, _) = services.wing_clearing.list_wings()
-    assert experiments.held == "settings of collections (c0, c1, c2, c3, docs and others)"
+    held = {wing.name: wing.held for wing in services.wing_clearing.list_wings()}
+    assert held["experiments"] == "settings of collections (c0, c1, c2, c3, docs and others)"
     assert open_with("none").wing_clearing.clear("experiments").collections == 6
 
 
@@ -136,15 +152,17 @@ def test_only_a_wing_that_is_off_is_cleared(open_with: Open) -> None:
     for wing in HELD:
         with pytest.raises(ConflictError, match="is on"):
             services.wing_clearing.clear(wing)
-    with pytest.raises(NotFoundError, match="installed are experiments, frontends, importing"):
+    with pytest.raises(NotFoundError, match="installed are experiments, facts, frontends"):
         services.wing_clearing.clear("facade")
-    assert [wing.held for wing in services.wing_clearing.list_wings()] == [*HELD.values(), ""]
+    assert {wing.name: wing.held for wing in services.wing_clearing.list_wings()} == EMPTY | HELD
 
 
 @pytest.mark.usefixtures("filled")
 def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     shell: Cli, env: dict[str, str], open_with: Open
 ) -> None:
+    for wing in ("facts", "sessions"):
+        shell("wing", "clear", wing, "--yes", **env, ENGRAM_WINGS="none")
     env |= {"ENGRAM_WINGS": "importing"}
     for process in ("serve", "worker"):
         assert shell.fails(process, **env) == f"engram: {REFUSALS['experiments']}\n"
@@ -152,19 +170,21 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     assert [re.split(r"\s{2,}", line.rstrip()) for line in listed] == [
         ["wing", "holds"],
         ["experiments", "off", HELD["experiments"]],
+        ["facts", "off", "nothing"],
         ["frontends", "off", HELD["frontends"]],
         ["importing", "on", "nothing"],
+        ["sessions", "off", "nothing"],
+        ["agent", "off", "nothing"],
     ]
     unconfirmed = shell("wing", "clear", "frontends", **env)  # nobody answers
     assert unconfirmed.returncode == 1
     assert "Remove rows (pulled_score), of every collection and tenant?" in unconfirmed.stderr
     cleared = shell("wing", "clear", "experiments", "--yes", "--json", **env)
-    assert json.loads(cleared.stdout) == {"wing": "experiments", "tables": [], "collections": 2}
+    assert json.loads(cleared.stdout) == {"wing": "experiments", "tables": [], "collections": 2, "jobs": []}
     assert shell.fails("serve", **env) == f"engram: {REFUSALS['frontends']}\n"
     assert shell("wing", "clear", "frontends", "-y", **env).stdout == "frontends: removed rows (pulled_score)\n"
     assert shell("wing", "clear", "frontends", **env).stdout == "frontends: holds nothing\n"
     with open_with("importing").database.read() as reader:
         assert [tuple(row) for row in reader.rows("SELECT action, target FROM audit_log ORDER BY id")] == [
-            ("clear wing", "experiments"),
-            ("clear wing", "frontends"),
+            *(("clear wing", wing) for wing in ("facts", "sessions", "experiments", "frontends")),
         ]

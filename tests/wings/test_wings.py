@@ -155,11 +155,22 @@ def test_a_wing_brings_a_dialect_of_errors(greeting: Application) -> None:
 
 def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
     installed = list_installed_wings()
-    assert [wing.name for wing in installed] == ["experiments", "frontends", "importing"]
-    assert choose_wings("all", installed) == choose_wings("importing,frontends, experiments", installed)
+    assert [wing.name for wing in installed] == [
+        "experiments",
+        "facts",
+        "frontends",
+        "importing",
+        "sessions",
+        "agent",
+    ]
+    assert choose_wings("all", installed) == choose_wings(
+        "importing,frontends, experiments,agent,sessions,facts", installed
+    )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]
+    with pytest.raises(ConfigurationError, match="the wing 'agent' needs 'sessions'"):
+        choose_wings("agent, facts", installed)
     assert choose_wings("none", installed) == []
     for wrong in ("", "imports", "importing,imports"):
-        with pytest.raises(ConfigurationError, match="installed are experiments, frontends, importing"):
+        with pytest.raises(ConfigurationError, match="installed are experiments, facts, frontends"):
             variant(wings=wrong)

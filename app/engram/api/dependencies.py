@@ -24,7 +24,17 @@ from engram.core.auth.access_keys import ADMIN, ANY_COLLECTION, MODERATE
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.services.auth.quotas import QuotaKind
-from engram.services.auth.scope import LOCAL, AccessService, CollectionOpening, Principal, ResourceKind, Scope
+from engram.services.auth.scope import (
+    JOB,
+    LOCAL,
+    QUERY,
+    VERDICT,
+    AccessService,
+    CollectionOpening,
+    Principal,
+    ResourceKind,
+    Scope,
+)
 
 
 async def _services(request: Request) -> Application:
@@ -231,19 +241,15 @@ By = Annotated[CollectionAccess, Depends(_build_collection_access)]
 
 
 def _resolve_job(access: By, job_id: UUID) -> ResourceAccess[UUID]:
-    return access.resolve_collection("job", job_id)
+    return access.resolve_collection(JOB, job_id)
 
 
 def _resolve_query(access: By, query_id: UUID) -> ResourceAccess[UUID]:
-    return access.resolve_collection("query", query_id)
-
-
-def _resolve_session(access: By, session_id: UUID) -> ResourceAccess[UUID]:
-    return access.resolve_collection("session", session_id)
+    return access.resolve_collection(QUERY, query_id)
 
 
 def _resolve_verdict(access: By, feedback_id: EventId) -> ResourceAccess[int]:
-    return access.resolve_collection("verdict", feedback_id)
+    return access.resolve_collection(VERDICT, feedback_id)
 
 
 async def build_opener(app: Application, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
@@ -267,44 +273,6 @@ class BodyCollection(Protocol):
 
 
 B = TypeVar("B", bound=BodyCollection)
-
-
-class OptionalCollection(Protocol):
-    """A body that may name a collection."""
-
-    @property
-    def collection(self) -> str | None: ...
-
-
-M = TypeVar("M", bound=OptionalCollection)
-
-
-@dataclass(frozen=True, slots=True)
-class PostedToSession(Generic[M]):
-    """A request body for a session, and the scope of the session's collection."""
-
-    session_id: UUID
-    body: M
-    scope: Scope
-
-
-def read_session_body(model: type[M]) -> Callable[..., PostedToSession[M]]:
-    """Return a dependency that reads the body and resolves its collection.
-
-    It is the collection that the body names, else the one that holds the session of the path.
-    """
-
-    def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedToSession[M]:
-        return PostedToSession(
-            session_id,
-            body,
-            CollectionAccess(app.access, asker, need, body.collection)
-            .resolve_collection("session", session_id)
-            .scope,
-        )
-
-    read.__annotations__["body"] = model  # where FastAPI looks
-    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +322,6 @@ def read_frequent_body(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]
 
 JobAt = Annotated[ResourceAccess[UUID], Depends(_resolve_job)]
 QueryAt = Annotated[ResourceAccess[UUID], Depends(_resolve_query)]
-SessionAt = Annotated[ResourceAccess[UUID], Depends(_resolve_session)]
 VerdictAt = Annotated[ResourceAccess[int], Depends(_resolve_verdict)]
 QueryScope = Annotated[Scope, Depends(_find_query_scope)]
 PathScope = Annotated[Scope, Depends(_find_path_scope)]

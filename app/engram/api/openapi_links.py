@@ -14,7 +14,7 @@ COLLECTION_PARAMETER = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
     "get_learned", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
-    "get_predicates", "list_feedback", "delete_collection",
+    "list_feedback", "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""
 
@@ -25,9 +25,7 @@ COLLECTION_LINK = {COLLECTION_PARAMETER: "/collection"}
 QUERY_TARGETS = ("get_query", "post_feedback")
 VERDICT_TARGETS = ("get_feedback", "get_preview", "delete_feedback", "post_retry_one")
 WORK = ("get_job", "delete_job")
-SESSION = ("get_session", "get_events", "post_round", "delete_session", "post_feedback")
 PASSAGE = ("get_passage", "get_key", "delete_passage")
-ENTITY = ("get_entity", "post_merge", "post_split")
 
 FLOWS = (
     Flow(("post_query", "get_query"), {"query_id": "/query_id", **COLLECTION_LINK}, QUERY_TARGETS),
@@ -75,25 +73,6 @@ FLOWS = (
     Flow(("get_passage",), {"sentence_id": "/sentences/0/sentence_id", **IN_QUERY}, ("get_sentence_memory",)),
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
     Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
-    Flow(("post_session", "get_session", "post_round"), {"session_id": "/session_id", **COLLECTION_LINK}, SESSION),
-    Flow(
-        ("post_facts", "post_facts_revise", "post_facts_search", "get_entity"),
-        {"fact_id": "/facts/0/fact_id", **COLLECTION_LINK},
-        ("get_fact",),
-    ),
-    Flow(
-        ("post_facts", "post_facts_revise"),
-        {"event_id": "/events/0/event_id", **COLLECTION_LINK},
-        ("delete_fact_event",),
-    ),
-    Flow(("get_fact",), {"event_id": "/history/0/event_id", **IN_QUERY}, ("delete_fact_event",)),
-    Flow(("get_fact",), {"entity_id": "/object_entity_id", **IN_QUERY}, ENTITY),
-    Flow(("post_facts_search",), {"entity_id": "/starts/0/entity_id", **COLLECTION_LINK}, ENTITY),
-    Flow(
-        ("get_predicates", "post_count"),
-        {"predicate": "/predicates/0/predicate", **COLLECTION_LINK},
-        ("put_predicate",),
-    ),
     Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),
     Flow(("post_rotate_access_key",), {"key_id": "/key_id"}, ("delete_access_key",)),
 )

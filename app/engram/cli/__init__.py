@@ -11,14 +11,11 @@ from typer.main import get_command
 
 from engram.cli import (  # noqa: F401 - each adds its commands as it is imported
     access_commands,
-    ask_command,
     audit_command,
     backup_commands,
     distribute_command,
     doctor_command,
     explanation_commands,
-    fact_commands,
-    graph_commands,
     ingest_commands,
     job_commands,
     judge_commands,
@@ -30,7 +27,6 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     replay_command,
     revocation_commands,
     serving_commands,
-    session_list_command,
     status_commands,
     wing_commands,
 )

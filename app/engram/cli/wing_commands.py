@@ -35,7 +35,7 @@ def clear_wing(
 
     with application(settings()) as services:
         wing = services.wing_clearing.find(name)
-        cleared = Cleared([], 0)
+        cleared = Cleared()
         if wing.held:
             if not yes:
                 question = f"Remove {wing.held}, of every collection and tenant?"

@@ -2,34 +2,27 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 from engram import __version__
-from engram.composition.hooks import Hooks
 from engram.composition.models import Models
 from engram.composition.parts.answer_services import AnswerServices
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.corpus_services import CorpusServices
 from engram.composition.parts.explanation_services import ExplanationServices
-from engram.composition.parts.fact_services import FactServices
 from engram.composition.parts.job_services import JobServices
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.maintenance_services import MaintenanceServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.composition.parts.revocation_services import RevocationServices
-from engram.composition.parts.session_services import SessionServices
 from engram.composition.servers import Connections, Servers, servers
 from engram.composition.startup import Startup
 from engram.composition.wings import Wing, choose_wings, collect_hooks, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.encoder_registry import EncoderRegistry
-from engram.services.facts.derived_facts import DerivedFacts
-from engram.services.facts.fact_observer import FactObserver
+from engram.services.jobs.work import JobHandler, Kind
 from engram.services.maintenance.wing_clearing import WingPlaces
-from engram.services.sessions.derived_sessions import DerivedSessions
-from engram.services.sessions.session_observer import SessionObserver
 from engram.telemetry import tracing
 from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 
@@ -62,7 +55,7 @@ class Application:
     Attributes:
         installed_wings: all wings, on or off.
         wings: name of a wing that is on -> its services.
-        hooks: what these, facts and sessions add to services.
+        hooks: what these add to services.
         models: models and constants. Assign one before its first use to replace it.
     """
 
@@ -76,8 +69,6 @@ class Application:
     passage_key_services: PassageKeyServices
     revocation_services: RevocationServices
     explanation_services: ExplanationServices
-    fact_services: FactServices
-    session_services: SessionServices
     job_services: JobServices
     maintenance: MaintenanceServices
     startup: Startup
@@ -138,23 +129,6 @@ class Application:
     explain = PartAttribute(lambda app: app.explanation_services.explain)
     learned = PartAttribute(lambda app: app.explanation_services.learned)
 
-    facts = PartAttribute(lambda app: app.fact_services.facts)
-    texts = PartAttribute(lambda app: app.fact_services.texts)
-    fact_search = PartAttribute(lambda app: app.fact_services.fact_search)
-    show = PartAttribute(lambda app: app.fact_services.show)
-    join = PartAttribute(lambda app: app.fact_services.join)
-    align = PartAttribute(lambda app: app.fact_services.align)
-    adopt = PartAttribute(lambda app: app.fact_services.adopt)
-    withdraw = PartAttribute(lambda app: app.fact_services.withdraw)
-    predicates = PartAttribute(lambda app: app.fact_services.predicates)
-    instruct = PartAttribute(lambda app: app.fact_services.instruct)
-
-    sessions = PartAttribute(lambda app: app.session_services.sessions)
-    classifier = PartAttribute(lambda app: app.session_services.classifier)
-    session_runner = PartAttribute(lambda app: app.session_services.session_runner)
-    teacher = PartAttribute(lambda app: app.session_services.teacher)
-    trajectories = PartAttribute(lambda app: app.session_services.trajectories)
-
     handlers = PartAttribute(lambda app: app.job_services.handlers)
     runner = PartAttribute(lambda app: app.job_services.runner)
     jobs = PartAttribute(lambda app: app.job_services.jobs)
@@ -182,13 +156,15 @@ class Application:
         self.database = self.connections.database
         self.stream = self.connections.stream
         registry = EncoderRegistry(self.database)
-        self.models = Models(settings, registry.fingerprint)
-        self.hooks = self._collect_hooks(self._chosen_wings)
+        self.hooks = collect_hooks(self._chosen_wings, self)
+        self.models = Models(settings, registry.fingerprint, self.hooks.weight_models)
         self._closing = ExitStack()
         self._closing.callback(self.models.close)
         self._closing.callback(self.connections.close)
         self._compose()
-        self.wings = {wing.name: wing.attach(self) for wing in self._chosen_wings}
+        self.wings: dict[str, object] = {}
+        for wing in self._chosen_wings:
+            self.wings[wing.name] = wing.attach(self)
 
     def _compose(self) -> None:
         """Join the parts: each gets the parts whose services it uses. No service is made yet."""
@@ -196,7 +172,6 @@ class Application:
         self.auth_services = AuthServices(settings, self.connections, models)
         self.retrieval_services = RetrievalServices(settings, database, models, self.hooks)
         self.passage_key_services = PassageKeyServices(database, models)
-        self.fact_services = FactServices(settings, database, models)
         self.explanation_services = ExplanationServices(database, models)
         self.corpus_services = CorpusServices(settings, database, models, self.passage_key_services, self.hooks)
         self.learning_services = LearningServices(
@@ -214,17 +189,8 @@ class Application:
         self.answer_services = AnswerServices(
             settings, database, models, self.auth_services, self.retrieval_services, self.hooks
         )
-        self.session_services = SessionServices(
-            database,
-            models,
-            self.auth_services,
-            self.answer_services,
-            self.fact_services,
-            self.learning_services,
-            lambda: self.job_services.runner,
-        )
         self.job_services = JobServices(
-            settings, database, self.corpus_services, self.revocation_services, self.session_services
+            settings, database, self.corpus_services, self.revocation_services, self._list_job_handlers
         )
         self.maintenance = MaintenanceServices(
             settings,
@@ -234,21 +200,29 @@ class Application:
             self.auth_services.announce_change,
             self.hooks,
             {
-                wing.name: WingPlaces([table.name for table in wing.tables], [*wing.collection_settings])
+                wing.name: WingPlaces(
+                    [table.name for table in wing.tables],
+                    [*wing.collection_settings],
+                    sorted({kind.name for kind in wing.job_handlers}),
+                )
                 for wing in self.installed_wings
             },
             [wing.name for wing in self._chosen_wings],
         )
-        self.startup = Startup(settings, database, models, self.session_services, self.maintenance)
+        self.startup = Startup(settings, database, models, self.maintenance, self._warm_up_wings)
 
-    def _collect_hooks(self, wings: Sequence[Wing]) -> Hooks:
-        """Collect what wings, facts and sessions add to services. Facts come first: they lock first."""
-        facts = FactObserver(lambda: self.models.noise, lambda: self.align)
-        return replace(
-            collect_hooks(wings),
-            passage_observers=(facts, SessionObserver()),
-            derived_states=(DerivedFacts(), DerivedSessions()),
-        )
+    def _list_job_handlers(self) -> dict[Kind, JobHandler]:
+        """List what does the jobs of wings, by kind."""
+        return {
+            kind: pick(self.wings[wing.name])
+            for wing in self._chosen_wings
+            for kind, pick in wing.job_handlers.items()
+        }
+
+    def _warm_up_wings(self) -> None:
+        for wing in self._chosen_wings:
+            if wing.warm_up is not None:
+                wing.warm_up(self.wings[wing.name])
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

@@ -1,26 +1,29 @@
-"""Hooks: what wings, facts and sessions add to other services of the core."""
+"""Hooks: what wings add to services of the core."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
+from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Additions to services; those of wings in the order of the wings' names.
+    """Additions to services, in the order of the wings.
 
     Attributes:
         question_rules: applied one after another.
         collection_settings: name -> what completes a value of the setting.
         passage_observers: called one after another when passages are written or removed.
         derived_states: copied, verified, cleared and retired one after another.
+        weight_models: taught by verdicts.
     """
 
     question_rules: Sequence[QuestionRule] = ()
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
     passage_observers: Sequence[PassageObserver] = ()
     derived_states: Sequence[DerivedState] = ()
+    weight_models: Sequence[WeightModel] = ()

@@ -1,5 +1,6 @@
 """Models, the LLM endpoint and constants that services are built of, as configured."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,11 +19,10 @@ from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors, load_priors
-from engram.providers.reranker.cross_encoder import CrossEncoder
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
-from engram.providers.stop_weights import Relevance, StopWeights, load_stop
 from engram.services.auth.encoder import Encoder
+from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import KeyLearning
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
@@ -32,13 +32,17 @@ from engram.storage.retrieval.query_focus import GraphLimits
 class Models:
     """Models and constants of the configuration. Each is loaded when first used, or assigned in place of that."""
 
-    def __init__(self, settings: Settings, register: Register = probe_digest) -> None:
+    def __init__(
+        self, settings: Settings, register: Register = probe_digest, weight_models: Sequence[WeightModel] = ()
+    ) -> None:
         """Load nothing yet.
 
         Args:
             register: gives the fingerprint of an encoder behind a server; by default none is recognised later.
+            weight_models: what verdicts teach beside the models of answers and rerankers.
         """
         self.settings = settings
+        self.weight_models = {model.name: model for model in weight_models}
         self._register = register
         self._closing = ExitStack()
         self._late: list[Embedder] = []
@@ -178,7 +182,10 @@ class Models:
     @locked_property
     def priors(self) -> RankingPriors:
         """Ranking weights, and priors of what verdicts teach."""
-        priors = load_priors(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
+        priors = load_priors(self.settings.ranking_prior)
+        for model in self.weight_models.values():
+            if (prior := model.load_prior()) is not None:
+                priors = priors.with_model(model.name, prior, model.features)
         return priors if self.reranker is None else priors.with_reranker(self.reranker.name)
 
     @locked_property
@@ -203,17 +210,6 @@ class Models:
             self._closing.callback(local.close)
             return local
         return None
-
-    @locked_property
-    def stop_weights(self) -> StopWeights:
-        """Weights of the published classifier of sufficient evidence pools."""
-        return load_stop(self.settings.stop_weights)
-
-    @locked_property
-    def relevance(self) -> Relevance | None:
-        """Configured cross-encoder, or None."""
-        folder = self.settings.cross_encoder
-        return None if folder is None else CrossEncoder(folder)
 
     @locked_property
     def limits(self) -> GraphLimits:
@@ -268,7 +264,7 @@ class Models:
     @locked_property
     def weight_teaching(self) -> WeightTeaching:
         """Teaching of weights."""
-        return WeightTeaching(lambda kind: self.priors.select_kind(kind).priors)
+        return WeightTeaching(lambda kind: self.priors.select_kind(kind).priors, self.weight_models)
 
     @locked_property
     def expansion_validation(self) -> ExpansionValidation:

@@ -1,13 +1,13 @@
 """Start of a process: models are loaded and the configuration is checked."""
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
 
 from engram.composition.models import Models
 from engram.composition.parts.maintenance_services import MaintenanceServices
-from engram.composition.parts.session_services import SessionServices
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
@@ -29,13 +29,17 @@ FIRST_KEYS_SECONDS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Startup:
-    """Steps that precede the first request."""
+    """Steps that precede the first request.
+
+    Attributes:
+        warm_up_wings: loads what wings need.
+    """
 
     settings: Settings
     database: Database
     models: Models
-    sessions: SessionServices
     maintenance: MaintenanceServices
+    warm_up_wings: Callable[[], None]
 
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
@@ -46,8 +50,7 @@ class Startup:
         self.maintenance.wing_clearing.check()
         if self.database.replica is not None:
             self.database.replica.start()
-        if self.settings.cross_encoder or self.settings.stop_weights:
-            _ = self.sessions.classifier
+        self.warm_up_wings()
         if isinstance(models.reranker, FolderReranker):
             models.reranker.load()
         self._warn_of_other_encoders()

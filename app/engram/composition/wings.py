@@ -1,15 +1,20 @@
 """Wings: optional features, found by their entry points."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engram.composition.hooks import Hooks
 from engram.context.errors import ConfigurationError
 from engram.services.corpus.collection_settings import CompleteSetting
+from engram.services.corpus.passage_observer import PassageObserver
+from engram.services.feedback_log.weight_terms import WeightModel
+from engram.services.jobs.work import JobHandler, Kind
 from engram.services.retrieval.question_rule import QuestionRule
+from engram.services.revocation.derived_state import DerivedState
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 
     from engram.composition.container import Application
 
+W = TypeVar("W")
 GROUP = "engram.wings"
 """Entry points of wings: each names a ``Wing``."""
 
@@ -78,8 +84,14 @@ class Wing:
     Attributes:
         name: of the wing in ENGRAM_WINGS.
         attach: makes an object with the wing's services from the application, each service on first use.
+        needs: names of the wings whose services it uses. They come before it in every order.
         load_routes: imports the wing's routes. Only the API calls it, also for a wing that is off.
         question_rule: changes questions and their answers.
+        make_passage_observer: makes what follows the passages of all collections.
+        derived_state: is copied, verified, cleared and retired with collections.
+        make_weight_model: makes a model that verdicts teach.
+        job_handlers: kind of job -> picks what does such jobs from the wing's services.
+        warm_up: loads what the wing's services need, before the first request.
         collection_settings: settings of collections that are the wing's, by the names of their columns in table
             ``collection``: what completes a value.
         tables: of the wing, among the schema's. They are there whether it is on or off.
@@ -87,16 +99,47 @@ class Wing:
 
     name: str
     attach: Callable[["Application"], object]
+    needs: Sequence[str] = ()
     load_routes: Callable[[], WingRoutes] = WingRoutes
     question_rule: QuestionRule | None = None
+    make_passage_observer: Callable[["Application"], PassageObserver] | None = None
+    derived_state: DerivedState | None = None
+    make_weight_model: Callable[["Application"], WeightModel] | None = None
+    job_handlers: Mapping[Kind, Callable[[Any], JobHandler]] = field(default_factory=dict)
+    warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
     tables: Sequence["Table"] = ()
 
 
+class WingHolder(Protocol):
+    """What has services of wings, as an application does."""
+
+    def wing(self, services: type[W]) -> W:
+        """Return the services of a wing that is on, by their class.
+
+        Raises:
+            LookupError: no wing that is on has such services.
+        """
+        ...
+
+
 @cache
 def list_installed_wings() -> tuple[Wing, ...]:
-    """List the wings of all installed packages, by name."""
-    return tuple(sorted((point.load() for point in entry_points(group=GROUP)), key=lambda wing: wing.name))
+    """List the wings of all installed packages, each after those that it needs."""
+    return order_wings([point.load() for point in entry_points(group=GROUP)])
+
+
+def order_wings(wings: Iterable[Wing]) -> tuple[Wing, ...]:
+    """Order wings by name, those that need others after all that need none of these."""
+    by_name = {wing.name: wing for wing in wings}
+    sorter = TopologicalSorter({wing.name: by_name.keys() & set(wing.needs) for wing in by_name.values()})
+    sorter.prepare()
+    ordered: list[Wing] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        ordered += [by_name[name] for name in ready]
+        sorter.done(*ready)
+    return tuple(ordered)
 
 
 def load_tables() -> None:
@@ -112,7 +155,7 @@ def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:
         wings: the installed ones.
 
     Raises:
-        ConfigurationError: the setting names a wing that is not installed.
+        ConfigurationError: the setting names a wing that is not installed, or leaves out one that another needs.
     """
     if chosen == "all":
         return list(wings)
@@ -121,14 +164,22 @@ def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:
     if unknown:
         installed = ", ".join(wing.name for wing in wings)
         raise ConfigurationError(f"ENGRAM_WINGS names {', '.join(map(repr, unknown))}; installed are {installed}.")
-    return [wing for wing in wings if wing.name in names]
+    on = [wing for wing in wings if wing.name in names]
+    for wing in on:
+        if missing := sorted(set(wing.needs) - names):
+            needed = " and ".join(map(repr, missing))
+            raise ConfigurationError(f"ENGRAM_WINGS: the wing {wing.name!r} needs {needed}.")
+    return on
 
 
-def collect_hooks(wings: Sequence[Wing]) -> Hooks:
-    """Collect what these wings add to services of the core."""
+def collect_hooks(wings: Sequence[Wing], application: "Application") -> Hooks:
+    """Collect what these wings add to services of the core of an application."""
     return Hooks(
         question_rules=tuple(wing.question_rule for wing in wings if wing.question_rule is not None),
         collection_settings={
             name: complete for wing in wings for name, complete in wing.collection_settings.items()
         },
+        passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
+        derived_states=[wing.derived_state for wing in wings if wing.derived_state is not None],
+        weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
     )

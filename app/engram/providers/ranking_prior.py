@@ -6,7 +6,7 @@ There is one set of priors for each kind of corpus, see ``core.ranking.corpus_ki
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.core.planning.round_sufficiency import FEATURES as ROUND_FEATURES
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
@@ -36,8 +35,7 @@ class RankingPrior:
         sufficiency: of the weights by which a ranked answer is said to be enough.
         sufficiency_name: its fingerprint, which goes by the ranking's as well: its features are of that.
         sufficiency_level: the probability, in [0, 1], that nine in ten right answers of other corpora reach.
-        rounds, rounds_name: the same of whether a session's pool is enough after a round; None where no weights
-            were fitted for that.
+        further: the same of further models, by identity.
         reranker, reranker_name: the same of how far a reranker is trusted; None where there is none.
     """
 
@@ -48,8 +46,7 @@ class RankingPrior:
     sufficiency: Prior
     sufficiency_name: str
     sufficiency_level: float
-    rounds: Prior | None = None
-    rounds_name: str = ""
+    further: Mapping[PriorIdentity, Prior] = field(default_factory=dict)
     reranker: Prior | None = None
     reranker_name: str = ""
 
@@ -57,11 +54,6 @@ class RankingPrior:
     def of_sufficiency(self) -> PriorIdentity:
         """Identity of the belief about sufficiency."""
         return PriorIdentity("sufficiency", self.sufficiency_name)
-
-    @property
-    def of_rounds(self) -> PriorIdentity:
-        """Identity of the belief about the sufficiency of a session's pool."""
-        return PriorIdentity("round", self.rounds_name)
 
     @property
     def of_reranker(self) -> PriorIdentity:
@@ -77,14 +69,16 @@ class RankingPrior:
     @property
     def priors(self) -> dict[PriorIdentity, Prior]:
         """All."""
-        return self.of_answers | ({} if self.rounds is None else {self.of_rounds: self.rounds})
+        return self.of_answers | dict(self.further)
 
-    def with_rounds(self, rounds: Prior | None) -> "RankingPrior":
-        """With a prior for sessions, whose features go by what ``sufficiency`` makes of answers as well."""
-        if rounds is None:
-            return self
-        name = _fingerprint(self.sufficiency_name.encode(), rounds, ROUND_FEATURES)
-        return replace(self, rounds=rounds, rounds_name=name)
+    def find_further(self, model: str) -> tuple[PriorIdentity, Prior] | None:
+        """Find the identity and the prior of a further model; None where it has no prior."""
+        return next((pair for pair in self.further.items() if pair[0].model == model), None)
+
+    def with_model(self, model: str, prior: Prior, features: Sequence[str]) -> "RankingPrior":
+        """Add the prior of a further model over these features, which may rest on how sufficient answers are."""
+        identity = PriorIdentity(model, _fingerprint(self.sufficiency_name.encode(), prior, features))
+        return replace(self, further={**self.further, identity: prior})
 
     def with_reranker(self, reranker: str) -> "RankingPrior":
         """Add a prior for the trust in the reranker of this name, whose scores stand beside these weights'."""
@@ -119,9 +113,11 @@ class RankingPriors:
         """All priors, of both kinds."""
         return self.encyclopedic.priors | self.general.priors
 
-    def with_rounds(self, rounds: Prior | None) -> "RankingPriors":
-        """Return priors with a prior for sessions, for both kinds."""
-        return RankingPriors(self.encyclopedic.with_rounds(rounds), self.general.with_rounds(rounds))
+    def with_model(self, model: str, prior: Prior, features: Sequence[str]) -> "RankingPriors":
+        """Add the prior of a further model, for both kinds."""
+        return RankingPriors(
+            self.encyclopedic.with_model(model, prior, features), self.general.with_model(model, prior, features)
+        )
 
     def with_reranker(self, reranker: str) -> "RankingPriors":
         """Add a prior for the trust in a reranker, for both kinds."""

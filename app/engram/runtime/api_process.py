@@ -23,8 +23,6 @@ from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
 from engram.api.explanations import overview_routes
 from engram.api.explanations import routes as explanations_routes
-from engram.api.facts import graph_routes
-from engram.api.facts import routes as facts_routes
 from engram.api.jobs import routes as jobs_routes
 from engram.api.learning import judge_routes
 from engram.api.learning import routes as learning_routes
@@ -38,7 +36,6 @@ from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.revocation import routes as revocation_routes
-from engram.api.sessions import routes as sessions_routes
 from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
@@ -58,12 +55,9 @@ ROUTERS = tuple(
         judge_routes,
         corpus_routes,
         jobs_routes,
-        sessions_routes,
         settings_routes,
         passage_keys_routes,
         revocation_routes,
-        facts_routes,
-        graph_routes,
         health_routes,
         metrics_routes,
         audit_routes,

@@ -17,7 +17,8 @@ export type QueryOptions = Options<Schemas["QueryIn"], "query">;
 export type AnswerOptions = Options<Schemas["AnswerIn"], "query">;
 export type SessionOptions = Options<Schemas["SessionIn"], "question" | "wait"> & { idempotencyKey?: string };
 export type RoundOptions = Omit<Schemas["RoundIn"], "wait">;
-export type Verdict = Options<Schemas["FeedbackIn"], "query_id" | "session_id"> & { idempotencyKey?: string };
+export type Verdict = Options<Schemas["FeedbackIn"], "query_id"> & { idempotencyKey?: string };
+export type SessionVerdict = Schemas["SessionFeedbackIn"] & { idempotencyKey?: string };
 /** An answer that can be rated, or the id of its query. */
 export type Judged = string | { query_id: string; collection?: string };
 /** A passage or a sentence of an answer, or the id of one: a passage's is a text, a sentence's a number. */
@@ -136,9 +137,13 @@ export class Engram {
   }
 
   /** Say what of a session helped: it reaches the queries of its rounds. */
-  feedbackOnSession(sessionId: string, { idempotencyKey, ...verdict }: Verdict): Promise<Schemas["FeedbackOut"]> {
-    const body = { collection: this.collection, ...verdict, session_id: sessionId };
-    return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
+  sessionFeedback(
+    sessionId: string,
+    { idempotencyKey, ...verdict }: SessionVerdict,
+  ): Promise<Schemas["SessionFeedbackOut"]> {
+    const body = { collection: this.collection, ...verdict };
+    const params = { path: { session_id: sessionId }, header: once(idempotencyKey) };
+    return read(this.api.POST("/sessions/{session_id}/feedback", { body, params }));
   }
 
   /** Take a question through rounds; `session` has what came of it, `sessionRounds` each as it comes. */

@@ -903,8 +903,7 @@ export interface paths {
          * Judge an answered query
          * @description Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
          *
-         *     A verdict on a session is stored once for each query of its rounds that it has to do with. A rating replaces the
-         *     judge's earlier one of the same answer.
+         *     A rating replaces the judge's earlier one of the same answer.
          *
          *     Scope: `judge`.
          */
@@ -1476,6 +1475,31 @@ export interface paths {
         get: operations["get_events"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{session_id}/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Judge a session
+         * @description Store a verdict on a session once under its Idempotency-Key: once for each query of its rounds that it names.
+         *
+         *     The session's own question hears all of it, each sub-question what it found. The answer is that of the own
+         *     question's verdict.
+         *
+         *     Scope: `judge`.
+         */
+        post: operations["post_session_feedback"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3987,21 +4011,6 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /**
-             * Session Complete At
-             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
-             */
-            session_complete_at?: number | null;
-            /**
-             * Session Feedback Ids
-             * @description All that a verdict on a session became, this one first; for revoking.
-             */
-            session_feedback_ids?: number[];
-            /**
-             * Session Id
-             * @description The session that was judged, where one was.
-             */
-            session_id?: string | null;
-            /**
              * Status
              * @description pending, applied, parked or revoked
              */
@@ -4130,9 +4139,10 @@ export interface components {
             partial?: boolean;
             /**
              * Query Id
+             * Format: uuid
              * @description The query that is judged.
              */
-            query_id?: string | null;
+            query_id: string;
             /**
              * Rating
              * @description A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer.
@@ -4153,11 +4163,6 @@ export interface components {
              * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
              */
             retrieval_success?: boolean | null;
-            /**
-             * Session Id
-             * @description Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own question whole and each sub-question with what it found.
-             */
-            session_id?: string | null;
             /**
              * Supporting
              * @description Sentences that helped.
@@ -4212,21 +4217,6 @@ export interface components {
             received_at: string;
             /** Revoked At */
             revoked_at: string | null;
-            /**
-             * Session Complete At
-             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
-             */
-            session_complete_at?: number | null;
-            /**
-             * Session Feedback Ids
-             * @description All that a verdict on a session became, this one first; for revoking.
-             */
-            session_feedback_ids?: number[];
-            /**
-             * Session Id
-             * @description The session that was judged, where one was.
-             */
-            session_id?: string | null;
             /**
              * Status
              * @description pending, applied, parked or revoked
@@ -5179,21 +5169,6 @@ export interface components {
              * @description Whether the verdict names more.
              */
             sentences_cut: boolean;
-            /**
-             * Session Complete At
-             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
-             */
-            session_complete_at?: number | null;
-            /**
-             * Session Feedback Ids
-             * @description All that a verdict on a session became, this one first; for revoking.
-             */
-            session_feedback_ids?: number[];
-            /**
-             * Session Id
-             * @description The session that was judged, where one was.
-             */
-            session_id?: string | null;
             /**
              * Status
              * @description pending, applied, parked or revoked
@@ -7331,6 +7306,159 @@ export interface components {
             time_factor: number;
             /** Time Perplexity */
             time_perplexity: number;
+        };
+        /**
+         * SessionFeedbackIn
+         * @description Verdict of a judge on a session.
+         * @example {
+         *       "complete": true,
+         *       "missed": [
+         *         23
+         *       ],
+         *       "supporting": [
+         *         17
+         *       ]
+         *     }
+         */
+        SessionFeedbackIn: {
+            /**
+             * Collection
+             * @description The collection's name; absent: whichever holds the session.
+             */
+            collection?: string | null;
+            /**
+             * Complete
+             * @description True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
+             * @default false
+             */
+            complete?: boolean;
+            /**
+             * Confidence
+             * @description Divides the observation noise of this verdict; has no say in what keys learn.
+             * @default 1
+             */
+            confidence?: number;
+            /**
+             * Expansions
+             * @description What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in.
+             */
+            expansions?: components["schemas"]["ExpansionIn"][];
+            /**
+             * Generation Score
+             * @description Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
+             */
+            generation_score?: number | null;
+            /**
+             * Generation Success
+             * @description Whether the answer was right. Where retrieval did not validate the expansions: true does, false does not, null leaves it to `generation_score`.
+             */
+            generation_success?: boolean | null;
+            /**
+             * Judge
+             * @description Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
+             */
+            judge?: string | null;
+            /**
+             * Missed
+             * @description Evidence that retrieval did not return, learned like support.
+             */
+            missed?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            /**
+             * None Helped
+             * @description True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
+             * @default false
+             */
+            none_helped?: boolean;
+            /**
+             * Partial
+             * @description The opposite of `complete`; give one of the two at most, or both alike.
+             * @default true
+             */
+            partial?: boolean;
+            /**
+             * Rejected
+             * @description Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
+             */
+            rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            /**
+             * Retrieval Success
+             * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
+             */
+            retrieval_success?: boolean | null;
+            /**
+             * Supporting
+             * @description Sentences that helped.
+             */
+            supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            /**
+             * Supporting Passages
+             * @description Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+             */
+            supporting_passages?: string[];
+            /**
+             * Wait
+             * @description Apply before answering, and say what changed.
+             * @default false
+             */
+            wait?: boolean;
+        };
+        /**
+         * SessionFeedbackOut
+         * @description An accepted verdict on a session, as its own question heard it.
+         */
+        SessionFeedbackOut: {
+            /** Applied At */
+            applied_at: string | null;
+            /**
+             * Changes
+             * @description What it changed; null where nobody waited for it.
+             */
+            changes: components["schemas"]["ChangeOut"][] | null;
+            /** Collection */
+            collection: string;
+            /**
+             * Complete At
+             * @description The round after which the pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            complete_at: number | null;
+            /**
+             * Error
+             * @description Why the last try to apply it failed, or what it waits for.
+             */
+            error: string | null;
+            /** Feedback Id */
+            feedback_id: number;
+            /**
+             * Feedback Ids
+             * @description All verdicts that it became, this one first; for revoking.
+             */
+            feedback_ids: number[];
+            /** Judge */
+            judge: string;
+            /** @description What its expansions came to; null where it carried none, or nobody waited for it. */
+            keys: components["schemas"]["KeyEffectOut"] | null;
+            /**
+             * Query Id
+             * Format: uuid
+             */
+            query_id: string;
+            /**
+             * Received At
+             * Format: date-time
+             */
+            received_at: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /**
+             * Status
+             * @description pending, applied, parked or revoked
+             */
+            status: string;
         };
         /**
          * SessionIn
@@ -14668,6 +14796,134 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_session_feedback: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionFeedbackIn"];
+            };
+        };
+        responses: {
+            /** @description Applied, or revoked since; `changes` says what it did. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionFeedbackOut"];
+                };
+            };
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionFeedbackOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

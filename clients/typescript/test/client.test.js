@@ -176,7 +176,7 @@ test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, 
   for await (const one of engram.sessionRounds(begun.session_id)) rounds.push(one.number);
   const session = await engram.session(begun.session_id);
   assert.deepEqual([session.status, session.rounds.map((one) => one.number)], ["stopped", rounds]);
-  const judged = await engram.feedbackOnSession(begun.session_id, { supporting: [sentence] });
+  const judged = await engram.sessionFeedback(begun.session_id, { supporting: [sentence] });
   assert.equal(judged.session_id, begun.session_id);
   const listed = [];
   for await (const one of engram.sessions()) listed.push(one.session_id);

@@ -12,17 +12,17 @@ from functools import cache
 from typing import Any
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import (
+from engram.providers.language import Language, PassageText, load_language
+from engram.wings.agent.core.agent_turns import (
     AgentObservation,
     AgentTurn,
     FormatError,
     read_turn,
 )
-from engram.providers.language import Language, PassageText, load_language
-from engram.providers.llm import agent_prompts
-from engram.services.facts.agent_memory import AgentMemory
-from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe, skip_turn
-from engram.services.facts.grounding import GroundedFacts, StreamDocument, ground_text
+from engram.wings.agent.llm import agent_prompts
+from engram.wings.agent.services.agent_memory import AgentMemory
+from engram.wings.agent.services.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe, skip_turn
+from engram.wings.agent.services.grounding import GroundedFacts, StreamDocument, ground_text
 from engram_evaluation import answer_marking
 from engram_evaluation.reasoning_rewards import FORMAT_WEIGHT, play_reward
 

@@ -11,13 +11,14 @@ from statistics import fmean
 from typing import Any
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import NOTHING_TO_INSERT, AgentTurn, format_turn
-from engram.core.knowledge.linearise import count_tokens
 from engram.core.text.words import normalise_words
 from engram.providers.language import Language
-from engram.providers.llm import Llm, agent_model, agent_prompts
-from engram.services.facts import rule_agent
-from engram.services.facts.agent_play import EDGES, MEMORY_TOKENS, Play
+from engram.providers.llm import Llm
+from engram.wings.agent.core.agent_turns import NOTHING_TO_INSERT, AgentTurn, format_turn
+from engram.wings.agent.llm import agent_model, agent_prompts
+from engram.wings.agent.services import rule_agent
+from engram.wings.agent.services.agent_play import EDGES, MEMORY_TOKENS, Play
+from engram.wings.facts.core.linearise import count_tokens
 from engram_evaluation import answer_marking
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.dataset import Dataset, Question

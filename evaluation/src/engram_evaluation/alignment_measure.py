@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.knowledge.alignment import CandidateEntity, align
-from engram.core.knowledge.triples import Triple
 from engram.providers.embedder import Embedder
 from engram.providers.language import normalise_entity, title_entities
+from engram.wings.facts.core.alignment import CandidateEntity, align
+from engram.wings.facts.core.triples import Triple
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.dataset_files import find, json_lines, require_file
 

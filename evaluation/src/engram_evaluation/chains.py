@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.core.knowledge.linearise import count_tokens
 from engram.core.text.temporal import time_constraint
-from engram.providers.language import Language, PassageText, extract_facts, normalise_entity
+from engram.providers.language import Language, PassageText, normalise_entity
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import FactPattern, FactSearchResult
-from engram.services.facts.fact_service import StatedFact
+from engram.wings.facts.core.linearise import count_tokens
+from engram.wings.facts.parts import facts_of
+from engram.wings.facts.reading import extract_facts
+from engram.wings.facts.services.fact_search import FactPattern, FactSearchResult
+from engram.wings.facts.services.fact_service import StatedFact
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import EvaluatedServices
 
@@ -49,7 +51,9 @@ def learn(services: EvaluatedServices, scope: Scope, dataset: Dataset, step: Cal
     for passage in dataset.passages:
         stated = read_page(services.language, passage["title"], passage["text"])
         if stated:
-            count += len(services.facts.state(scope, stated, source=passage["id"], fingerprint=passage["id"]).facts)
+            count += len(
+                facts_of(services).facts.state(scope, stated, source=passage["id"], fingerprint=passage["id"]).facts
+            )
         step()
     return count
 
@@ -67,7 +71,7 @@ def chains(
         wanted_links = [link for chain in gold for link in chain]
         known += sum(_is_known(services, scope, link) for link in wanted_links)
         for edges in EDGES:
-            result = services.fact_search.search(
+            result = facts_of(services).fact_search.search(
                 scope, FactPattern(question=question.text, edges=edges, paths=24, budget=2_000)
             )
             pairs = {fact: (row.subject, row.object) for fact, row in result.facts.items()}
@@ -123,7 +127,9 @@ def _is_covered(chain: Sequence[Pair], result: FactSearchResult, pairs: Mapping[
 
 
 def _is_known(services: EvaluatedServices, scope: Scope, link: Pair) -> bool:
-    result = services.fact_search.search(scope, FactPattern(entities=[link[0]], edges=1, paths=100, budget=20_000))
+    result = facts_of(services).fact_search.search(
+        scope, FactPattern(entities=[link[0]], edges=1, paths=100, budget=20_000)
+    )
     return any(_is_same_fact(link, (row.subject, row.object)) for row in result.facts.values())
 
 
@@ -133,7 +139,7 @@ def _ratio(
     """Tokens of as few paths as hold all the evidence, over those of the gold passages; None: none hold it."""
     for paths in (1, 2, 4, 6, 8, 12, 16, 24):
         pattern = FactPattern(question=question.text, edges=EDGES[1], paths=paths, budget=2_000)
-        result = services.fact_search.search(scope, pattern)
+        result = facts_of(services).fact_search.search(scope, pattern)
         pairs = [(row.subject, row.object) for row in result.facts.values()]
         if all(any(_is_same_fact(link, pair) for pair in pairs) for link in links):
             return result.tokens / sum(count_tokens(texts[passage]) for passage in question.relevant)

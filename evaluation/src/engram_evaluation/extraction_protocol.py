@@ -15,19 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.knowledge.alignment import agree
-from engram.core.knowledge.linearise import ReadableFact, count_tokens, linearise
-from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
 from engram.providers.embedder import Embedder
-from engram.providers.language import (
-    Language,
-    PassageText,
-    SentenceAnalysis,
-    extract_facts,
-    find_country,
-    normalise_entity,
-)
+from engram.providers.language import Language, PassageText, SentenceAnalysis, normalise_entity
+from engram.wings.facts.core.alignment import agree
+from engram.wings.facts.core.linearise import ReadableFact, count_tokens, linearise
+from engram.wings.facts.core.triples import Triple
+from engram.wings.facts.reading import extract_facts, find_country
 from engram_evaluation.alignment_measure import Facts, list_renamed_topics, measure_alignment
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.dataset_files import DatasetError, find, json_lines, require_file

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from engram.core.knowledge.functional_predicates import OneAtATime
+from engram.wings.facts.core.functional_predicates import OneAtATime
 
 SLACK_DAYS = 366
 """Days that two may share and follow each other all the same: "until 1995" and "from 1995" share a year."""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from engram.composition.wings import WingHolder
 from engram.context import tenancy
 from engram.context.errors import ConflictError, EngramError
 from engram.core.filter.logged_verdict import Expansion
@@ -19,9 +20,6 @@ from engram.services.auth.scope import AccessService, Principal, Scope
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.explanations.sentence_explanations import ExplanationService
-from engram.services.facts.fact_search import FactSearch
-from engram.services.facts.fact_service import FactsService
-from engram.services.facts.predicate_service import PredicatesService
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService
 from engram.services.learning.feedback_service import FeedbackService, Receipt
@@ -36,7 +34,6 @@ from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 from engram.services.retrieval.query_expansion import ExpansionService
 from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.services.revocation.learning_reset import LearningResetService
-from engram.services.sessions.session_service import SessionService
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
 from engram_evaluation.verdict_givers import Judge, ShownSentence
@@ -52,7 +49,7 @@ class IngestFailedError(EngramError):
     """The corpus could not be ingested."""
 
 
-class EvaluatedServices(Protocol):
+class EvaluatedServices(WingHolder, Protocol):
     """The use cases that an evaluation drives."""
 
     @property
@@ -87,14 +84,6 @@ class EvaluatedServices(Protocol):
     def dense(self) -> DenseService: ...
     @property
     def explain(self) -> ExplanationService: ...
-    @property
-    def facts(self) -> FactsService: ...
-    @property
-    def fact_search(self) -> FactSearch: ...
-    @property
-    def predicates(self) -> PredicatesService: ...
-    @property
-    def sessions(self) -> SessionService: ...
     @property
     def llm(self) -> Llm | None: ...
     @property

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning.feedback_stop import FEATURES, Network
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.core.ranking.sufficiency import find_level
+from engram.wings.sessions.core.feedback_stop import FEATURES, Network
 
 MAX_STEPS = 100
 TOLERANCE = 1e-9

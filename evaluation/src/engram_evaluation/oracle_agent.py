@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Mapping
 
-from engram.core.knowledge.agent_turns import NOTHING_TO_INSERT, TAGS, Act, AgentTurn
+from engram.wings.agent.core.agent_turns import NOTHING_TO_INSERT, TAGS, Act, AgentTurn
 from engram_evaluation.decomposition import words
 from engram_evaluation.oracle_knowledge import Case, Knowledge
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import format_turn
-from engram.core.planning.rewards import HIGHEST_RATING
+from engram.wings.agent.core.agent_turns import format_turn
+from engram.wings.sessions.core.rewards import HIGHEST_RATING
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.oracle_agent import AGENT, act, spoil_turn

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from engram.core.planning.rewards import HIGHEST_RATING
+from engram.wings.sessions.core.rewards import HIGHEST_RATING
 from engram_evaluation import answer_marking
 from engram_evaluation.decomposition import fill_references
 from engram_evaluation.oracle_knowledge import Case, Knowledge, says

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.core.planning import feedback_stop
-from engram.core.planning.round_sufficiency import FEATURES as ROUND_FEATURES
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.providers.ranking_prior import RankingPrior, RankingPriors, RankingWeights, read_ranking
-from engram.providers.stop_weights import StopWeights
+from engram.wings.sessions.core import feedback_stop
+from engram.wings.sessions.core.round_sufficiency import FEATURES as ROUND_FEATURES
+from engram.wings.sessions.services.stop_weights import StopWeights
 
 DIGITS = 6  # significant, so that a file can be read and a fit on another machine gives the same one
 

@@ -9,8 +9,8 @@ from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.llm_client import Llm
 from engram.providers.llm.prompts import conversation, cut_quote, guard_wording, number_sentences
 from engram.providers.llm.replies import Reply, UnusableReplyError, convert_to_lower_case, read
-from engram.providers.llm.session_model import Sentences
-from engram.providers.llm.session_prompts import lines
+from engram.wings.sessions.llm.session_model import Sentences
+from engram.wings.sessions.llm.session_prompts import lines
 from engram_evaluation.reasoning_rewards import GRADES, OUTCOME, PATH, Grade
 
 _Graded = Annotated[Grade, BeforeValidator(convert_to_lower_case)]

@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import mean
 
-from engram.core.knowledge.claims import ALWAYS
-from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import FactPattern
-from engram.services.facts.fact_service import StatedFact
+from engram.wings.facts.core.claims import ALWAYS
+from engram.wings.facts.core.triples import Triple
+from engram.wings.facts.parts import facts_of
+from engram.wings.facts.services.fact_search import FactPattern
+from engram.wings.facts.services.fact_service import StatedFact
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import EvaluatedServices
 
@@ -207,14 +208,14 @@ def _measure_engram(
     for one in statements:
         period = one.period
         triple = Triple(period.subject, period.predicate, one.object[:200], 0, "entity", one.start, None, 1.0)
-        services.facts.state(scope, [StatedFact(triple)], source=one.source, graph_name=graph)
+        facts_of(services).facts.state(scope, [StatedFact(triple)], source=one.source, graph_name=graph)
         if one is statements[0]:
             for predicate in sorted({p.predicate for periods in period_series for p in periods}):
-                services.predicates.declare(scope, predicate, True, graph)
+                facts_of(services).predicates.declare(scope, predicate, True, graph)
 
     def find_current_holder(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
         pattern = FactPattern(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
-        rows = list(services.fact_search.search(scope, pattern).facts.values())
+        rows = list(facts_of(services).fact_search.search(scope, pattern).facts.values())
         return rows[0].object if rows else None
 
     def is_bridged(period: Period) -> bool:
@@ -226,7 +227,7 @@ def _measure_engram(
             include_closed=True,
             budget=5_000,
         )
-        rows = services.fact_search.search(scope, pattern).facts.values()
+        rows = facts_of(services).fact_search.search(scope, pattern).facts.values()
         return any(_agree(row.object, period.object) for row in rows)
 
     return _shares(

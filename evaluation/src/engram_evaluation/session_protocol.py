@@ -13,14 +13,15 @@ from typing import Any
 
 from engram.context.errors import EngramError, InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.budget import Budget
-from engram.core.planning.session import StopRule
 from engram.providers.llm import Usage
 from engram.services.retrieval.query import Query
-from engram.services.sessions.rfm_rag_planner import RFM_RAG
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
-from engram.services.sessions.session_views import SessionView
-from engram.services.sessions.tree_options import Part
+from engram.wings.sessions.core.session import StopRule
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.rfm_rag_planner import RFM_RAG
+from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_state import SessionRequest
+from engram.wings.sessions.services.session_views import SessionView
+from engram.wings.sessions.services.tree_options import Part
 from engram_evaluation.answers_protocol import evidence, marks
 from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.finished_phases import Phase
@@ -245,7 +246,7 @@ def _planner_options(arm: SessionArm, options: Options) -> Mapping[str, Any] | N
 
 
 def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
-    service, scope, options = run.harness.services.sessions, run.harness.scope, run.options
+    service, scope, options = sessions_of(run.harness.services).sessions, run.harness.scope, run.options
     llm_calls = options.llm_calls if arm.llm else 0
     new = NewSession(
         question=question.text,

@@ -11,8 +11,9 @@ from typing import Any, Literal, cast, get_args
 
 from engram.core.budget import Budget
 from engram.services.retrieval.query import Query
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_state import SessionRequest
 from engram_evaluation.dataset import Dataset, build, load
 from engram_evaluation.dataset_files import DatasetError, json_lines, read_text
 from engram_evaluation.harness import Harness
@@ -202,7 +203,7 @@ def _summary(name: str, outcomes: Sequence[QuestionOutcome]) -> Summary:
 def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
     query = Query(text=question.text, scope=harness.scope, top_k=COUNTED_PASSAGES, memory="off")
     answer = harness.services.ask.query(query, explained=False)
-    service = harness.services.sessions
+    service = sessions_of(harness.services).sessions
     request = SessionRequest(top_k=COUNTED_PASSAGES, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=ROUNDS, llm_calls=0, tokens=0, seconds=SECONDS, passages=PASSAGES)
     session = service.start(

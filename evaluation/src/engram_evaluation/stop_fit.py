@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
 from engram.core.budget import Budget
-from engram.core.planning import feedback_stop, round_sufficiency
-from engram.core.planning.feedback_stop import Network
 from engram.core.ranking.ranking_weights import Floats, Prior
-from engram.services.sessions.rfm_rag_planner import RFM_RAG
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
-from engram.services.sessions.session_views import SessionView
+from engram.wings.sessions.core import feedback_stop, round_sufficiency
+from engram.wings.sessions.core.feedback_stop import Network
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.rfm_rag_planner import RFM_RAG
+from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_state import SessionRequest
+from engram.wings.sessions.services.session_views import SessionView
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
 from engram_evaluation.logistic_fit import fit_logistic, fit_network
@@ -173,7 +174,7 @@ def _run_session(harness: Harness, question: Question, planner: str) -> SessionV
         stop="sufficiency",
         threshold=NO_STOP_PROBABILITY,
     )
-    service, scope = harness.services.sessions, harness.scope
+    service, scope = sessions_of(harness.services).sessions, harness.scope
     session = service.start(
         scope, NewSession(question=question.text, planner=planner, request=request, budget=BUDGET)
     )

@@ -15,7 +15,8 @@ import numpy as np
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError, LlmRefusalError
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
-from engram.providers.llm import Llm, agent_model, agent_prompts
+from engram.providers.llm import Llm
+from engram.wings.agent.llm import agent_model, agent_prompts
 from engram_evaluation import streamed_baselines, text_memory
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.agent_protocol import documents_of, select_streamed_questions

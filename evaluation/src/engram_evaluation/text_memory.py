@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import Act, AgentObservation, FormatError, read_turn
-from engram.core.knowledge.linearise import count_tokens
 from engram.providers.embedder import Embedder
-from engram.providers.llm import agent_prompts
 from engram.providers.llm.prompts import Message
-from engram.services.facts.agent_play import MEMORY_TOKENS, SEARCH_TOKENS, TURNS_EACH
+from engram.wings.agent.core.agent_turns import Act, AgentObservation, FormatError, read_turn
+from engram.wings.agent.llm import agent_prompts
+from engram.wings.agent.services.agent_play import MEMORY_TOKENS, SEARCH_TOKENS, TURNS_EACH
+from engram.wings.facts.core.linearise import count_tokens
 from engram_evaluation.agent_environment import Text
 
 TEXTS = "a list of texts"

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from engram.context.errors import InvalidRequestError
-from engram.providers.llm import Llm, agent_prompts, prompts, session_prompts
-from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
+from engram.providers.llm import Llm, prompts
+from engram.wings.agent.llm import agent_prompts
+from engram.wings.sessions.llm import session_prompts
+from engram.wings.sessions.services.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 from engram_evaluation import answer_marking, reasoning_grades
 from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.reasoning_rewards import (

@@ -19,7 +19,7 @@ from engram.core.ranking.complementarity import LINKS, CandidatePool
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, add_second_look, passage_features
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Model, Prior, WeightEvidence, build_empty_evidence
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence
 
 
 def unit(values: np.ndarray) -> np.ndarray:
@@ -129,7 +129,7 @@ def draw_evidence(seed: int, size: int) -> WeightEvidence:
 
 
 @pytest.mark.parametrize("model", ["round", "reranker"])
-def test_means_without_a_term_are_those_of_the_other_terms(model: Model) -> None:
+def test_means_without_a_term_are_those_of_the_other_terms(model: str) -> None:
     size = len(FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
     terms = [draw_evidence(seed, size) for seed in range(4)]

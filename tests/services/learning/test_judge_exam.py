@@ -11,8 +11,9 @@ from engram.context.errors import LlmError, UnfitModelError
 from engram.core.budget import Budget
 from engram.providers.llm import Llm
 from engram.services.learning.judge_exam import CONTROL_QUESTIONS, ExamResult, ModelExam, examine
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.sessions.services.session_state import SessionRequest
 from tests.conftest import Scoped
 from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, OpenAiServer, Reply, keyword_handler
@@ -135,7 +136,9 @@ def test_conclusion_of_an_unfit_model_is_not_learned(
         services = modelled.application(confident, judge_exam=exam)
         asked = SessionRequest(top_k=2, threshold=1.0, learn=True, answer=True, stop="llm")
         new = NewSession(question=QUESTION, planner="pool", request=asked, budget=Budget())
-        session = services.sessions.wait(scoped(curie), services.sessions.start(scoped(curie), new))
+        session = sessions_of(services).sessions.wait(
+            scoped(curie), sessions_of(services).sessions.start(scoped(curie), new)
+        )
         assert session.stored.conclusion is not None
         jobs = http.get(f"/collections/{curie}/jobs").json()["jobs"]
         (latest,) = (one for one in jobs[:1] if one["kind"] == "session")

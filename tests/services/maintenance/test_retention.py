@@ -14,13 +14,14 @@ from engram.services.auth.scope import LOCAL
 from engram.services.maintenance.audit_recording import PendingAct
 from engram.services.maintenance.retention import RetentionDays, RetentionResult, RetentionService
 from engram.services.retrieval.query import Query
-from engram.services.sessions.session_service import NewSession
 from engram.storage.retrieval import episode_partitions
 from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
-from tests.services.sessions import test_session_feedback as teach
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
 from tests.support import state, undo
 from tests.support.databases import application_on
 from tests.support.past import rebuild_past
+from tests.wings.sessions import test_session_feedback as teach
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -78,8 +79,10 @@ class TestSessions:
         self, application: Application, curie: str
     ) -> None:
         scope = application.access.scope(curie)
-        ended, open_ = (application.sessions.start(scope, NewSession(question=QUESTION)) for _ in range(2))
-        application.sessions.wait(scope, ended)
+        ended, open_ = (
+            sessions_of(application).sessions.start(scope, NewSession(question=QUESTION)) for _ in range(2)
+        )
+        sessions_of(application).sessions.wait(scope, ended)
         service = retention(application, queries=30)
         now = datetime.now(UTC)
         assert run(service, now + timedelta(days=29)).derived == 0
@@ -89,15 +92,15 @@ class TestSessions:
         for table in ("session_round", "session_passage", "session_evidence"):
             assert state.rows(application, curie, table) == []
         with pytest.raises(NotFoundError):
-            application.sessions.read(scope, ended)
+            sessions_of(application).sessions.read(scope, ended)
 
     def test_words_of_its_sub_questions_go_with_it_and_what_they_taught_stays(
         self, application: Application, curie: str
     ) -> None:
         scope = application.access.scope(curie)
-        session = application.sessions.state(scope, teach.run_session(application, scope))
+        session = sessions_of(application).sessions.state(scope, teach.run_session(application, scope))
         said = teach.verdict(scope, *teach.evidence(application, curie))
-        application.teacher.judge(session, said, "key", wait=True)
+        sessions_of(application).teacher.judge(session, said, "key", wait=True)
         assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
         before = state.rows(application, curie, "question_support")
 

@@ -6,12 +6,13 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.core.knowledge.triples import Triple
-from engram.services.facts.derived_facts import DerivedFacts
-from engram.services.facts.fact_service import StatedFact
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport
 from engram.storage.corpus import collections
+from engram.wings.facts.core.triples import Triple
+from engram.wings.facts.parts import facts_of
+from engram.wings.facts.services.derived_facts import DerivedFacts
+from engram.wings.facts.services.fact_service import StatedFact
 from tests.support import state, twins, undo
 from tests.support.databases import application_on, open_migrated
 
@@ -21,9 +22,9 @@ def taught(application: Application, taught: str) -> str:
     """The collection that learned at every scope, with a stated fact and a merged entity."""
     stated = StatedFact(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
     scope = application.access.scope(taught)
-    application.facts.state(scope, [stated], source="a page")
+    facts_of(application).facts.state(scope, [stated], source="a page")
     one, other = (row["id"] for row in state.rows(application, taught, "fact_entity"))
-    application.join.merge(scope, one, [other], judge="careful", key="merged")
+    facts_of(application).join.merge(scope, one, [other], judge="careful", key="merged")
     return taught
 
 
@@ -261,7 +262,9 @@ class TestDifferences:
         assert list_different_tables(application, taught) == {"learned_weights"}
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
-        narrow = VerificationService(application.database, application.priors, application.evolve, [], capacity=1)
+        narrow = VerificationService(
+            application.database, application.priors, {}, application.evolve, [], capacity=1
+        )
         assert {d.table for d in narrow.verify(application.access.scope(taught)).differences} == {
             "expansion_memory"
         }

@@ -70,12 +70,9 @@ async def post_feedback(
 ) -> FeedbackOut:
     """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
 
-    A verdict on a session is stored once for each query of its rounds that it has to do with. A rating replaces the
-    judge's earlier one of the same answer.
+    A rating replaces the judge's earlier one of the same answer.
     """
     body = sent.body
-    if body.session_id is not None:
-        return await run_in_threadpool(_judge_session, app, sent, body.session_id, key, response)
     if body.is_rating:
         return await run_in_threadpool(_rate_answer, app, sent, key, response)
     try:
@@ -87,7 +84,7 @@ async def post_feedback(
         receipt = await run_in_threadpool(_apply_verdict, app, receipt)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
-    return FeedbackOut(**_format_receipt(receipt, body.collection))
+    return FeedbackOut(**format_receipt(receipt, body.collection))
 
 
 @router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE), 404))
@@ -167,7 +164,7 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
 
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
-    return FeedbackOut(**_format_receipt(app.feedback.retry(scope, feedback_id), scope.collection.name))
+    return FeedbackOut(**format_receipt(app.feedback.retry(scope, feedback_id), scope.collection.name))
 
 
 def _apply_verdict(app: App, receipt: Receipt) -> Receipt:
@@ -177,46 +174,33 @@ def _apply_verdict(app: App, receipt: Receipt) -> Receipt:
     return applied
 
 
-def _judge_session(
-    app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str, response: Response
-) -> FeedbackOut:
-    """Judge a session; answered as the verdict on its own question is, with the ids of all."""
-    scope = app.access.scope(sent.body.collection, sent.scope.principal)
-    _admit(app, scope, sent.body.judge)
-    verdict = sent.body.to_verdict(scope)
-    state = app.sessions.state(scope, session)
-    receipts = app.teacher.judge(state, verdict, key, wait=sent.body.wait)
-    if sent.body.wait:
-        app.reads.note_write(scope.collection.id)
-    if all(one.event.status in {"applied", "revoked"} for one in receipts):
-        response.status_code = status.HTTP_200_OK
-    receipt = _format_receipt(receipts[0], sent.body.collection)
-    complete_at = app.teacher.complete_at(state, verdict)
-    ids = [one.event.id for one in receipts]
-    return FeedbackOut(**receipt, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
-
-
 def _rate_answer(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response) -> FeedbackOut:
     """Rate an answer."""
     body = sent.body
     scope = app.access.scope(body.collection, sent.scope.principal, JUDGE)
-    _admit(app, scope, body.judge)
+    admit_judge(app, scope, body.judge)
     receipt = app.ratings.rate(body.to_verdict(scope), key, wait=body.wait)
     if body.wait:
         app.reads.note_write(scope.collection.id)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
-    return FeedbackOut(**_format_receipt(receipt, body.collection))
+    return FeedbackOut(**format_receipt(receipt, body.collection))
 
 
-def _admit(app: App, scope: Scope, claimed: str | None) -> None:
+def admit_judge(app: App, scope: Scope, claimed: str | None) -> None:
+    """Count the judge among the tenant's.
+
+    Raises:
+        ForbiddenError: the principal may not judge by the claimed name.
+        QuotaExceededError: the tenant has no room for another judge.
+    """
     judge, _ = scope.judge(claimed)
     app.quotas.admit(scope.principal, judge)
 
 
 def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
     return ListedFeedbackOut(
-        **_format_receipt(Receipt(summary.event), collection),
+        **format_receipt(Receipt(summary.event), collection),
         question=summary.question,
         rating=summary.rating,
         reason=summary.reason,
@@ -227,12 +211,12 @@ def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOu
 
 
 def _detail(detail: Detail, collection: str) -> FeedbackDetail:
-    return FeedbackDetail(**_format_receipt(detail, collection), verdict=asdict(detail.verdict))
+    return FeedbackDetail(**format_receipt(detail, collection), verdict=asdict(detail.verdict))
 
 
 async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Receipt:
     if sent.scope.principal is not LOCAL:
-        await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
+        await run_in_threadpool(admit_judge, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)
     if verdict.expansions:
         await run_in_threadpool(app.intake.check_expansions, verdict)
@@ -240,7 +224,8 @@ async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Re
     return Receipt(await asyncio.wrap_future(stored))
 
 
-def _format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:
+def format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:
+    """Format the fields of ``FeedbackOut``."""
     event = receipt.event
     return {
         "feedback_id": event.id,

@@ -1,5 +1,6 @@
 """Verdicts on the wire."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -25,7 +26,6 @@ from engram.core.filter.ratings import find_meaning
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
 
-NO_QUERY = UUID(int=0)
 REASON_CHARACTERS = 1_000
 RATING_FIELDS = {"query_id", "collection", "rating", "cited", "reason", "judge", "confidence", "wait"}
 """Fields of a rating."""
@@ -47,20 +47,9 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
 ]
 
 
-class FeedbackIn(Model):
-    """Verdict of a judge on one answered query."""
+class VerdictIn(Model):
+    """What a judge says of an answer."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
-
-    query_id: UUID | None = Field(default=None, description="The query that is judged.")
-    session_id: UUID | None = Field(
-        default=None,
-        description=(
-            "Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own "
-            "question whole and each sub-question with what it found."
-        ),
-    )
-    collection: CollectionName = DEFAULT_COLLECTION
     supporting: SentenceList = Field(default_factory=list, description="Sentences that helped.")
     rejected: SentenceList = Field(
         default_factory=list,
@@ -145,34 +134,7 @@ class FeedbackIn(Model):
         strict=True,
         description="Divides the observation noise of this verdict; has no say in what keys learn.",
     )
-    rating: Literal["up", "down"] | None = Field(
-        default=None,
-        description=(
-            "A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the "
-            "judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer."
-        ),
-    )
-    cited: CitationList = Field(
-        default_factory=list,
-        description=(
-            "With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it "
-            "is supported."
-        ),
-    )
-    reason: Annotated[Text, Field(max_length=REASON_CHARACTERS)] | None = Field(
-        default=None,
-        description=(
-            "With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of "
-            "their own; any other text is logged only."
-        ),
-    )
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
-
-    @model_validator(mode="after")
-    def _say_what_is_judged(self) -> Self:
-        if (self.query_id is None) == (self.session_id is None):
-            raise ValueError("say which query is judged, by query_id, or which session, by session_id")
-        return self
 
     @model_validator(mode="after")
     def _say_what_was_looked_at(self) -> Self:
@@ -195,6 +157,59 @@ class FeedbackIn(Model):
             raise ValueError("say what helped, or none_helped to reject all that was activated")
         return self
 
+    @property
+    def claims_all(self) -> bool:
+        """Whether it claims to name all evidence."""
+        return self.complete or self.none_helped or not self.partial
+
+    def build_verdict(self, scope: Scope, query_id: UUID) -> Verdict:
+        """Build the verdict on a query as the service takes it."""
+        return Verdict(
+            query_id=query_id,
+            scope=scope,
+            supporting=[to_named_sentence(reference) for reference in self.supporting],
+            rejected=[to_named_sentence(reference) for reference in self.rejected],
+            missed=[to_named_sentence(reference) for reference in self.missed],
+            partial=not self.claims_all,
+            retrieval_success=self.retrieval_success,
+            generation_success=self.generation_success,
+            generation_score=self.generation_score,
+            supporting_passages=self.supporting_passages,
+            expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
+            judge=self.judge,
+            confidence=self.confidence,
+        )
+
+
+class FeedbackIn(VerdictIn):
+    """Verdict of a judge on one answered query."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
+
+    query_id: UUID = Field(description="The query that is judged.")
+    collection: CollectionName = DEFAULT_COLLECTION
+    rating: Literal["up", "down"] | None = Field(
+        default=None,
+        description=(
+            "A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the "
+            "judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer."
+        ),
+    )
+    cited: CitationList = Field(
+        default_factory=list,
+        description=(
+            "With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it "
+            "is supported."
+        ),
+    )
+    reason: Annotated[Text, Field(max_length=REASON_CHARACTERS)] | None = Field(
+        default=None,
+        description=(
+            "With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of "
+            "their own; any other text is logged only."
+        ),
+    )
+
     @model_validator(mode="after")
     def _rate_alone(self) -> Self:
         """A rating says all that there is to say of the answer."""
@@ -213,27 +228,10 @@ class FeedbackIn(Model):
         """Whether the body is a rating; an explicit null is one too."""
         return "rating" in self.model_fields_set
 
-    @property
-    def claims_all(self) -> bool:
-        """Whether it claims to name all evidence."""
-        return self.complete or self.none_helped or not self.partial
-
     def to_verdict(self, scope: Scope) -> Verdict:
         """The verdict as the service takes it."""
-        return Verdict(
-            query_id=self.query_id or NO_QUERY,
-            scope=scope,
-            supporting=[to_named_sentence(reference) for reference in self.supporting],
-            rejected=[to_named_sentence(reference) for reference in self.rejected],
-            missed=[to_named_sentence(reference) for reference in self.missed],
-            partial=not self.claims_all,
-            retrieval_success=self.retrieval_success,
-            generation_success=self.generation_success,
-            generation_score=self.generation_score,
-            supporting_passages=self.supporting_passages,
-            expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
-            judge=self.judge,
-            confidence=self.confidence,
+        return replace(
+            self.build_verdict(scope, self.query_id),
             rating=(self.rating or "withdrawn") if self.is_rating else None,
             cited=[to_citation(one) for one in self.cited],
             reason=self.reason,
@@ -296,17 +294,6 @@ class FeedbackOut(BaseModel):
 
     feedback_id: int
     query_id: UUID
-    session_id: UUID | None = Field(default=None, description="The session that was judged, where one was.")
-    session_feedback_ids: list[int] = Field(
-        default_factory=list, description="All that a verdict on a session became, this one first; for revoking."
-    )
-    session_complete_at: int | None = Field(
-        default=None,
-        description=(
-            "The round after which its pool held all passages that a complete verdict supports; null: none, or the "
-            "verdict does not say."
-        ),
-    )
     collection: str
     status: str = Field(description="pending, applied, parked or revoked")
     judge: str

@@ -1,14 +1,13 @@
 """Jobs: long work, and the services that do it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from engram.composition.locked_property import locked_property
 from engram.composition.parts.corpus_services import CorpusServices
 from engram.composition.parts.revocation_services import RevocationServices
-from engram.composition.parts.session_services import SessionServices
 from engram.config.settings import Settings
-from engram.services.jobs.job_kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION, SESSIONS
+from engram.services.jobs.job_kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService
 from engram.services.jobs.work import JobHandler, Kind
@@ -17,25 +16,29 @@ from engram.storage.database import Database
 
 @dataclass(frozen=True, eq=False)
 class JobServices:
-    """Services of jobs. Each is made when first used."""
+    """Services of jobs. Each is made when first used.
+
+    Attributes:
+        list_further: lists what does the jobs of wings, by kind.
+    """
 
     settings: Settings
     database: Database
     corpus: CorpusServices
     revocation: RevocationServices
-    sessions: SessionServices
+    list_further: Callable[[], Mapping[Kind, JobHandler]]
 
     @locked_property
     def handlers(self) -> Mapping[Kind, JobHandler]:
         """Job handlers by kind."""
-        kinds: dict[Kind, JobHandler] = {
+        return {
             INGEST: self.corpus.index,
             REKEY: self.corpus.rekey,
             REVOCATION: self.revocation.revoke,
             REPLAY: self.revocation.past,
             REEMBED: self.corpus.reembed,
+            **self.list_further(),
         }
-        return kinds | dict.fromkeys(SESSIONS, self.sessions.session_runner)
 
     @locked_property
     def runner(self) -> Runner:

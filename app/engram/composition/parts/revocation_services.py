@@ -43,6 +43,7 @@ class RevocationServices:
         return VerificationService(
             self.database,
             self.models.priors,
+            self.models.weight_models,
             self.passage_keys.evolve,
             self.hooks.derived_states,
             capacity=capacity,

@@ -1,10 +1,10 @@
 """Mean weights of each model after verdicts."""
 
 from engram.core.ranking import ranking_weights, sufficiency
-from engram.core.ranking.ranking_weights import Floats, Model, Prior, WeightEvidence
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence
 
 
-def compute_mean(model: Model, prior: Prior, evidence: WeightEvidence) -> Floats:
+def compute_mean(model: str, prior: Prior, evidence: WeightEvidence) -> Floats:
     """Compute the mean of a model's weights, (k,), after the evidence of all verdicts.
 
     Args:

@@ -16,7 +16,6 @@ verdicts: their order does not matter, and a verdict is taken back by leaving it
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +35,18 @@ STEP, TOGETHER = 16, 16
 that it takes is handed back and asked for anew each time, which takes as long as the reckoning."""
 
 
-Model = Literal["sufficiency", "reranker", "round"]
-"""What verdicts teach weights of: whether an answer is enough (see ``sufficiency``), how far a reranker is trusted
-(see ``reranking``), and whether a session's pool is enough after a round (see ``round_sufficiency``).
-"""
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class PriorIdentity:
     """Model and prior of a collection's belief, the prior by its fingerprint.
 
     What was learned from one prior says nothing about another.
+
+    Attributes:
+        model: name of what the weights are of: "sufficiency" (whether an answer is enough), "reranker" (how far a
+            reranker is trusted), or the name of a ``WeightModel``.
     """
 
-    model: Model
+    model: str
     prior: str
 
 

@@ -1,7 +1,6 @@
 """Language analysis: sentences, names and times of texts."""
 
 from engram.providers.language.entity_names import normalise_entity, title_entities
-from engram.providers.language.facts import extract_facts, find_country
 from engram.providers.language.language_protocol import (
     Language,
     PassageText,
@@ -18,8 +17,6 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
-    "extract_facts",
-    "find_country",
     "key_text",
     "load_language",
     "normalise_entity",

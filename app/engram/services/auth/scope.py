@@ -15,11 +15,23 @@ from engram.core.filter.judge_names import normalise_name
 from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
-from engram.storage.corpus.collections import LOCAL_TENANT, Collection, EncoderId, OpenedCollection, ResourceKind
+from engram.storage.corpus.collections import (
+    JOB,
+    LOCAL_TENANT,
+    QUERY,
+    VERDICT,
+    Collection,
+    EncoderId,
+    OpenedCollection,
+    ResourceKind,
+)
 from engram.storage.database import Database, Writer
 
 __all__ = [
+    "JOB",
     "LOCAL",
+    "QUERY",
+    "VERDICT",
     "AccessService",
     "CollectionOpening",
     "MissingCollectionScope",
@@ -223,7 +235,7 @@ class AccessService:
     def find_holding_scope(
         self, kind: ResourceKind, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
     ) -> Scope:
-        """The principal at the collection that holds a job, an answered query, a session or a verdict of this id.
+        """The principal at the collection that holds something of this kind and id.
 
         Of a collection and its copies, the collection. As with ``lazily``, that there is none is told by the scope,
         and so is that there is none for this principal.
@@ -238,11 +250,13 @@ class AccessService:
         holders = [collection for collection in reached if collection.past is None] or reached
         if not holders:
             return MissingCollectionScope(
-                principal, NotFoundError(f"There is no {kind} {identity} in any collection.")
+                principal, NotFoundError(f"There is no {kind.name} {identity} in any collection.")
             )
         if len(holders) > 1:
             names = ", ".join(collection.name for collection in holders)
-            raise InvalidRequestError(f"There is a {kind} {identity} in each of {names}: say which collection.")
+            raise InvalidRequestError(
+                f"There is a {kind.name} {identity} in each of {names}: say which collection."
+            )
         scope = Scope(principal, holders[0])
         _check(scope, need)
         return scope

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning import round_sufficiency
 from engram.core.ranking import ranking_weights, sufficiency
 from engram.core.ranking.ranking_weights import CandidateComparison, Prior, PriorIdentity, WeightObservation
 from engram.storage.feedback_log.judged_queries import JudgedVerdict
@@ -41,22 +41,41 @@ class JudgedStatement:
         return cls(judged, within, named, holders.keys() >= set(judged.verdict.supports), noise)
 
 
+class WeightModel(Protocol):
+    """A logistic model that verdicts teach, beside those of answers and rerankers.
+
+    Attributes:
+        name: of the model in the log.
+        features: names of what its weights are of.
+    """
+
+    name: str
+    features: Sequence[str]
+
+    def load_prior(self) -> Prior | None:
+        """Load the belief before any verdict; None where nothing was fitted, so that verdicts teach nothing."""
+        ...
+
+    def observe(self, prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
+        """Compute a verdict's observation of the weights, independent of other verdicts; None if it has none."""
+        ...
+
+
 def observe_statements(
-    believed: PriorIdentity, prior: Prior, statements: Sequence[JudgedStatement]
+    believed: PriorIdentity, prior: Prior, statements: Sequence[JudgedStatement], models: Mapping[str, WeightModel]
 ) -> list[WeightObservation | None]:
-    """Compute each verdict's observation of these weights, independent of the others; None if it has none."""
+    """Compute each verdict's observation of these weights, independent of the others; None if it has none.
+
+    Args:
+        models: further models, by their names.
+    """
     match believed.model:
-        case "round":
-            return [
-                round_sufficiency.observe_verdict(
-                    one.judged.verdict, one.named, prior, one.noise, known=one.supports_exist
-                )
-                for one in statements
-            ]
         case "reranker":
             return _observe_rankings(prior, [_compare_by_reranker(believed, prior, one) for one in statements])
         case "sufficiency":
             return [_observe_answer(prior, one) for one in statements]
+        case further:
+            return [models[further].observe(prior, one) for one in statements]
 
 
 def _observe_rankings(

@@ -1,7 +1,5 @@
 """The kinds of jobs that there are, and which of them wait for each other."""
 
-from uuid import UUID
-
 from engram.services.jobs.work import Kind
 
 # Keys are made anew in turn with passages that arrive, which are keyed like the others then.
@@ -12,10 +10,3 @@ REVOCATION = Kind("revocation", "learning")
 REPLAY = Kind("replay", "copies")
 # Passages and verdicts go on meanwhile.
 REEMBED = Kind("reembed", "vectors", single=True)
-# Sessions have nothing to do with each other; so many of a collection may run at a time, as most of it is waiting.
-SESSIONS = tuple(Kind("session", f"sessions-{lane}") for lane in range(4))
-
-
-def session_kind(session: UUID) -> Kind:
-    """The kind of this session's jobs: of one session they wait for each other."""
-    return SESSIONS[session.int % len(SESSIONS)]

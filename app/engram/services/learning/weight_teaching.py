@@ -1,11 +1,12 @@
 """Teaching of weights by verdicts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
-from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
+from engram.services.feedback_log.weight_terms import JudgedStatement, WeightModel, observe_statements
 from engram.storage.corpus import collections, passages
 from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -17,10 +18,16 @@ class WeightTeaching:
 
     Args:
         priors_of: returns the priors of the models that verdicts teach in a collection of this kind.
+        models: those beside the models of answers and rerankers, by their names.
     """
 
-    def __init__(self, priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, Prior]]) -> None:
+    def __init__(
+        self,
+        priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, Prior]],
+        models: Mapping[str, WeightModel] = MappingProxyType({}),
+    ) -> None:
         self._priors_of = priors_of
+        self._models = models
 
     def holders(self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]) -> dict[int, int]:
         """Read sentence -> its passage, for the sentences of events that teach weights."""
@@ -52,7 +59,7 @@ class WeightTeaching:
         taught: dict[PriorIdentity, list[WeightTerm]] = {}
         for identity, prior in sorted(self._priors_of(kind).items(), key=lambda pair: pair[0]):
             for event, statement, seen in zip(
-                events, statements, observe_statements(identity, prior, statements), strict=True
+                events, statements, observe_statements(identity, prior, statements, self._models), strict=True
             ):
                 if seen is not None:
                     taught.setdefault(identity, []).append(

@@ -1,7 +1,9 @@
-"""Wings and what they hold: rows of tables, and settings of collections. A wing is off only while it holds nothing.
+"""Wings and what they hold: rows of tables, settings of collections, and open jobs.
+
+A wing is off only while it holds nothing.
 
 Nothing looks after the rows of a wing that is off: they would keep the text of passages that are deleted meanwhile.
-Settings of one would look as if they were followed.
+Settings of one would look as if they were followed, and its jobs would wait for ever.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,10 +27,12 @@ class WingPlaces:
     Attributes:
         tables: names of its tables.
         settings: its settings of collections, by the names of their columns in table ``collection``.
+        jobs: names of its kinds of jobs.
     """
 
     tables: Sequence[str] = ()
     settings: Sequence[str] = ()
+    jobs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class WingState:
         tables: those of its tables that hold rows.
         collections: names of the first collections that hold settings of it.
         further_collections: whether there are more.
+        jobs: those of its kinds of jobs of which some are open.
     """
 
     name: str
@@ -46,22 +51,25 @@ class WingState:
     tables: Sequence[str]
     collections: Sequence[str]
     further_collections: bool
+    jobs: Sequence[str]
 
     @property
     def held(self) -> str:
-        """Rows and settings that it holds, in words; "" for nothing."""
+        """Rows, settings and open jobs that it holds, in words; "" for nothing."""
         rows = f"rows ({', '.join(self.tables)})" if self.tables else ""
         others = " and others" if self.further_collections else ""
         settings = f"settings of collections ({', '.join(self.collections)}{others})" if self.collections else ""
-        return " and ".join(filter(None, (rows, settings)))
+        jobs = f"open jobs ({', '.join(self.jobs)})" if self.jobs else ""
+        return " and ".join(filter(None, (rows, settings, jobs)))
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """Removed things: rows of these tables, and settings of this many collections."""
+    """Removed things: rows of these tables, settings of this many collections, and jobs of these kinds."""
 
-    tables: Sequence[str]
-    collections: int
+    tables: Sequence[str] = ()
+    collections: int = 0
+    jobs: Sequence[str] = ()
 
 
 class WingClearingService:
@@ -127,13 +135,15 @@ class WingClearingService:
         """
         wing = self.find(wing_name)
         if not wing.held:
-            return Cleared([], 0)
+            return Cleared()
         places = self._places[wing_name]
         with tenancy.allow_all_tenants(), self._database.write() as writer:
             if wing.tables:
                 wing_tables.empty(writer, places.tables)
             cleared = collections.clear_settings(writer, places.settings) if wing.collections else 0
-        return Cleared(wing.tables, cleared)
+            if wing.jobs:
+                wing_tables.remove_jobs(writer, places.jobs)
+        return Cleared(wing.tables, cleared, wing.jobs)
 
     def _read_states(self, names: Iterable[str]) -> list[WingState]:
         with tenancy.allow_all_tenants(), self._database.read() as reader:
@@ -152,4 +162,5 @@ class WingClearingService:
             tables=wing_tables.list_filled(reader, places.tables),
             collections=holding[:NAMED_COLLECTIONS],
             further_collections=len(holding) > NAMED_COLLECTIONS,
+            jobs=wing_tables.list_open_jobs(reader, places.jobs) if places.jobs else [],
         )

@@ -55,6 +55,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         principal=plan.query.scope.principal.name,
         space=plan.collection.space,
         trace_id=answer.trace_id,
+        is_part=retrieved.plan.query.is_part,
         answer={
             "expanded": answer.expanded,
             "expansions": [_json(expansion) for expansion in plan.query.expansions],

@@ -73,6 +73,7 @@ class Query:
         collapse_duplicates: whether passages with nearly the text of a better one are left out; None for the
             profile's default.
         trace_id: the caller's id of the trace or message that the question belongs to; scores find it by that.
+        is_part: whether it asks for a part of what somebody asked; a judge of answers leaves it out.
     """
 
     text: str
@@ -101,6 +102,7 @@ class Query:
     walk: Walk | None = None
     collapse_duplicates: bool | None = None
     trace_id: str | None = None
+    is_part: bool = False
 
     def __post_init__(self) -> None:
         if self.lacking is not None and (self.conditions is not None or self.among is not None):

@@ -8,7 +8,7 @@ exponentials and matrix products, whose last bits differ between kinds of proces
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple
 from typing import Any
 
@@ -21,7 +21,7 @@ from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvid
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
-from engram.services.feedback_log.weight_terms import JudgedStatement, observe_statements
+from engram.services.feedback_log.weight_terms import JudgedStatement, WeightModel, observe_statements
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import TABLES, TOLERANCE, Findings, VerificationReport, values
@@ -50,6 +50,7 @@ class VerificationService:
         self,
         database: Database,
         priors: RankingPriors,
+        weight_models: Mapping[str, WeightModel],
         evolve: KeyEvolutionService,
         derived: Sequence[DerivedState],
         *,
@@ -57,6 +58,7 @@ class VerificationService:
     ) -> None:
         self._database = database
         self._priors = priors
+        self._weight_models = weight_models
         self._evolve = evolve
         self._derived = derived
         self._capacity = capacity
@@ -97,7 +99,9 @@ class VerificationService:
             opposing_events = _check_questions(reader, target, findings)
             priors = self._priors.priors
             for believed in stored_outcomes.beliefs(reader, target):
-                _check_weights(reader, target, believed, priors.get(believed), opposing_events, findings)
+                _check_weights(
+                    reader, target, believed, priors.get(believed), self._weight_models, opposing_events, findings
+                )
             self._check_keys(reader, target, findings)
             for state in self._derived:
                 state.verify(reader, target, findings)
@@ -199,6 +203,7 @@ def _check_weights(
     collection_id: int,
     believed: PriorIdentity,
     known: Prior | None,
+    models: Mapping[str, WeightModel],
     opposing_events: set[int],
     findings: Findings,
 ) -> None:
@@ -206,6 +211,7 @@ def _check_weights(
 
     Args:
         known: the prior itself; None where this process does not have it.
+        models: those beside the models of answers and rerankers, by their names.
         opposing_events: events that contradict other judges.
     """
     stored = learned_weights.find(reader, collection_id, believed)
@@ -234,7 +240,7 @@ def _check_weights(
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
         terms = [term for term in page if term.targets.keys() <= holders.keys()]
         statements = [JudgedStatement.from_verdict(term, holders, term.noise) for term in terms]
-        anew = () if known is None else observe_statements(believed, known, statements)
+        anew = () if known is None else observe_statements(believed, known, statements, models)
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _is_near(term.evidence, seen.evidence):
                 findings.differs(

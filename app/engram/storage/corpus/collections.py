@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -15,16 +15,26 @@ from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE,
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED
 
-ResourceKind = Literal["job", "query", "session", "verdict"]
-"""What is found by its id alone."""
-_TABLES: dict[ResourceKind, str] = {
-    "job": "job",
-    "query": "episode",
-    "session": "session",
-    "verdict": "feedback_event",
-}
 LOCAL_TENANT = "local"
 """Whose collections are where nobody needs a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceKind:
+    """A kind of thing in collections that can be found by its id alone.
+
+    Attributes:
+        name: as in "There is no job 7".
+        table: that holds such things, by ``collection_id`` and ``id``.
+    """
+
+    name: str
+    table: str
+
+
+JOB = ResourceKind("job", "job")
+QUERY = ResourceKind("query", "episode")
+VERDICT = ResourceKind("verdict", "feedback_event")
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,14 +422,13 @@ def list_of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> l
     return [build_from_row(row) for row in rows]
 
 
-def list_holding(reader: Reader, resource: ResourceKind, identity: int | UUID, tenant: str) -> list[Collection]:
-    """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
-    first.
+def list_holding(reader: Reader, kind: ResourceKind, identity: int | UUID, tenant: str) -> list[Collection]:
+    """The tenant's collections that hold something of this kind and id, the oldest first.
 
     One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
     """
     if reader.distributed:
-        holders = reader.rows(f"SELECT collection_id FROM {_TABLES[resource]} WHERE id = %(id)s", {"id": identity})
+        holders = reader.rows(f"SELECT collection_id FROM {kind.table} WHERE id = %(id)s", {"id": identity})
         rows = reader.rows(
             f"""
             SELECT {COLUMNS} FROM collection
@@ -432,7 +441,7 @@ def list_holding(reader: Reader, resource: ResourceKind, identity: int | UUID, t
         f"""
         SELECT {COLUMNS}
         FROM collection, LATERAL (
-            SELECT FROM {_TABLES[resource]} held
+            SELECT FROM {kind.table} held
             WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
         ) AS held
         WHERE tenant = %(tenant)s AND {NOT_DELETED}

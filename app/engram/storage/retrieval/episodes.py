@@ -42,6 +42,7 @@ class EpisodeRow:
         principal: whose request it was.
         space: of the collection's, that its vectors are of.
         trace_id: the caller's id of the trace that it belongs to; None for none.
+        is_part: whether it asks for a part of what somebody asked.
     """
 
     id: UUID
@@ -68,6 +69,7 @@ class EpisodeRow:
     principal: str = "local"
     space: int = 0
     trace_id: str | None = None
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +119,11 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
                              principal, answer, trace, ranked, best_features, answer_features, reranker, reranked,
-                             space, trace_id)
+                             space, trace_id, is_part)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(best_features)s,
-               %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
+               %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s, %(is_part)s
         FROM collection c WHERE c.id = %(collection)s AND {NOT_DELETED} {"" if durable else _WITHOUT_DISK_WAIT}
         {row_lock(writer, SHARED_LOCK)}
         """,
@@ -134,6 +136,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "time_embedding": episode.time_embedding,
             "space": episode.space,
             "trace_id": episode.trace_id,
+            "is_part": episode.is_part,
             "memory": episode.memory,
             "profile": episode.profile,
             "strategy": episode.strategy,
@@ -278,7 +281,7 @@ def build_missing_error(episode: UUID) -> NotFoundError:
 def list_unjudged(
     reader: Reader, collection_id: int, window_hours: float, limit: int, *, most_refusals: int
 ) -> list[StoredEpisode]:
-    """List recent episodes without feedback; a session's sub-questions are left out.
+    """List recent episodes without feedback; parts of questions are left out.
 
     Those that the judge failed on least come first, of these the oldest. Those refused ``most_refusals`` times or
     more are left out.
@@ -287,15 +290,8 @@ def list_unjudged(
         f"""
         {_SELECT}
         WHERE collection_id = %(collection)s AND NOT EXISTS (SELECT {_REFERRING})
-          AND id NOT IN (
-            SELECT asked.id
-            FROM session_round round
-            JOIN session ON (session.collection_id, session.id) = (round.collection_id, round.session_id)
-            CROSS JOIN LATERAL unnest(round.episodes) AS asked (id)
-            JOIN episode e ON (e.collection_id, e.id) = (round.collection_id, asked.id)
-            WHERE round.collection_id = %(collection)s AND e.question <> session.question
-          )
-          AND created_at > now() - make_interval(secs => %(seconds)s) AND judge_refusals < %(refusals)s
+          AND NOT is_part AND created_at > now() - make_interval(secs => %(seconds)s)
+          AND judge_refusals < %(refusals)s
         ORDER BY judge_failures, created_at LIMIT %(limit)s
         """,
         {

@@ -13,14 +13,12 @@ that a page cannot hold (from about 2,000 numbers on). A vector column has no di
 from engram.storage.tables import (
     auth_tables,
     corpus_tables,
-    fact_tables,
     feedback_log_tables,
     job_tables,
     learning_tables,
     maintenance_tables,
     passage_key_tables,
     retrieval_tables,
-    session_tables,
     staging_tables,
 )
 from engram.storage.tables.table_base import metadata
@@ -28,7 +26,6 @@ from engram.storage.tables.table_base import metadata
 __all__ = [
     "auth_tables",
     "corpus_tables",
-    "fact_tables",
     "feedback_log_tables",
     "job_tables",
     "learning_tables",
@@ -36,6 +33,5 @@ __all__ = [
     "metadata",
     "passage_key_tables",
     "retrieval_tables",
-    "session_tables",
     "staging_tables",
 ]

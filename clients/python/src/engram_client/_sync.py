@@ -217,17 +217,28 @@ class Engram:
 
     def feedback(
         self,
-        query_id: str | UUID | None = None,
+        query_id: str | UUID,
         *,
         idempotency_key: str | None = None,
         **verdict: Unpack[r.FeedbackIn],
     ) -> m.FeedbackOut:
-        """Say what of an answer helped; of a session, with ``session_id`` instead."""
-        judged = {} if query_id is None else {"query_id": str(query_id)}
-        body = self._body(verdict, **judged)
+        """Say what of an answer helped."""
+        body = self._body(verdict, query_id=str(query_id))
         return self.send(
             Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=build_idempotency_header(idempotency_key))
         )
+
+    def session_feedback(
+        self,
+        session_id: str | UUID,
+        *,
+        idempotency_key: str | None = None,
+        **verdict: Unpack[r.SessionFeedbackIn],
+    ) -> m.SessionFeedbackOut:
+        """Say what of a session helped: it reaches the queries of its rounds."""
+        body, header = self._body(verdict), build_idempotency_header(idempotency_key)
+        path = build_path("sessions", session_id, "feedback")
+        return self.send(Call(m.SessionFeedbackOut, "POST", path, json=body, headers=header))
 
     def thumb(
         self,

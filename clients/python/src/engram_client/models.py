@@ -1691,6 +1691,45 @@ class SentenceTraceOut(Struct):
     """
 
 
+class SessionFeedbackOut(Struct):
+    """
+    An accepted verdict on a session, as its own question heard it.
+    """
+
+    applied_at: str | None
+    changes: list[ChangeOut] | None
+    """
+    What it changed; null where nobody waited for it.
+    """
+    collection: str
+    complete_at: int | None
+    """
+    The round after which the pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+    """
+    error: str | None
+    """
+    Why the last try to apply it failed, or what it waits for.
+    """
+    feedback_id: int
+    feedback_ids: list[int]
+    """
+    All verdicts that it became, this one first; for revoking.
+    """
+    judge: str
+    keys: KeyEffectOut | None
+    """
+    What its expansions came to; null where it carried none, or nobody waited for it.
+    """
+    query_id: str
+    received_at: str
+    revoked_at: str | None
+    session_id: str
+    status: str
+    """
+    pending, applied, parked or revoked
+    """
+
+
 class SessionPassageOut(Struct):
     """
     A passage that the session read; `evidence`: its sentences in the pool.
@@ -2276,18 +2315,6 @@ class FeedbackDetail(Struct):
     pending, applied, parked or revoked
     """
     verdict: dict[str, Any]
-    session_complete_at: int | None = None
-    """
-    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
-    """
-    session_feedback_ids: list[int] | None = None
-    """
-    All that a verdict on a session became, this one first; for revoking.
-    """
-    session_id: str | None = None
-    """
-    The session that was judged, where one was.
-    """
 
 
 class FeedbackOut(Struct):
@@ -2317,18 +2344,6 @@ class FeedbackOut(Struct):
     status: str
     """
     pending, applied, parked or revoked
-    """
-    session_complete_at: int | None = None
-    """
-    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
-    """
-    session_feedback_ids: list[int] | None = None
-    """
-    All that a verdict on a session became, this one first; for revoking.
-    """
-    session_id: str | None = None
-    """
-    The session that was judged, where one was.
     """
 
 
@@ -2674,18 +2689,6 @@ class ListedFeedbackOut(Struct):
     supporting_passages: list[str]
     """
     Passages that helped as a whole.
-    """
-    session_complete_at: int | None = None
-    """
-    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
-    """
-    session_feedback_ids: list[int] | None = None
-    """
-    All that a verdict on a session became, this one first; for revoking.
-    """
-    session_id: str | None = None
-    """
-    The session that was judged, where one was.
     """
 
 

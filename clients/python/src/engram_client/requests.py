@@ -883,6 +883,73 @@ class SentenceByText(TypedDict):
     text: str
 
 
+class SessionFeedbackIn(TypedDict):
+    """
+    Verdict of a judge on a session.
+    """
+
+    collection: NotRequired[str | None]
+    """
+    The collection's name; absent: whichever holds the session.
+    """
+    complete: NotRequired[bool]
+    """
+    True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
+    """
+    confidence: NotRequired[float]
+    """
+    Divides the observation noise of this verdict; has no say in what keys learn.
+    """
+    expansions: NotRequired[list[ExpansionIn]]
+    """
+    What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in.
+    """
+    generation_score: NotRequired[float | None]
+    """
+    Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
+    """
+    generation_success: NotRequired[bool | None]
+    """
+    Whether the answer was right. Where retrieval did not validate the expansions: true does, false does not, null leaves it to `generation_score`.
+    """
+    judge: NotRequired[str | None]
+    """
+    Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
+    """
+    missed: NotRequired[list[int | str | SentenceById | SentenceByText]]
+    """
+    Evidence that retrieval did not return, learned like support.
+    """
+    none_helped: NotRequired[bool]
+    """
+    True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
+    """
+    partial: NotRequired[bool]
+    """
+    The opposite of `complete`; give one of the two at most, or both alike.
+    """
+    rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
+    """
+    Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
+    """
+    retrieval_success: NotRequired[bool | None]
+    """
+    True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
+    """
+    supporting: NotRequired[list[int | str | SentenceById | SentenceByText]]
+    """
+    Sentences that helped.
+    """
+    supporting_passages: NotRequired[list[SupportingPassage]]
+    """
+    Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+    """
+    wait: NotRequired[bool]
+    """
+    Apply before answering, and say what changed.
+    """
+
+
 class SplitIn(TypedDict):
     """
     Collection of the entity.
@@ -1094,10 +1161,6 @@ class FeedbackIn(TypedDict):
     retrieval_success: NotRequired[bool | None]
     """
     True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
-    """
-    session_id: NotRequired[str | None]
-    """
-    Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own question whole and each sub-question with what it found.
     """
     supporting: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """

@@ -45,8 +45,9 @@ def fit_stop(
 
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram.core.planning.feedback_stop import FEATURES, Network
-    from engram.providers.stop_weights import COSINE, StopWeights
+    from engram.wings.sessions.core.feedback_stop import FEATURES, Network
+    from engram.wings.sessions.parts import sessions_of
+    from engram.wings.sessions.services.stop_weights import COSINE, StopWeights
     from engram_evaluation.harness import open_harness
     from engram_evaluation.prior_files import format_stop
     from engram_evaluation.run_progress import progress, steps, ticks
@@ -59,9 +60,10 @@ def fit_stop(
     loaded = [load_dataset(folder) for folder in datasets]
     checked = None if check is None else load_dataset(check)
     with engine(Settings()) as (services, _), progress(err()) as bars:
-        by = COSINE if services.models.relevance is None else services.models.relevance.name
+        relevance = sessions_of(services).relevance
+        by = COSINE if relevance is None else relevance.name
         # Weights that were fitted by another second feature must not stand in the way of their successors.
-        services.models.stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())
+        sessions_of(services).stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]

@@ -10,6 +10,7 @@ import typer
 from engram.cli.terminal import MEASURE, cli, say
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.runtime.local_engine import engine
+from engram.wings.sessions.parts import sessions_of
 from engram_evaluation.commands.dataset_names import load_dataset
 
 trajectories = typer.Typer(no_args_is_help=True, help="Sessions as data to train on.")
@@ -52,7 +53,9 @@ def export(
         draft = out.with_suffix(f"{out.suffix}.part")
         out.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("w", encoding="utf-8") as file:
-            for line in exported(services.trajectories.read_all(scope), loaded, shape, reward, counted):
+            for line in exported(
+                sessions_of(services).trajectories.read_all(scope), loaded, shape, reward, counted
+            ):
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         os.replace(draft, out)
     right = counted.trajectories - counted.unknown - counted.wrong

@@ -1,1 +1,0 @@
-"""Facts and their entities."""

@@ -1,1 +1,0 @@
-"""Facts: claims, beliefs, alignment of entities, paths."""

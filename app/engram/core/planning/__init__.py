@@ -1,1 +1,0 @@
-"""Sessions of several rounds: sub-questions, evidence pools, tree search, stopping."""

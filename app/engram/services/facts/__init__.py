@@ -1,1 +1,0 @@
-"""Facts: what is said is learned, revised, searched and taken back."""

@@ -1,1 +1,0 @@
-"""Facts: the graph of what is said, what is believed of it, and what was said of it."""

@@ -1,1 +1,0 @@
-"""Sessions as rows: what they asked, their rounds, and their pool in ids."""

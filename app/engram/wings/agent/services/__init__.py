@@ -1,0 +1,1 @@
+"""Use cases of the agent: its memory, its turns, and the graph that a session leaves."""

@@ -1,0 +1,1 @@
+"""Routes of facts and of their graph."""

@@ -1,0 +1,1 @@
+"""Mathematics of facts: beliefs, alignment of names, functional predicates and paths."""

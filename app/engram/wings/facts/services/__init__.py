@@ -1,0 +1,1 @@
+"""Use cases of facts: intake, alignment, revision, retraction and search."""

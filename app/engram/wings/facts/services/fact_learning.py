@@ -1,0 +1,207 @@
+"""Learning facts: what is said becomes facts with sources, and what bears on them is computed anew.
+
+Everything here runs in its caller's transaction, under the lock of the collection's facts. Whatever changes, the
+groups that it touches are replayed whole from what was said (``core.knowledge.beliefs.replay``), so that nothing
+remembers the way it came about: a revocation and an erasure are a replay without some of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engram.core.filter.constants import FilterConstants
+from engram.core.text.temporal import time_constraint
+from engram.providers.language import normalise_entity
+from engram.services.corpus.passage_observer import TextChange
+from engram.storage.database import Writer
+from engram.wings.facts.core.beliefs import SOURCE_NOISE, replay
+from engram.wings.facts.core.claims import ALWAYS, NEVER, Days
+from engram.wings.facts.core.triples import Triple
+from engram.wings.facts.storage import belief_groups, fact_graph, fact_rows, predicates, stale_sources
+from engram.wings.facts.storage.belief_groups import GroupKey
+from engram.wings.facts.storage.fact_graph import OWN_GRAPH, SourcedFact
+
+MAX_TEXT = 300
+"""Characters of an object that is no entity; what is longer is no fact but a story."""
+MAX_PREDICATE = 100
+ROWS = 5_000
+"""Facts that one replay takes at a time: bounds memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Origin of a fact: a sentence of a passage, or a statement."""
+
+    sentence_id: int | None = None
+    passage_id: int | None = None
+    statement_id: int | None = None
+
+
+def as_source(constants: FilterConstants) -> FilterConstants:
+    """By what a source counts for which nothing is set; what a new judge states counts less."""
+    noise = SOURCE_NOISE / constants.standing
+    return replace(constants, positive=noise, negative=noise)
+
+
+def build_sourced_fact(triple: Triple, origin: Origin, noise: FilterConstants) -> SourcedFact | None:
+    """A triple as it is stored; None if it is none: nothing is left of a name, or it is too long."""
+    subject, predicate = normalise_entity(triple.subject), " ".join(triple.predicate.casefold().split())
+    named = normalise_entity(triple.object)
+    if not subject or not named or not predicate or len(predicate) > MAX_PREDICATE:
+        return None
+    if max(len(triple.object), len(named), len(subject), len(triple.subject)) > MAX_TEXT:
+        return None
+    start = ALWAYS if triple.valid_from is None else triple.valid_from
+    end = NEVER if triple.valid_to is None else triple.valid_to
+    if start >= end:
+        return None
+    key = (
+        named
+        if triple.kind == "entity"
+        else belief_groups.object_key(triple.kind, triple.object, _days(triple), named)
+    )
+    return SourcedFact(
+        subject=(subject, triple.subject),
+        predicate=predicate,
+        object=(key, triple.object),
+        kind=triple.kind,
+        confidence=triple.confidence,
+        positive=noise.positive / triple.confidence,
+        negative=noise.negative / triple.confidence,
+        process_noise=noise.process,
+        sentence_id=origin.sentence_id,
+        passage_id=origin.passage_id,
+        statement_id=origin.statement_id,
+        valid_from=start,
+        valid_to=end,
+    )
+
+
+def _days(triple: Triple) -> Days | None:
+    if triple.kind != "date":
+        return None
+    constraint = time_constraint(triple.object)
+    if constraint is None or constraint.start is None or constraint.end is None:
+        return None
+    return Days(constraint.start.toordinal(), constraint.end.toordinal())
+
+
+def add(
+    writer: Writer, collection_id: int, graph_id: int, sourced_facts: Sequence[SourcedFact]
+) -> tuple[list[int], dict[int, str]]:
+    """Have these be said; the fact of each, in the given order, and the entities that are new, with their names."""
+    if not sourced_facts:
+        return [], {}
+    new = fact_graph.put_entities(writer, collection_id, graph_id, sourced_facts)
+    facts = fact_graph.put(writer, collection_id, graph_id, sourced_facts)
+    fact_graph.add_sources(writer, collection_id, facts, sourced_facts)
+    settle(writer, collection_id, belief_groups.find_keys(writer, collection_id, facts))
+    return facts, new
+
+
+def replace_sentence_facts(
+    writer: Writer,
+    collection_id: int,
+    triples_by_sentence: Mapping[int, tuple[int, Sequence[Triple]]],
+    losing: Iterable[int],
+    noise: FilterConstants,
+) -> dict[int, str]:
+    """Make what sentences say exactly this; the entities that are new, with their names.
+
+    What they said and say no more is withdrawn: see ``leave``.
+
+    Args:
+        triples_by_sentence: sentence -> its passage and what it says.
+        losing: facts that lose a source in this transaction, as ``find_sentence_facts`` told before.
+    """
+    rows = [
+        row
+        for sentence, (passage, triples) in triples_by_sentence.items()
+        for triple in triples
+        if (row := build_sourced_fact(triple, Origin(sentence, passage), noise)) is not None
+    ]
+    new = fact_graph.put_entities(writer, collection_id, OWN_GRAPH, rows) if rows else {}
+    facts = fact_graph.put(writer, collection_id, OWN_GRAPH, rows) if rows else []
+    stored_sources = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
+    stated_pairs = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
+    lost = {pair: source for pair, source in stored_sources.items() if pair not in stated_pairs}
+    fresh = [
+        (row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in stored_sources
+    ]
+    touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
+    if lost:
+        touched |= stale_sources.withdraw(
+            writer, collection_id, stale_sources.list_by_source(writer, collection_id, lost.values())
+        )
+    if fresh:
+        fact_graph.add_sources(writer, collection_id, [fact for _, fact in fresh], [row for row, _ in fresh])
+    if touched:
+        settle_facts(writer, collection_id, touched)
+    return new
+
+
+def find_sentence_facts(writer: Writer, collection_id: int, sentences: Sequence[int]) -> set[int]:
+    """The facts that these sentences say; asked before they are removed."""
+    if not sentences:
+        return set()
+    return {fact for _, fact in fact_graph.find_sentence_sources(writer, collection_id, sentences)}
+
+
+def leave(
+    writer: Writer, collection_id: int, changed: Mapping[int, TextChange], removed: Sequence[int]
+) -> set[int]:
+    """Have sentences that passages no longer have say nothing from now on; the facts that this bears on.
+
+    Called before the sentences are removed. Facts keep what they said, as words of the past: what nobody else says
+    is closed then, not removed. Sentences that were stated with such a passage for their source go by their words:
+    one that stood in the text has to stand there still; of one in other words, the text has to name both ends.
+
+    Args:
+        changed: passages that lose sentences.
+    """
+    lost = stale_sources.list_by_sentence(writer, collection_id, removed)
+    stated = stale_sources.list_stated(writer, collection_id, list(changed))
+    facts = fact_rows.rows(writer, collection_id, [one.fact_id for one in stated]) if stated else {}
+    for one in stated:
+        text = changed[one.passage_id]
+        before, after = _fold_text(text.before), _fold_text(text.after)
+        if _fold_text(one.text) in before:
+            holds = _fold_text(one.text) in after
+        else:
+            ends = facts[one.fact_id].subject, facts[one.fact_id].object
+            holds = all(_fold_text(end) in after for end in ends)
+        if not holds:
+            lost.append(one)
+    return stale_sources.withdraw(writer, collection_id, lost) if lost else set()
+
+
+def _fold_text(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def settle_facts(writer: Writer, collection_id: int, facts: Iterable[int]) -> None:
+    """Compute anew what bears on these facts; those that nobody says any more go."""
+    touched = sorted(set(facts))
+    keys = belief_groups.find_keys(writer, collection_id, touched)
+    removed_facts = fact_graph.remove_unsaid(writer, collection_id, touched)
+    settle(writer, collection_id, keys)
+    if removed_facts:
+        for graph_id in {key.graph_id for key in keys}:
+            named = {key.predicate for key in keys if key.graph_id == graph_id}
+            predicates.remove_unused(writer, collection_id, graph_id, named)
+
+
+def settle(writer: Writer, collection_id: int, keys: Iterable[GroupKey]) -> None:
+    """Replay these groups, and store what comes of it."""
+    ordered = sorted(keys, key=lambda key: (key.subject_id, key.predicate, key.object_id, key.object_key))
+    for start in range(0, len(ordered), ROWS):
+        groups = belief_groups.groups(writer, collection_id, ordered[start : start + ROWS])
+        if groups:
+            facts, moves = replay(groups)
+            at = {word.sequence: word.at for group in groups for word in group.words}
+            at |= {
+                w.withdrawn: w.withdrawn_at
+                for group in groups
+                for w in group.words
+                if w.withdrawn_at and w.withdrawn
+            }
+            belief_groups.store(writer, collection_id, facts, moves, at)

@@ -1,0 +1,1 @@
+"""SQL of facts, and their tables."""

@@ -1,0 +1,39 @@
+"""What the wing declares, found by the entry point ``facts`` of the group ``engram.wings``."""
+
+from engram.composition.container import Application
+from engram.composition.wings import Wing, WingRoutes
+from engram.wings.facts.parts import FactServices
+from engram.wings.facts.services.derived_facts import DerivedFacts
+from engram.wings.facts.services.fact_observer import FactObserver
+from engram.wings.facts.storage.fact_tables import TABLES
+
+
+def attach(application: Application) -> FactServices:
+    """Make the wing's services."""
+    return FactServices(application.settings, application.database, application.models)
+
+
+def make_passage_observer(application: Application) -> FactObserver:
+    """Make what has facts follow their passages."""
+    return FactObserver(lambda: application.models.noise, lambda: application.wing(FactServices).align)
+
+
+def load_routes() -> WingRoutes:
+    """Import the wing's routes."""
+    from engram.wings.facts.api import fact_routes, graph_routes, openapi_flows
+
+    return WingRoutes(
+        routers=(fact_routes.router, graph_routes.router),
+        links=openapi_flows.FLOWS,
+        takes_collection=openapi_flows.TAKES_COLLECTION,
+    )
+
+
+WING = Wing(
+    name="facts",
+    attach=attach,
+    load_routes=load_routes,
+    make_passage_observer=make_passage_observer,
+    derived_state=DerivedFacts(),
+    tables=TABLES,
+)

@@ -1,0 +1,1 @@
+"""Prompts and replies by which a language model plans sessions."""

@@ -1,0 +1,1 @@
+"""Use cases of sessions: their rounds, planners, verdicts and trajectories."""

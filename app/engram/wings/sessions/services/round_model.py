@@ -1,0 +1,35 @@
+"""Weights by which a session's pool is enough after a round, as verdicts on sessions teach them."""
+
+from collections.abc import Callable, Sequence
+
+from engram.core.ranking.ranking_weights import Prior, WeightObservation
+from engram.services.feedback_log.weight_terms import JudgedStatement
+from engram.wings.sessions.core import round_sufficiency
+from engram.wings.sessions.services.stop_weights import StopWeights
+
+ROUND = "round"
+"""Name of the model in the log."""
+
+
+class RoundModel:
+    """The model ``round``, see ``core.round_sufficiency``.
+
+    Args:
+        load_weights: loads the file that has its prior.
+    """
+
+    name = ROUND
+    features: Sequence[str] = round_sufficiency.FEATURES
+
+    def __init__(self, load_weights: Callable[[], StopWeights]) -> None:
+        self._load_weights = load_weights
+
+    def load_prior(self) -> Prior | None:
+        """Load the belief before any verdict; None where nothing was fitted."""
+        return self._load_weights().rounds
+
+    def observe(self, prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
+        """Compute a verdict's observation of the pools after its rounds; None if it has none."""
+        return round_sufficiency.observe_verdict(
+            statement.judged.verdict, statement.named, prior, statement.noise, known=statement.supports_exist
+        )

@@ -1,0 +1,13 @@
+"""Kinds of jobs of sessions."""
+
+from uuid import UUID
+
+from engram.services.jobs.work import Kind
+
+SESSIONS = tuple(Kind("session", f"sessions-{lane}") for lane in range(4))
+"""Sessions do not wait for each other: so many of a collection may run at a time, as most of it is waiting."""
+
+
+def session_kind(session: UUID) -> Kind:
+    """The kind of this session's jobs: of one session they wait for each other."""
+    return SESSIONS[session.int % len(SESSIONS)]

@@ -1,0 +1,68 @@
+"""The weights of the classifier that stops sessions as RFM-RAG does, from a file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from engram.context.errors import ConfigurationError
+from engram.core.ranking.ranking_weights import Prior
+from engram.providers.ranking_prior import read_prior
+from engram.wings.sessions.core.feedback_stop import FEATURES, Network
+from engram.wings.sessions.core.round_sufficiency import FEATURES as ROUND_FEATURES
+
+SHIPPED_FILE = Path(__file__).parents[1] / "stop_weights.json"
+COSINE = "cosine"
+"""The second feature by the bi-encoder: a deviation from the paper, which has a cross-encoder."""
+
+
+class Relevance(Protocol):
+    """Relevance of texts to a question, in [0, 1]; safe to call from several threads at once."""
+
+    @property
+    def name(self) -> str:
+        """Name that fitted weights record."""
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score each of the texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopWeights:
+    """The classifier, what its second feature went by and the data sets it was fitted to.
+
+    ``rounds`` is what is believed of the pool after a round before any verdict on a session, see
+    ``core.planning.round_sufficiency``;
+    None where nothing was fitted for that.
+    """
+
+    network: Network
+    relevance: str
+    fitted: tuple[str, ...]
+    rounds: Prior | None = None
+
+
+def load_stop(path: Path | None = None) -> StopWeights:
+    """The weights in a file, the shipped ones by default.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or holds no such weights.
+    """
+    path = path or SHIPPED_FILE
+    try:
+        return _from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{path} holds no weights of a stop: {error}") from error
+
+
+def _from_json(content: Mapping[str, Any]) -> StopWeights:
+    if tuple(content["features"]) != FEATURES:
+        raise ValueError(f"its features are not {', '.join(FEATURES)}")
+    parts = [np.array(content["mean"], dtype=np.float64)]
+    if "hidden" in content:
+        parts += [np.array(content[name], dtype=np.float64) for name in ("hidden", "out")]
+    rounds = read_prior(content["rounds"], ROUND_FEATURES) if "rounds" in content else None
+    return StopWeights(Network(*parts), str(content["relevance"]), tuple(map(str, content["fitted"])), rounds)
