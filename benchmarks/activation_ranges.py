@@ -46,7 +46,7 @@ class TappedGraph(BertGraph):
 
 def sample_texts() -> list[str]:
     """Titles and texts of the sample collection."""
-    lines = files("engram.sample").joinpath("corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = files("engram.wings.local.sample").joinpath("corpus.jsonl").read_text(encoding="utf-8").splitlines()
     return [f"{passage['title']}. {passage['text']}" for passage in map(json.loads, lines)]
 
 

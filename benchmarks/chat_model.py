@@ -34,7 +34,7 @@ from engram.wings.frontends.llm.restatement import restate
 from engram.wings.sessions.llm import reasoning, session_model
 from engram_evaluation import reasoning_grades
 
-SAMPLE = files("engram.sample")
+SAMPLE = files("engram.wings.local.sample")
 DISTRACTORS = 3
 REPLY_TOKENS = 200
 

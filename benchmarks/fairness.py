@@ -34,12 +34,12 @@ from typing import Any
 import httpx
 
 import common
-from engram import sample
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.encoder import QUESTION_TOKENS
 from engram.services.auth.scope import LOCAL
+from engram.wings.local import sample
 from running import Service
 
 LIMITS = {"ENGRAM_ACCESS": "keys", "ENGRAM_RATE_PER_SECOND": "20", "ENGRAM_PRINCIPAL_CONCURRENCY": "16"}

@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 import common
-from engram import sample
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.context.errors import UnavailableError
@@ -38,6 +37,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Include, Query
 from engram.storage.corpus import collections
+from engram.wings.local import sample
 
 JUDGES = 20
 TAKEN_BACK = "careless"

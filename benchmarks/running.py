@@ -19,10 +19,10 @@ import psycopg
 
 from engram.composition.container import Servers
 from engram.config.settings import Settings
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from engram.providers.embedded.child_process import spawn
-from engram.runtime.supervisor import Child
 from engram.storage.schema_revision import migrate
+from engram.wings.local.runtime.supervisor import Child
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
+from engram.wings.local.servers.child_process import spawn
 
 READY_SECONDS = 300.0
 POLL_SECONDS = 0.1

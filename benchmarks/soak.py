@@ -39,9 +39,9 @@ import httpx
 import structlog
 
 import common
-from engram import sample
 from engram.composition.container import Application
 from engram.context import tenancy
+from engram.wings.local import sample
 from running import POLL_SECONDS, Fault, Service, disturb
 from soaked import COLLECTION, Body, Rows, check, drain, list_updates
 from usage import Usage

@@ -19,12 +19,12 @@ from engram.composition.container import Application, Servers, servers
 from engram.composition.wings import load_tables
 from engram.config.settings import Settings
 from engram.context import tenancy
-from engram.providers.embedded import postgres
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
 from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
+from engram.wings.local.servers import postgres
 from tests.support import encoder, threads
 from tests.support.citus import open_distributed
 from tests.support.command import Cli

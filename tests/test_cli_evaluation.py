@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engram import sample
 from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.core.ranking.passage_scores import FEATURES
 from engram.providers.ranking_prior import load_priors
+from engram.wings.local import sample
 from tests.support.command import UNREACHABLE_URL, Cli
 
 

@@ -15,11 +15,11 @@ import redis
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.providers.embedded import EmbeddedRedis
 from engram.runtime.worker import Worker
 from engram.services.jobs.job_runner import JobThreads
 from engram.storage.wake_stream import GROUP, STREAM, WakeStream
 from engram.telemetry.metrics_endpoint import MetricsEndpoint
+from engram.wings.local.servers import EmbeddedRedis
 from tests.conftest import CURIE
 from tests.support import state
 from tests.support.workers import run_in_thread

@@ -67,6 +67,7 @@ BODIES: dict[str, Any] = {
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
     "/sessions": {"question": "Where was Marie Curie born?"},
     "/sessions/{session_id}/rounds": {"question": "Where was Marie Curie born?"},
+    "/sessions/{session_id}/feedback": {"none_helped": True},
     "/feedback": {"query_id": str(UNKNOWN_ID), "none_helped": True},
     "/feedback/revoke": {"judge": "nobody"},
     "/feedback/retry": {"judge": "nobody"},

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from engram import sample
 from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
 from engram.api.corpus.settings_schemas import CollectionPatch
 from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
@@ -22,6 +21,7 @@ from engram.wings.frontends.api.chat_schemas import ChatIn
 from engram.wings.frontends.api.dify_schemas import RetrievalIn
 from engram.wings.frontends.api.rerank_schemas import RerankIn
 from engram.wings.frontends.api.vector_store_schemas import SearchIn
+from engram.wings.local import sample
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 from tests.support.strict_client import TestClient

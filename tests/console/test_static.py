@@ -136,6 +136,6 @@ def test_sample_questions_are_those_of_the_sample_collection() -> None:
     source = (ROOT / "console/src/parts/sample_questions.tsx").read_text(encoding="utf-8")
     (block,) = re.findall(r"const QUESTIONS: readonly string\[\] = \[(.*?)\];", source, re.DOTALL)
     offered = re.findall(r'"([^"]+)"', block)
-    lines = (ROOT / "app/engram/sample/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "app/engram/wings/local/sample/questions.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(offered) >= 3
     assert set(offered) <= {json.loads(line)["text"] for line in lines}

@@ -9,7 +9,7 @@ import yaml
 
 from engram.cli import cli
 from engram.config.settings import Settings
-from engram.runtime.launcher import STOP_MARGIN_SECONDS, STOP_PATIENCE_SECONDS
+from engram.wings.local.runtime.launcher import STOP_MARGIN_SECONDS, STOP_PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_SERVICES = ["migrate", "api", "worker", "judge"]

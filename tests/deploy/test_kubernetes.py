@@ -12,7 +12,7 @@ import yaml
 
 from engram.cli import cli
 from engram.config.settings import Settings
-from engram.runtime.launcher import STOP_MARGIN_SECONDS
+from engram.wings.local.runtime.launcher import STOP_MARGIN_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"

@@ -168,7 +168,7 @@ import sys
 for name in {left_out!r}:
     sys.modules[name] = None
 from pathlib import Path
-import engram.cli, engram.sample.tour
+import engram.cli, engram.wings.local.sample.tour
 from engram.composition import container
 from engram.runtime import api_process, launcher, worker
 from engram.providers.language import load_language

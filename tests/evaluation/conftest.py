@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from engram import sample
 from engram.composition.container import Application, Servers
 from engram.providers.llm import Llm
+from engram.wings.local import sample
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.evaluation_run import evaluate

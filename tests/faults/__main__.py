@@ -23,9 +23,9 @@ import structlog
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder import load_embedder
 from engram.storage.schema_revision import migrate
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.faults import clocks, kills, races, replicas
 from tests.faults.clocks import Clocks
 from tests.faults.installation import Installation, Tally

@@ -12,9 +12,9 @@ import structlog
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.runtime.api_process import create_app
 from engram.storage.schema_revision import migrate
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.conftest import PAGES_MB, Heavy
 from tests.support.processes import Process
 from tests.support.strict_client import TestClient

@@ -16,13 +16,13 @@ from uuid import uuid4
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context import tenancy
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.services.auth.scope import LOCAL, Scope
 from engram.storage.schema_revision import migrate
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.parts import facts_of
 from engram.wings.facts.services.fact_service import Revision, StatedFact
 from engram.wings.facts.storage import fact_rows
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 
 BELIEVED = 0.5
 PREDICATE = "place of birth"

@@ -11,8 +11,8 @@ import numpy as np
 import psycopg
 from sqlalchemy.engine import make_url
 
-from engram import sample
 from engram.composition.container import Application, Servers
+from engram.wings.local import sample
 from tests.support import state, undo
 from tests.support.databases import application_on, new_database
 from tests.support.orphans import orphans

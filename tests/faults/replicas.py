@@ -14,7 +14,7 @@ import httpx
 import psycopg
 from sqlalchemy.engine import make_url
 
-from engram.providers.embedded import EmbeddedPostgres
+from engram.wings.local.servers import EmbeddedPostgres
 from tests.faults.installation import Installation, Tally, contents, different, passages
 from tests.support import standby, state
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually

@@ -9,7 +9,7 @@ import httpx
 import psycopg
 
 from engram.composition.container import Application
-from engram.providers.embedded import EmbeddedPostgres
+from engram.wings.local.servers import EmbeddedPostgres
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION, Start, Working, count_paused, pause_applying, post_verdict

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.providers.embedded import EmbeddedPostgres
+from engram.wings.local.servers import EmbeddedPostgres
 from tests.faults.installation import Installation, Tally
 from tests.faults.replicas import Replicas
 from tests.support.databases import application_on

@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from engram.composition.container import Application
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.api.operations import assert_problem
 from tests.faults.conftest import QUESTION, count_paused, pause_applying, post_verdict
 from tests.support import state, undo

@@ -15,12 +15,12 @@ from pydantic import SecretStr
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis, postgres
 from engram.runtime.api_process import create_app
 from engram.services.maintenance.doctor_checks import DoctorService
 from engram.storage import replica
 from engram.storage.schema_revision import migrate
 from engram.telemetry import metrics
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis, postgres
 from tests.conftest import CURIE, Heavy
 from tests.support import standby, state
 from tests.support.processes import eventually

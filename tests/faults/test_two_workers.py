@@ -6,8 +6,8 @@ from functools import partial
 import redis
 
 from engram.composition.container import Application
-from engram.providers.embedded import EmbeddedPostgres
 from engram.storage.corpus import collections
+from engram.wings.local.servers import EmbeddedPostgres
 from tests.conftest import CURIE, Ingest
 from tests.faults.conftest import Start, count_paused, pause_applying
 from tests.support import state, twins, undo

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
-from engram import sample
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder import Embedder, load_embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256, open_model
 from engram.providers.embedder.onnx_encoder import EXPORTER_VERSION, onnx_encoder, read_writable_shape
 from engram.providers.embedder.onnx_export import export
 from engram.providers.embedder.token_windows import combine_windows, length_batches, window_spans
+from engram.wings.local import sample
 
 FILLER = "The lighthouse keeper climbed the stairs every evening and lit the lamp before dusk. " * 20
 TAIL = "Photosynthesis turns sunlight, water and carbon dioxide into sugar and oxygen in green leaves. " * 8

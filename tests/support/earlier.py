@@ -19,7 +19,6 @@ from engram.composition.container import Application, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.core.filter.logged_verdict import Expansion
-from engram.providers.embedded.data_files import find_bundled
 from engram.providers.embedder import Embedder
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
@@ -27,6 +26,7 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.auth.tenants import Quotas
 from engram.storage.schema_revision import migrate
+from engram.wings.local.servers.data_files import find_bundled
 from tests.conftest import CURIE
 from tests.support import state, undo
 

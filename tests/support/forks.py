@@ -2,7 +2,7 @@
 
 Importing takes longer than what most commands do. Arguments, environment, working directory, output, exit code and
 signals are as if Python had been started; its end is not: nothing is taken apart, so what was not closed is not
-written out. ``tests/test_local.py`` starts and ends real ones.
+written out. ``tests/wings/local/test_launcher.py`` starts and ends real ones.
 """
 
 import atexit

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 
-from engram.providers.embedded import EmbeddedPostgres
-from engram.providers.embedded.data_files import find_bundled
+from engram.wings.local.servers import EmbeddedPostgres
+from engram.wings.local.servers.data_files import find_bundled
 
 
 def make_replica(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:

@@ -81,18 +81,18 @@ def restore(
 def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
     """Restore and verify elsewhere; it takes as much room as the database. True: all is as it should be."""
     from engram.composition.container import Application, Servers
-    from engram.providers.embedded import EmbeddedPostgres
+    from engram.composition.server_addresses import require_local_servers
     from engram.storage.schema_revision import migrate
 
     with (
         tempfile.TemporaryDirectory(prefix="engram-check-", dir=source.absolute().parent) as folder,
-        EmbeddedPostgres(
-            Path(folder) / "postgres", configured.embedded_user, memory_mb=configured.embedded_memory_mb
-        ) as server,
+        require_local_servers(configured).open_empty_postgres(
+            configured, Path(folder) / "postgres"
+        ) as database_url,
     ):
-        migrate(server.url)
+        migrate(database_url)
         with (
-            closing(Application(configured, Servers(server.url, NO_REDIS))) as services,
+            closing(Application(configured, Servers(database_url, NO_REDIS))) as services,
             tenancy.allow_all_tenants(),
         ):
             _restore(services, source, replace=False, verify=True, quiet=quiet)

@@ -16,7 +16,6 @@ from engram.cli.terminal import (
     EncoderOption,
     JsonOption,
     UrlOption,
-    base_url,
     cli,
     complain,
     open_client,
@@ -50,24 +49,6 @@ def ingest(
     if as_json:
         say_json({"jobs": jobs})
     if not all(map(is_complete, jobs)):
-        raise typer.Exit(1)
-
-
-@cli.command(rich_help_panel=STOCK)
-def sample(url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """Ingest the sample corpus into a running service and print a tour of it."""
-    from engram.sample import COLLECTION, corpus
-    from engram.sample.tour import tour
-
-    address = base_url(url)
-    with open_client(url) as client:
-        sent = io.BytesIO(corpus())
-        job = ingest_stream(client, sent, "sample corpus", COLLECTION, quiet=as_json, passage_facts="on")
-    if as_json:
-        say_json({"jobs": [job]})
-    else:
-        say(tour(address))
-    if not is_complete(job):
         raise typer.Exit(1)
 
 

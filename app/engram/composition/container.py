@@ -16,9 +16,10 @@ from engram.composition.parts.maintenance_services import MaintenanceServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.composition.parts.revocation_services import RevocationServices
-from engram.composition.servers import Connections, Servers, servers
+from engram.composition.server_addresses import servers
+from engram.composition.servers import Connections, Servers
 from engram.composition.startup import Startup
-from engram.composition.wings import Wing, choose_wings, collect_hooks, list_installed_wings
+from engram.composition.wings import Wing, choose_wings, collect_hooks, find_local_servers, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.auth.encoder_registry import EncoderRegistry
 from engram.services.jobs.work import JobHandler, Kind
@@ -208,6 +209,7 @@ class Application:
                 for wing in self.installed_wings
             },
             [wing.name for wing in self._chosen_wings],
+            find_local_servers(settings.wings, self.installed_wings),
         )
         self.startup = Startup(settings, database, models, self.maintenance, self._warm_up_wings)
 

@@ -1,13 +1,10 @@
-"""Addresses of Postgres and Redis, embedded servers, and a process's connections."""
+"""Addresses of Postgres and Redis, and a process's connections."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from engram.composition.locked_property import locked_property
 from engram.config.settings import Settings
-from engram.context.errors import ConfigurationError
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.storage.access_notices import Notices
 from engram.storage.database import Database
 from engram.storage.rate_buckets import Buckets
@@ -21,42 +18,6 @@ class Servers:
 
     database_url: str
     redis_url: str
-
-
-@contextmanager
-def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
-    """Yield the configured servers, or embedded ones in the data directory where none is configured.
-
-    Args:
-        settings: names the servers or the data directory.
-        make: create the embedded database if it does not exist.
-
-    Raises:
-        ConfigurationError: the embedded database does not exist and ``make`` is false, or a server cannot start.
-        UnavailableError: an embedded server cannot start.
-    """
-    data = settings.data_dir.resolve()
-    with ExitStack() as stack:
-        if settings.database_url:
-            database_url = settings.database_url.get_secret_value()
-        else:
-            postgres = EmbeddedPostgres(
-                data / "postgres", settings.embedded_user, memory_mb=settings.embedded_memory_mb
-            )
-            if not make and not postgres.is_initialised:
-                raise ConfigurationError(
-                    f"There is no database in {data}. Run this where `engram up` runs, or say where the data are: "
-                    "ENGRAM_DATA_DIR or DATABASE_URL."
-                )
-            stack.callback(postgres.stop)
-            database_url = postgres.start()
-        if settings.redis_url:
-            redis_url = settings.redis_url.get_secret_value()
-        else:
-            redis = EmbeddedRedis(data / "redis")
-            stack.callback(redis.stop)
-            redis_url = redis.start()
-        yield Servers(database_url, redis_url)
 
 
 class Connections:

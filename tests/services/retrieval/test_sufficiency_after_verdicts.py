@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from engram import sample
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
-from engram.sample.tour import question
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
+from engram.wings.local import sample
+from engram.wings.local.sample.tour import question
 from tests.conftest import Ingest
 from tests.support import state, undo
 

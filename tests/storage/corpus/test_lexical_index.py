@@ -15,10 +15,10 @@ from sqlalchemy import exc
 from engram.composition.container import Application
 from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import terms
-from engram.sample import corpus as sample_corpus
-from engram.sample import questions as sample_questions
 from engram.storage.column_parameters import Numbers
 from engram.storage.corpus import collections, lexical_index, passages
+from engram.wings.local.sample import corpus as sample_corpus
+from engram.wings.local.sample import questions as sample_questions
 from tests.support import state
 from tests.support.keys import evolve, statements
 from tests.support.lexical import fresh, load_index, match_passages, put, reference, saturation, search

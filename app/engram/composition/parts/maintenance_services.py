@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from engram.composition.hooks import Hooks
+from engram.composition.local_servers import LocalServers
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.servers import Connections, Servers
 from engram.config.settings import Settings
-from engram.providers.embedded import EmbeddedPostgres
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.backup_service import BackupService
@@ -31,6 +30,7 @@ class MaintenanceServices:
         announce_access_change: drops cached access keys in every process.
         wing_places: where each installed wing may hold something.
         wings_on: names of the wings that are on.
+        local_servers: runs servers on this machine; None where none does.
     """
 
     settings: Settings
@@ -41,6 +41,7 @@ class MaintenanceServices:
     hooks: Hooks
     wing_places: Mapping[str, WingPlaces]
     wings_on: Sequence[str]
+    local_servers: LocalServers | None
 
     @locked_property
     def indexes(self) -> IndexMaintenanceService:
@@ -77,9 +78,10 @@ class MaintenanceServices:
     @locked_property
     def backup(self) -> BackupService:
         """Backup and restore."""
-        return BackupService(
-            self.connections.database, self.addresses.database_url, self.settings.postgres_programs
-        )
+        programs = self.settings.postgres_programs
+        if programs is None and self.local_servers is not None:
+            programs = self.local_servers.find_programs()
+        return BackupService(self.connections.database, self.addresses.database_url, programs)
 
     @locked_property
     def removal(self) -> RemovalService:
@@ -109,20 +111,16 @@ class MaintenanceServices:
     @locked_property
     def health(self) -> HealthService:
         """Checks of what the process depends on."""
-        settings = self.settings
+        settings, local = self.settings, self.local_servers
+        is_local = local is not None and local.holds(settings, self.addresses.database_url)
         return HealthService(
             self.connections.database,
             self.connections.stream,
             self.models.encoder,
             self.models.language,
             settings.llm_base_url,
-            embedded=settings.data_dir if self._has_embedded_postgres() else None,
+            embedded=settings.data_dir if is_local else None,
         )
-
-    def _has_embedded_postgres(self) -> bool:
-        """Tell whether Postgres keeps its data in the data directory, whichever process started it."""
-        server = EmbeddedPostgres(self.settings.data_dir.resolve() / "postgres")
-        return f"host={quote(str(server.socket_directory))}&" in self.addresses.database_url
 
     @locked_property
     def doctor(self) -> DoctorService:

@@ -1,7 +1,6 @@
 """Teaching of weights by verdicts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
@@ -24,7 +23,7 @@ class WeightTeaching:
     def __init__(
         self,
         priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, Prior]],
-        models: Mapping[str, WeightModel] = MappingProxyType({}),
+        models: Mapping[str, WeightModel],
     ) -> None:
         self._priors_of = priors_of
         self._models = models

@@ -64,7 +64,7 @@ class BackupService:
     """Makes backups of one database and puts them back."""
 
     def __init__(self, database: Database, url: str, programs: Path | None = None) -> None:
-        """``url``: of the database; ``programs``: the folder of Postgres's own, by default the embedded one's."""
+        """``url``: of the database; ``programs``: the folder of Postgres's own, None where there is none."""
         self._database = database
         self._url = url
         self._programs = programs

@@ -13,7 +13,7 @@ def load_dataset(folder: Path) -> "Dataset":
     Raises:
         DatasetError: the folder holds no data set.
     """
-    from engram import sample
+    from engram.wings.local import sample
     from engram_evaluation.dataset import load
 
     return load(Path(sample.__path__[0]) if folder == Path("sample") and not folder.exists() else folder)

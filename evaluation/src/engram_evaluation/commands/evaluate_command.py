@@ -333,7 +333,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     if variation.fixed_gain is not None or channels:
         other.models.learning_rule = PartialRule(channels, variation.fixed_gain)
     if "weights" in variation.frozen:
-        other.models.weight_teaching = WeightTeaching(lambda kind: {})
+        other.models.weight_teaching = WeightTeaching(lambda kind: {}, {})
     other.models.expansion_validation = (
         WithoutValidation() if variation.ungated_keys else services.models.expansion_validation
     )

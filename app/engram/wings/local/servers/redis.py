@@ -12,9 +12,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from engram.providers.embedded.child_process import User, spawn
-from engram.providers.embedded.data_files import create_socket_directory, find_bundled
-from engram.providers.embedded.embedded_server import EmbeddedServer
+from engram.wings.local.servers.child_process import User, spawn
+from engram.wings.local.servers.data_files import create_socket_directory, find_bundled
+from engram.wings.local.servers.embedded_server import EmbeddedServer
 
 _PING_TIMEOUT_SECONDS = 2.0
 

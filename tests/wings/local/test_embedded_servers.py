@@ -16,13 +16,13 @@ import redis
 import sqlalchemy
 
 from engram.context.errors import ConfigurationError, UnavailableError
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from engram.providers.embedded.child_process import User, spawn
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
+from engram.wings.local.servers.child_process import User, spawn
 
 OWNER = """
 import sys
 from pathlib import Path
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 
 folder = Path(sys.argv[1])
 servers = [EmbeddedPostgres(folder / "postgres"), EmbeddedRedis(folder / "redis")]

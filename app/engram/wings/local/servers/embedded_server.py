@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from engram.context.errors import ConfigurationError, UnavailableError
-from engram.providers.embedded.data_files import create_directory, open_private
+from engram.wings.local.servers.data_files import create_directory, open_private
 
 _POLL_SECONDS = 0.03
 _POLL_LIMIT_SECONDS = 0.5

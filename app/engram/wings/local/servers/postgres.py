@@ -16,15 +16,15 @@ import psycopg
 from psycopg import sql
 
 from engram.context.errors import ConfigurationError
-from engram.providers.embedded.child_process import User, spawn
-from engram.providers.embedded.data_files import (
+from engram.wings.local.servers.child_process import User, spawn
+from engram.wings.local.servers.data_files import (
     create_directory,
     create_socket_directory,
     find_bundled,
     open_private,
 )
-from engram.providers.embedded.embedded_server import EmbeddedServer
-from engram.providers.embedded.memory_budget import compute_cache_mb, machine_bytes
+from engram.wings.local.servers.embedded_server import EmbeddedServer
+from engram.wings.local.servers.memory_budget import compute_cache_mb, machine_bytes
 
 _PORT = 5432  # only part of the socket's name; in the URL so that PGPORT cannot redirect a client
 _CONNECT_TIMEOUT_SECONDS = 5

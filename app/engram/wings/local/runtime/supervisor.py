@@ -15,8 +15,8 @@ from types import FrameType
 from typing import Protocol
 
 from engram.context.errors import ConfigurationError, EngramError
-from engram.providers.embedded.child_process import spawn
-from engram.providers.embedded.data_files import open_private
+from engram.wings.local.servers.child_process import spawn
+from engram.wings.local.servers.data_files import open_private
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_LIMIT_SECONDS = 8.0

@@ -12,11 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engram import sample
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.runtime.api_process import create_app
-from engram.sample.tour import question, tour
+from engram.wings.local import sample
+from engram.wings.local.sample.tour import question, tour
 from tests.support.live_server import LiveServer
 from tests.support.processes import PATIENCE_SECONDS, free_port
 

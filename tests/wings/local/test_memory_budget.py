@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.providers.embedded.memory_budget import MEGABYTE, compute_cache_mb, machine_bytes
+from engram.wings.local.servers.memory_budget import MEGABYTE, compute_cache_mb, machine_bytes
 
 GIGABYTE = 1024 * MEGABYTE
 

@@ -1,6 +1,6 @@
 """``engram up``: the whole service on one machine, started in order, kept running, stopped in order.
 
-The children die with this process even if it is killed (see ``engram.providers.embedded.child_process``). The next
+The children die with this process even if it is killed (see ``engram.wings.local.servers.child_process``). The next
 ``engram up`` then finds the data and nothing in its way.
 """
 
@@ -18,10 +18,17 @@ import httpx
 
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError, UnavailableError
-from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder.model_folder import locate_model
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
-from engram.runtime.supervisor import Child, EndedError, RestartGuard, handle_signals, hold_data_dir, say
+from engram.wings.local.runtime.supervisor import (
+    Child,
+    EndedError,
+    RestartGuard,
+    handle_signals,
+    hold_data_dir,
+    say,
+)
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 
 POLL_SECONDS = 0.2
 PORT_PATIENCE_SECONDS = 3.0  # a previous run that was killed may still be letting go of the port

@@ -6,7 +6,7 @@ The first question is asked without memory, so the tour shows the same whether o
 import json
 import shlex
 
-from engram.sample import COLLECTION, SampleQuestion, questions
+from engram.wings.local.sample import COLLECTION, SampleQuestion, questions
 
 QUESTION_ID = "q02"
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from engram.context.errors import ConfigurationError
-from engram.providers.embedded.child_process import User
+from engram.wings.local.servers.child_process import User
 
 
 def find_bundled(package: str, *parts: str) -> Path:

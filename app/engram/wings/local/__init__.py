@@ -1,0 +1,1 @@
+"""The wing of one machine: embedded servers, ``engram up``, and the sample corpus."""

@@ -1,0 +1,1 @@
+"""``engram up``: the whole service on one machine."""
