@@ -120,6 +120,15 @@ def finished(application: Application, curie: str) -> tuple[str, UUID]:
 
 
 @pytest.fixture
+def ended_session(application: Application, curie: str) -> tuple[str, UUID]:
+    """A collection with a session that has ended by itself, and that."""
+    scope = application.access.scope(curie)
+    session = sessions_of(application).sessions.start(scope, NewSession(question="Where was Marie Curie born?"))
+    sessions_of(application).sessions.wait(scope, session)
+    return curie, session
+
+
+@pytest.fixture
 def cancelled_session(application: Application, curie: str) -> tuple[str, UUID]:
     """A collection with a session that goes no further, and that."""
     scope = application.access.scope(curie)

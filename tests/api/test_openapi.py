@@ -118,6 +118,11 @@ def test_documented_problems_occur_and_have_one_shape(
     elif status == 409 and "{job_id}" in path:
         collection, job = request.getfixturevalue("finished")
         target, arguments = path.replace("{job_id}", str(job)), {"params": {"collection": collection}}
+    elif status == 409 and path == "/sessions/{session_id}/feedback":
+        client = request.getfixturevalue("with_another_encoder")
+        collection, session = request.getfixturevalue("ended_session")
+        target = path.replace("{session_id}", str(session))
+        arguments["json"] |= {"collection": collection} | operations.EMBEDDING["/feedback"]
     elif status == 409 and "{session_id}" in path:
         collection, session = request.getfixturevalue("cancelled_session")
         target = path.replace("{session_id}", str(session))

@@ -170,7 +170,8 @@ for name in {left_out!r}:
 from pathlib import Path
 import engram.cli, engram.wings.local.sample.tour
 from engram.composition import container
-from engram.runtime import api_process, launcher, worker
+from engram.runtime import api_process, worker
+from engram.wings.local.runtime import launcher
 from engram.providers.language import load_language
 load_language("en_core_web_sm").analyse_question("Who is Ada?")
 """

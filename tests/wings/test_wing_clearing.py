@@ -173,6 +173,7 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
         ["facts", "off", "nothing"],
         ["frontends", "off", HELD["frontends"]],
         ["importing", "on", "nothing"],
+        ["local", "off", "nothing"],
         ["sessions", "off", "nothing"],
         ["agent", "off", "nothing"],
     ]

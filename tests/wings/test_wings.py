@@ -160,11 +160,12 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "facts",
         "frontends",
         "importing",
+        "local",
         "sessions",
         "agent",
     ]
     assert choose_wings("all", installed) == choose_wings(
-        "importing,frontends, experiments,agent,sessions,facts", installed
+        "importing,frontends, experiments,agent,sessions,facts,local", installed
     )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]

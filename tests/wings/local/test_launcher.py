@@ -18,7 +18,7 @@ from tests.support.processes import free_port
 DRIVER = """
 import json, sys
 from engram.config.settings import Settings
-from engram.runtime import launcher, supervisor
+from engram.wings.local.runtime import launcher, supervisor
 
 role = json.loads(sys.argv[1])
 launcher.PORT_PATIENCE_SECONDS = 0.0

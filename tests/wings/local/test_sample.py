@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SAMPLE = Path(__file__).resolve().parents[1] / "app" / "engram" / "sample"
+SAMPLE = Path(__file__).resolve().parents[3] / "app/engram/wings/local/sample"
 
 Row = dict[str, Any]
 

@@ -22,7 +22,7 @@ from tests.support.processes import PATIENCE_SECONDS, free_port
 
 GOLD = {passage for passage, _ in question().supporting}
 SHOWN = 5
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
