@@ -39,6 +39,9 @@ DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
 """The folder of Postgres' programs where Citus is installed: tests of storage then run on a cluster of it."""
 
+WINGS = os.environ.get("ENGRAM_WINGS", "all")
+"""Wings that are on in the applications of tests; of the machine's settings, the only one that tests go by."""
+
 for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
     if _name in {"DATABASE_URL", "READ_DATABASE_URL", "REDIS_URL"} or (
         _name.startswith("ENGRAM_") and not _name.startswith("ENGRAM_EVALUATION_")  # which other processes read too
@@ -123,6 +126,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         allowed_hosts="testserver,x",
         embedded_memory_mb=PAGES_MB,
         embedding_precision=PRECISION,
+        wings=WINGS,
     )
 
 
@@ -147,7 +151,7 @@ def addresses(settings: Settings) -> Iterator[Servers]:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in FORGETFUL.items():
                 patch.setitem(postgres._SETTINGS, name, value)
-            running = stack.enter_context(servers(settings))
+            running = stack.enter_context(servers(settings.model_copy(update={"wings": "all"})))
         migrate(running.database_url)
         yield running
 

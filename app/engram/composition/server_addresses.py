@@ -19,8 +19,8 @@ def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
         make: create the database of this machine if it does not exist.
 
     Raises:
-        ConfigurationError: the database does not exist and ``make`` is false, a server cannot start, or no wing that
-            is on runs servers.
+        ConfigurationError: the database does not exist and ``make`` is false, a server cannot start, or no wing
+            that is on runs servers.
         UnavailableError: a server cannot start.
     """
     with ExitStack() as stack:
