@@ -23,16 +23,17 @@ interface Page {
   title: string;
   needs: Scope | null;
   everywhere?: boolean;
+  wing?: string;
   shows: FunctionComponent;
 }
 
-/** In the order of the navigation. A page that needs what the key does not allow is not there. */
+/** In the order of the navigation. A page that needs what the key does not allow, or a wing that is off, is not there. */
 const PAGES: readonly Page[] = [
   { name: "ask", title: "Ask", needs: "query", shows: Ask },
   { name: "why", title: "Why", needs: "query", shows: Why },
   { name: "learned", title: "What it learned", needs: "audit", shows: Learned },
-  { name: "sessions", title: "Sessions", needs: "query", shows: Sessions },
-  { name: "facts", title: "Facts", needs: "query", shows: Facts },
+  { name: "sessions", title: "Sessions", needs: "query", wing: "sessions", shows: Sessions },
+  { name: "facts", title: "Facts", needs: "query", wing: "facts", shows: Facts },
   { name: "collections", title: "Collections", needs: "read", shows: Collections },
   { name: "health", title: "Health", needs: null, shows: Health },
   { name: "keys", title: "Keys", needs: "admin", everywhere: true, shows: Keys },
@@ -150,11 +151,14 @@ function Inside({ me, leave, refused }: InsideProps) {
       refresh,
       model: ready?.llm === "configured" && allowed(me, "llm", collection),
       may: (scope, everywhere = false) => allowed(me, scope, everywhere ? null : collection),
+      has: (wing) => me.wings.includes(wing),
       signOut: leave,
     }),
     [collection, collections, me, ready, refresh],
   );
-  const pages = PAGES.filter((page) => page.needs === null || shared.may(page.needs, page.everywhere));
+  const pages = PAGES.filter(
+    ({ needs, everywhere, wing }) => (needs === null || shared.may(needs, everywhere)) && (wing === undefined || shared.has(wing)),
+  );
   const page = pages.find((one) => one.name === place.page) ?? pages[0];
   useEffect(() => {
     document.title = page ? `${page.title} · Engram` : "Engram";

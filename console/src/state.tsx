@@ -20,6 +20,8 @@ export interface Shared {
   model: boolean;
   /** Whether the key allows this on the collection, or on all of them. */
   may: (scope: Scope, everywhere?: boolean) => boolean;
+  /** Whether a wing, an optional feature, is on. */
+  has: (wing: string) => boolean;
   signOut: () => void;
 }
 

@@ -85,7 +85,7 @@ export interface paths {
         };
         /**
          * Whose key is this?
-         * @description Show who you are by your key, and its scopes.
+         * @description Show who you are by your key, its scopes, and which optional features are on.
          */
         get: operations["get_own_access"];
         put?: never;
@@ -8123,6 +8123,11 @@ export interface components {
             tenant: string;
             /** Trusted */
             trusted: boolean;
+            /**
+             * Wings
+             * @description Wings that are on. Routes of another wing answer 404.
+             */
+            wings: string[];
         };
     };
     responses: never;

@@ -1,7 +1,7 @@
 /** Answers with what a judge marked on them. They stay in memory while the tab is open. */
 
-import type { Schemas } from "../service";
-import { address } from "../state";
+import { read, type Schemas } from "../service";
+import { address, type Shared } from "../state";
 import { parseFilter, type Question, questionFrom, settingsOf } from "./question";
 
 export type Mark = "supporting" | "rejected";
@@ -19,8 +19,9 @@ export interface MissingSentence {
 export interface VerdictEffect {
   verdict: Schemas["FeedbackOut"];
   summary: string;
-  before: Schemas["CompareOut"];
-  after: Schemas["CompareOut"];
+  /** Null where nothing compares arms. */
+  before: Schemas["CompareOut"] | null;
+  after: Schemas["CompareOut"] | null;
   isRevoked: boolean;
   missing: readonly MissingSentence[];
 }
@@ -95,6 +96,12 @@ export function comparisonBody({ collection, question: { text, arm, filter } }: 
     top_k: COMPARED,
     ...(metadata === undefined ? {} : { filter: metadata }),
   };
+}
+
+/** Ranks of the answer's passages without memory and with it; null where nothing compares arms. */
+export async function compareRanks(shared: Shared, state: AnswerState): Promise<Schemas["CompareOut"] | null> {
+  if (!shared.has("experiments")) return null;
+  return read<Schemas["CompareOut"]>(shared.engram.api.POST("/query/compare", { body: comparisonBody(state) }));
 }
 
 export const ranksOf = (answer: Schemas["QueryOut"]): ReadonlyMap<string, number> =>

@@ -6,13 +6,14 @@ import { problem, read, type Engram, type Schemas } from "../service";
 import { useShared } from "../state";
 import { counted, Panel, Problem } from "./basic";
 
+const PASSAGES = ".jsonl,.ndjson";
 const KINDS = ".txt,.md,.html,.htm,.pdf,.docx,.pptx,.xlsx,.csv,.tsv,.eml,.json,.jsonl,.ndjson";
 
 /** What became of the last files: choosing another collection draws the page anew. */
 let last: { into: string; lines: readonly string[]; error?: Error } = { into: "", lines: [] };
 
 export function Ingest({ onSent }: { onSent: () => void }) {
-  const { engram, collection, choose, may } = useShared();
+  const { engram, collection, choose, may, has } = useShared();
   const [into, setInto] = useState(collection);
   const [over, setOver] = useState(false);
   const [lines, setLines] = useState(last.into === collection ? last.lines : []);
@@ -67,7 +68,9 @@ export function Ingest({ onSent }: { onSent: () => void }) {
               choose files
             </button>
           </p>
-          <p class="quiet">Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, JSON; JSON lines with id and text</p>
+          <p class="quiet">
+            {has("importing") && "Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, JSON; "}JSON lines with id and text
+          </p>
           <input
             ref={picker}
             type="file"
@@ -75,7 +78,7 @@ export function Ingest({ onSent }: { onSent: () => void }) {
             tabIndex={-1}
             aria-label="Files to send"
             multiple
-            accept={KINDS}
+            accept={has("importing") ? KINDS : PASSAGES}
             onChange={(event) => void send([...(event.currentTarget.files ?? [])])}
           />
         </div>

@@ -2,9 +2,9 @@
 
 import { useState } from "preact/hooks";
 
-import { read, type Schemas } from "../service";
+import type { Schemas } from "../service";
 import { address, useShared } from "../state";
-import { type AnswerState, comparisonBody, type MissingSentence, type VerdictEffect } from "./answer_state";
+import { type AnswerState, compareRanks, type MissingSentence, type VerdictEffect } from "./answer_state";
 import { counted, figure, Panel, Problem } from "./basic";
 import { moved, type Movement, Slopes } from "./slopes";
 
@@ -15,14 +15,14 @@ interface Props {
 }
 
 export function EffectView({ state, effect, change }: Props) {
-  const { engram } = useShared();
+  const shared = useShared();
   const [error, setError] = useState<unknown>();
   const { verdict } = effect;
   const takeBack = async () => {
     setError(undefined);
     try {
-      await engram.revoke(verdict.feedback_id);
-      const after = await read<Schemas["CompareOut"]>(engram.api.POST("/query/compare", { body: comparisonBody(state) }));
+      await shared.engram.revoke(verdict.feedback_id);
+      const after = await compareRanks(shared, state);
       change({ effect: { ...effect, before: effect.after, after, isRevoked: true } });
     } catch (failed) {
       setError(failed);
@@ -42,7 +42,9 @@ export function EffectView({ state, effect, change }: Props) {
       }
     >
       <div class="stack" aria-live="polite">
-        {verdict.status === "applied" ? (
+        {verdict.status === "applied" && effect.after === null ? (
+          <p>The verdict is applied.</p>
+        ) : verdict.status === "applied" ? (
           <p>
             {many === 0 ? "No rank among the first ten changed." : `${counted(many, "passage")} of the first ten moved.`}
           </p>
@@ -50,7 +52,7 @@ export function EffectView({ state, effect, change }: Props) {
           <p class="note">The verdict is {verdict.status}{verdict.error ? `: ${verdict.error}` : "; a worker applies it."}</p>
         )}
         <div class="half">
-          <Slopes movements={all} />
+          {effect.after !== null && <Slopes movements={all} />}
           {!effect.isRevoked && verdict.changes && verdict.changes.length > 0 && <Moves changes={verdict.changes} state={state} missing={effect.missing} />}
         </div>
         <Problem error={error} again={() => void takeBack()} />
@@ -71,10 +73,10 @@ export function EffectView({ state, effect, change }: Props) {
 
 function movements({ before, after }: VerdictEffect): Movement[] {
   const all = new Map<string, Movement>();
-  for (const one of before.passages) {
+  for (const one of before?.passages ?? []) {
     all.set(one.passage_id, { id: one.passage_id, title: one.title ?? one.passage_id, before: one.rank_b, after: null });
   }
-  for (const one of after.passages) {
+  for (const one of after?.passages ?? []) {
     const known = all.get(one.passage_id);
     if (known) known.after = one.rank_b;
     else all.set(one.passage_id, { id: one.passage_id, title: one.title ?? one.passage_id, before: null, after: one.rank_b });

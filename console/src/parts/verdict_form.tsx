@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { useShared } from "../state";
-import { type AnswerState, comparisonBody, type Mark, type MissingSentence } from "./answer_state";
+import { type AnswerState, compareRanks, type Mark, type MissingSentence } from "./answer_state";
 import { counted, Panel, Problem } from "./basic";
 
 interface Props {
@@ -13,7 +13,8 @@ interface Props {
 }
 
 export function VerdictForm({ state, change }: Props) {
-  const { engram, may } = useShared();
+  const shared = useShared();
+  const { engram, may } = shared;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const marked = (type: Mark) => [...state.marks].filter(([, mark]) => mark === type).map(([id]) => id);
@@ -24,8 +25,7 @@ export function VerdictForm({ state, change }: Props) {
     setBusy(true);
     setError(undefined);
     try {
-      const ranked = () => read<Schemas["CompareOut"]>(engram.api.POST("/query/compare", { body: comparisonBody(state) }));
-      const before = await ranked();
+      const before = await compareRanks(shared, state);
       const verdict = await engram.feedback(state.answer.query_id, {
         supporting: supporting.map((sentence_id) => ({ sentence_id })),
         rejected: rejected.map((sentence_id) => ({ sentence_id })),
@@ -33,7 +33,7 @@ export function VerdictForm({ state, change }: Props) {
         complete: state.isComplete,
         wait: true,
       });
-      const after = await ranked();
+      const after = await compareRanks(shared, state);
       const summary = inWords(supporting.length, rejected.length, state.missing.length);
       change({
         effect: { verdict, summary, before, after, isRevoked: false, missing: state.missing },
@@ -74,7 +74,7 @@ export function VerdictForm({ state, change }: Props) {
             ))}
           </ul>
         )}
-        {may("read") && <EvidenceSearch state={state} onPick={(one) => change({ missing: [...state.missing, one] })} />}
+        {may("read") && shared.has("experiments") && <EvidenceSearch state={state} onPick={(one) => change({ missing: [...state.missing, one] })} />}
         <label class="check">
           <input type="checkbox" checked={state.isComplete} onChange={(event) => change({ isComplete: event.currentTarget.checked })} />
           <span>
@@ -101,7 +101,7 @@ function inWords(supporting: number, rejected: number, missing: number): string 
     .join(", ");
 }
 
-/** A search for evidence that the answer lacks. It compares two arms, which stores no query. */
+/** A search for evidence that the answer lacks, where two arms can be compared: that stores no query. */
 function EvidenceSearch({ state, onPick }: { state: AnswerState; onPick: (one: MissingSentence) => void }) {
   const { engram, collection } = useShared();
   const [words, setWords] = useState("");

@@ -28,8 +28,8 @@ ConfirmQuery = Annotated[JudgeName, Query(description="The tenant's name, as the
 
 
 @router.get("/access/me", response_model=WhoOut, responses=responses(401), summary="Whose key is this?")
-async def get_own_access(asker: Asker) -> WhoOut:
-    """Show who you are by your key, and its scopes."""
+async def get_own_access(app: App, asker: Asker) -> WhoOut:
+    """Show who you are by your key, its scopes, and which optional features are on."""
     return WhoOut(
         name=asker.name,
         tenant=asker.tenant,
@@ -37,6 +37,7 @@ async def get_own_access(asker: Asker) -> WhoOut:
         trusted=asker.trusted,
         scopes=asker.grants.as_json(),
         llm_tokens=asker.llm_tokens,
+        wings=[*app.wings],
     )
 
 

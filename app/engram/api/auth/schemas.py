@@ -102,6 +102,7 @@ class WhoOut(BaseModel):
     trusted: bool
     scopes: dict[str, list[str]]
     llm_tokens: int | None
+    wings: list[str] = Field(description="Wings that are on. Routes of another wing answer 404.")
 
 
 class QuotaOut(ResponseModel):

@@ -2029,6 +2029,10 @@ class WhoOut(Struct):
     scopes: dict[str, list[str]]
     tenant: str
     trusted: bool
+    wings: list[str]
+    """
+    Wings that are on. Routes of another wing answer 404.
+    """
 
 
 class AlignOut(Struct):
