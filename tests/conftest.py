@@ -40,7 +40,7 @@ CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
 """The folder of Postgres' programs where Citus is installed: tests of storage then run on a cluster of it."""
 
 WINGS = os.environ.setdefault("TESTED_WINGS", os.environ.get("ENGRAM_WINGS", "all"))
-"""Wings that are on in the applications of tests; processes that run tests side by side hear of them by this name."""
+"""Wings that are on in the applications of tests, told by this name to processes that run them side by side."""
 
 for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
     if _name in {"DATABASE_URL", "READ_DATABASE_URL", "REDIS_URL"} or (
