@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from engram.wings.importing.conversion import pages, portable, prose, tables
+from engram.wings.importing.conversion import markdown, pages, portable, prose, tables
 from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
@@ -70,7 +70,7 @@ def test_html_says_its_own_encoding() -> None:
 
 
 def test_markdown_keeps_its_outline() -> None:
-    document = prose.markdown("notes.md", NOTES.encode(), LIMITS)
+    document = markdown.markdown("notes.md", NOTES.encode(), LIMITS)
     assert document.title == "Rivers"
     said = [(block.headings, block.text, block.whole) for block in document.blocks]
     rhine = ("Notes on rivers", "The Rhine")
@@ -86,9 +86,9 @@ def test_markdown_keeps_its_outline() -> None:
 
 
 def test_the_first_heading_is_the_title_where_nothing_else_is() -> None:
-    document = prose.markdown("notes.md", b"# Rivers\n\nThe Danube is long.\n", LIMITS)
+    document = markdown.markdown("notes.md", b"# Rivers\n\nThe Danube is long.\n", LIMITS)
     assert (document.title, document.blocks[0].headings) == ("Rivers", ())
-    assert prose.markdown("a/notes.md", b"The Danube is long.", LIMITS).title == "notes"
+    assert markdown.markdown("a/notes.md", b"The Danube is long.", LIMITS).title == "notes"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])

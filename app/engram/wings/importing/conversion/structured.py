@@ -6,8 +6,9 @@ from typing import Any
 
 from engram.wings.importing.conversion import records
 from engram.wings.importing.conversion.documents import Conversion, Document, UnreadableError
-from engram.wings.importing.conversion.encodings import decode_text, note
+from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 from engram.wings.importing.conversion.records import TEXTS, TITLES, Record
 
@@ -21,48 +22,68 @@ def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion
     """Convert JSON, or a JSON value a line (NDJSON).
 
     Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
-    inner values go by names like ``author.name``. Anything else is a document: keys are headings.
+    inner values go by names like ``author.name``. Anything else is a document: keys are headings. A line that is no
+    JSON among others that are is named in a note.
 
     Raises:
         UnreadableError: it is no JSON, is nested too deeply, or has too many values.
     """
-    text, encoding = decode_text(source, data)
-    value = _value(source, text)
+    decoded = decode_text(source, data)
+    value, broken = _value(source, decoded.text)
+    notes = (*decoded.notes, *broken)
     _check(source, value, limits)
     if isinstance(value, dict) and isinstance(value.get("passages"), list):
+        beside = [key for key, inner in value.items() if key != "passages" and inner not in (None, "", [], {})]
+        notes += (f"{source}: left out what stands beside passages: {', '.join(beside)}",) if beside else ()
         value = value["passages"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         listed = (Record(dict(_leaves("", item)), number) for number, item in enumerate(value, 1))
-        passages_made = tuple(records.passages(source, listed, "json", place_name="row"))
-        if not passages_made:
+        converted = records.passages(source, listed, "json")
+        if not converted.passages:
             raise UnreadableError(f"{source} has no text.")
-        return Conversion(passages_made, note(source, encoding))
+        return Conversion(converted.passages, (*notes, *converted.notes))
     title = _title(value)
     outline = Outline(title)
     _add(value, outline, 1, title)
-    return outline.document(source, "json", note(source, encoding))
+    return outline.document(source, "json", notes)
 
 
-def _value(source: str, text: str) -> Any:
-    """Read JSON, or a JSON value a line as a list.
+def _value(source: str, text: str) -> tuple[Any, tuple[str, ...]]:
+    """Read JSON, or a JSON value a line as a list, with a note on lines that are none.
 
     Raises:
         UnreadableError: it is neither, or is nested too deeply.
     """
     try:
-        return json.loads(text)
+        return json.loads(text), ()
     except RecursionError:
         raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
     except ValueError as whole:
-        lines = [line for line in text.splitlines() if line.strip()]
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2:
             raise UnreadableError(f"{source} is no JSON: {whole}.") from whole
+        values, broken = _read_lines(source, lines)
+        if len(broken) > len(values):
+            raise UnreadableError(f"{source} is neither JSON nor a JSON value a line: {whole}.") from whole
+        return values, (f"{source}: left out line {list_some(broken)}, which is no JSON",) if broken else ()
+
+
+def _read_lines(source: str, lines: Sequence[tuple[int, str]]) -> tuple[list[Any], list[int]]:
+    """The values of the lines, and the numbers of those that are none.
+
+    Raises:
+        UnreadableError: one is nested too deeply.
+    """
+    values: list[Any] = []
+    broken: list[int] = []
+    for number, line in lines:
         try:
-            return [json.loads(line) for line in lines]
+            values.append(json.loads(line))
         except RecursionError:
             raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
         except ValueError:
-            raise UnreadableError(f"{source} is neither JSON nor a JSON value a line: {whole}.") from whole
+            broken.append(number)
+    return values, broken
 
 
 def _check(source: str, value: Any, limits: ConversionLimits) -> None:
