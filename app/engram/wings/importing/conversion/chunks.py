@@ -94,7 +94,7 @@ def _pack_units(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_U
 
 
 def _begin(before: list[_Unit], unit: _Unit, size: int, overlap: int) -> list[_Unit]:
-    """The units before ``unit`` in a new passage: the end of the one before; in a table its header and last rows."""
+    """The units before ``unit`` in a new passage: the end of the last one; in a table its header too."""
     if not unit.header:
         return _tail(before, min(overlap, size - len(unit.text) - 1))
     rows = [earlier for earlier in before if earlier.header == unit.header]

@@ -2,8 +2,8 @@
 
 UTF-8 proves itself: text in another encoding is hardly ever valid UTF-8. So it goes before any label, also where
 bytes of it are damaged. The 8-bit encodings do not prove themselves, and a statistical guess needs more text than a
-note has. So Windows-1252, a superset of printable Latin-1, is assumed for text in Latin letters unless it would put a
-symbol inside a word; the guess is left for the rest.
+note has. So Windows-1252, a superset of printable Latin-1, is assumed for text in Latin letters unless it would put
+a symbol inside a word; the guess is left for the rest.
 """
 
 import codecs

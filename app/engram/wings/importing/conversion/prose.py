@@ -57,9 +57,8 @@ def paragraphs(part: str) -> Iterator[tuple[str, bool]]:
 def _is_heading(line: str, following: str, widest: int) -> bool:
     if not following or line.endswith(_ENDS) or len(line.split()) > _HEADING_WORDS or not line[0].isupper():
         return bool(following) and line[0].isdigit() and _is_numbered(line, following)
-    fits = (
-        len(line) + 1 + len(following.split(maxsplit=1)[0]) < _FULL_SHARE * widest
-    )  # the line ends before it is full
+    next_word = following.split(maxsplit=1)[0]
+    fits = len(line) + 1 + len(next_word) < _FULL_SHARE * widest  # the line ends before it is full
     return (fits or len(following) > 2 * len(line)) and (following[0].isupper() or following[0].isdigit())
 
 

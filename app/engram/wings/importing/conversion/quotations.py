@@ -85,7 +85,7 @@ def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
 
 
 def _begins_original(lines: Sequence[_Line], at: int) -> bool:
-    """Whether an earlier message begins here: a line of dashes with words, or several header lines with an address."""
+    """Whether an earlier message begins here: dashes around words, or several header lines with an address."""
     line = lines[at]
     if line.depth:
         return False

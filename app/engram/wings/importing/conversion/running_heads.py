@@ -19,9 +19,9 @@ Place = tuple[int, int]  # page, line
 def drop_running_heads(source: str, pages: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return the pages without what they repeat, and a note that says what that was.
 
-    At each end of a page one page number goes and one line that most pages share letter for letter. A page number is
-    a line that has nothing but a number which counts up with the pages, with a total or a word ("Page 3 of 12") if it
-    is the page's own number. All other numbers are text, since they are what such pages differ in.
+    Of each page one page number goes, and at each end one line that most pages share letter for letter. A page
+    number is a line that has nothing but a number which counts up with the pages, with a total or a word ("Page 3 of
+    12") if it is the page's own number. All other numbers are text, since they are what such pages differ in.
     """
     lines = [page.split("\n") for page in pages]
     numbers = _find_page_numbers(lines)
@@ -37,7 +37,7 @@ def drop_running_heads(source: str, pages: Sequence[str]) -> tuple[list[str], tu
 
 
 def _edges(page: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """(number of the line, its place counted from its end of the page, negative at the bottom) of the outer lines."""
+    """(number, place from the top, or from the bottom as -1, -2) of the outer lines."""
     for at in range(min(_EDGE_LINES, len(page))):
         yield at, at
         if len(page) - 1 - at >= _EDGE_LINES:
@@ -53,7 +53,7 @@ def _find_page_numbers(pages: Sequence[Sequence[str]]) -> set[Place]:
                 found[edge < 0, distance].append((at, line))
     places: set[Place] = set()
     for (bottom, _), listed in sorted(found.items(), key=lambda item: -len(item[1])):
-        by_page = {at: line for at, line in (reversed(listed) if not bottom else listed)}
+        by_page = dict(listed if bottom else reversed(listed))
         if len(by_page) > max(2, len(pages) / 2):
             numbered = {at for at, _ in places}
             places |= {(at, line) for at, line in by_page.items() if at not in numbered}

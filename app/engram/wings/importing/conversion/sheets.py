@@ -123,7 +123,7 @@ def _spread_merged(source: str, rows: dict[int, Row], marks: _Marks) -> None:
         if places > MOST_PLACES:
             raise UnreadableError(f"{source} has merged cells of more than {MOST_PLACES:,} cells.")
         for row in (rows[number] for number in covered if number in rows):
-            row += [None] * (last - len(row))
+            row.extend([None] * (last - len(row)))
             row[left - 1 : last] = [cell] * (last - left + 1)
 
 
