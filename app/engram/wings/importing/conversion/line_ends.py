@@ -16,6 +16,8 @@ def join_words(pages: Sequence[str]) -> list[str]:
     word ("state-of-the-art"), if a capital or a figure follows, or if both parts are words of the document and the
     joined word is none.
     """
+    if not any(map(_CUT.search, pages)):
+        return list(pages)
     known = {word.casefold() for page in pages for word in _WORD.findall(_CUT.sub(" ", page))}
     parts = {part for word in known for part in word.split("-")}
 

@@ -12,9 +12,9 @@ from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
+from engram.wings.importing.conversion.page_layout import read_lines, read_row
 from engram.wings.importing.conversion.prose import paragraphs
 from engram.wings.importing.conversion.running_heads import drop_running_heads
-from engram.wings.importing.conversion.table_model import is_figure
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
@@ -55,11 +55,9 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
 
 def _page_text(reader: Any, number: int) -> str:
     page = reader[number]
-    text = page.get_textpage()
     try:
-        return str(text.get_text_bounded()).replace("\r\n", "\n").replace("\ufffe", "\x02").strip()
+        return "\n".join(read_lines(page)).strip()
     finally:
-        text.close()
         page.close()
 
 
@@ -110,25 +108,12 @@ def _normalise_title(title: str) -> str:
 
 def _add_text(text: str, outline: Outline) -> None:
     for part in _BLANK_LINE.split(text):
-        for is_rows, run in groupby(part.split("\n"), key=_is_row):
-            lines = list(run)
-            if is_rows and len(lines) > 1:
-                outline.lines("\n".join(lines))
+        for row, run in groupby(part.split("\n"), key=read_row):
+            if row is not None:
+                outline.table([row])
                 continue
-            for piece, heading in paragraphs("\n".join(lines)):
+            for piece, heading in paragraphs("\n".join(run)):
                 outline.add(flatten_text(piece), whole=heading)
-
-
-def _is_row(line: str) -> bool:
-    """Whether a line looks like the row of a table: it ends with figures, at least as many as other words."""
-    rest = line.split()[1:]
-    figures = sum(map(is_figure, rest))
-    return (
-        bool(rest)
-        and is_figure(rest[-1])
-        and not line.rstrip().endswith((".", ",", ";"))
-        and 2 * figures >= len(rest)
-    )
 
 
 def _join_pages(pages: list[str]) -> list[str]:

@@ -20,8 +20,8 @@ def drop_running_heads(source: str, pages: Sequence[str]) -> tuple[list[str], tu
     """Return the pages without what they repeat, and a note that says what that was.
 
     Of each page one page number goes, and at each end one line that most pages share letter for letter. A page
-    number is a line that has nothing but a number which counts up with the pages, with a total or a word ("Page 3 of
-    12") if it is the page's own number. All other numbers are text, since they are what such pages differ in.
+    number is a line that has nothing but a number which counts up with the pages, with a total or a word ("Page 3
+    of 12") if it is the page's own number. All other numbers are text, since they are what such pages differ in.
     """
     lines = [page.split("\n") for page in pages]
     numbers = _find_page_numbers(lines)

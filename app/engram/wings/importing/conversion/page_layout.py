@@ -1,0 +1,160 @@
+"""The text of a page of a PDF, and what its letters' places say: raised figures, and the columns of tables."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from engram.wings.importing.conversion.inline_text import superscript
+from engram.wings.importing.conversion.line_ends import MARK
+from engram.wings.importing.conversion.table_model import Cell, TableLine, is_figure, lay_out, write_table
+
+ROW = "\x03"
+"""What stands before each row of a table, and between it and the names of the table's columns."""
+_WORD = re.compile(r"\S+")
+_FIGURES = re.compile(r"[^\W_]*\d[^\W_]*(?:[-+−–]\d+)?")
+_CONTROLS = re.compile(r"[\x00\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
+_GAP = 0.35
+"""White space between two columns, in heights of a line; that between two words is a fifth of one."""
+_RAISE = 0.25
+"""How far the foot of a superscript stands above the line, in heights of the letter before it."""
+_SMALL = 0.95
+"""Height of a superscript, in heights of the letter before it, at most."""
+
+
+class _Segment(NamedTuple):
+    """Words that stand together, between two places of a line."""
+
+    left: float
+    right: float
+    text: str
+
+
+def read_lines(page: Any) -> list[str]:
+    """The lines of a page. A row of a table is ``ROW``, its text, ``ROW``, and the names of the columns."""
+    text = page.get_textpage()
+    try:
+        whole = _CONTROLS.sub(" ", str(text.get_text_range()).replace("\ufffe", MARK))
+        if len(whole) != text.count_chars():  # letters beyond the basic plane: places cannot be told
+            return whole.replace("\r\n", "\n").strip().split("\n")
+        return list(_Layout(text, whole).read())
+    finally:
+        text.close()
+
+
+def read_row(line: str) -> TableLine | None:
+    """The row of a table that a line is; None for other lines."""
+    if not line.startswith(ROW):
+        return None
+    _, row, header = line.split(ROW)
+    return TableLine(row, header)
+
+
+class _Layout:
+    """Reads the text of one page, whose letters have the places of ``text``."""
+
+    def __init__(self, text: Any, whole: str) -> None:
+        self._text = text
+        self._lines: list[tuple[int, str]] = []
+        at = 0
+        for line in whole.split("\r\n"):
+            self._lines.append((at, line))
+            at += len(line) + 2
+
+    def read(self) -> Iterator[str]:
+        """The lines with superscripts and rows."""
+        at = 0
+        while at < len(self._lines):
+            end = at
+            while end < len(self._lines) and _is_row(self._lines[end][1]):
+                end += 1
+            if end - at > 1:
+                yield from self._table(self._lines[at:end])
+                at = end
+            else:
+                yield self._mark(*self._lines[at])
+                at += 1
+
+    def _table(self, lines: Sequence[tuple[int, str]]) -> list[str]:
+        """The rows of a table below the names of their columns."""
+        rows = [self._segments(*line) for line in lines]
+        columns = _columns(rows)
+        if len(columns) < 2 or any(len(row) > len(columns) for row in rows):
+            return [f"{ROW}{self._mark(*line)}{ROW}" for line in lines]
+        grid = lay_out("", [_cells(row, columns) for row in rows])
+        return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid)]
+
+    def _segments(self, at: int, line: str) -> list[_Segment]:
+        """The words of a line, those together that only a space parts."""
+        segments: list[_Segment] = []
+        size = self._size(at)
+        for word in _WORD.finditer(line):
+            left = self._box(at + word.start())[0]
+            right = self._box(at + word.end() - 1)[2]
+            text = self._mark(at + word.start(), word[0])
+            if segments and left - segments[-1].right < _GAP * size:
+                last = segments.pop()
+                segments.append(_Segment(last.left, right, f"{last.text} {text}"))
+            else:
+                segments.append(_Segment(left, right, text))
+        return segments
+
+    def _mark(self, at: int, line: str) -> str:
+        """A line whose raised figures are written as superscripts."""
+
+        def write(figures: re.Match[str]) -> str:
+            word = figures[0]
+            raised = self._find_raised(at + figures.start(), word) if len(word) > 1 else 0
+            return word[:raised] + superscript(word[raised:], word[:raised]) if raised else word
+
+        return _FIGURES.sub(write, line)
+
+    def _find_raised(self, at: int, word: str) -> int:
+        """Where the raised end of a word begins; 0 if none of it is raised."""
+        _, foot, _, top = self._box(at)
+        height = top - foot
+        for number in range(1, len(word)):
+            _, low, _, high = self._box(at + number)
+            sign = not word[number].isalnum()
+            if low > foot + _RAISE * height and high > top and (sign or high - low < _SMALL * height):
+                return number
+        return 0
+
+    def _box(self, at: int) -> tuple[float, float, float, float]:
+        left, bottom, right, top = self._text.get_charbox(at)
+        return left, bottom, right, top
+
+    def _size(self, at: int) -> float:
+        _, bottom, _, top = self._text.get_charbox(at, loose=True)
+        return float(top - bottom)
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line looks like the row of a table: it ends with figures, at least as many as other words."""
+    rest = line.split()[1:]
+    ends = line.rstrip().endswith((".", ",", ";"))
+    return bool(rest) and is_figure(rest[-1]) and not ends and 2 * sum(map(is_figure, rest)) >= len(rest)
+
+
+def _columns(rows: Sequence[Sequence[_Segment]]) -> list[tuple[float, float]]:
+    """The columns of a table, from left to right: segments of its rows that stand above each other."""
+    columns: list[tuple[float, float]] = []
+    for segment in sorted(segment for row in rows for segment in row):
+        if columns and segment.left < columns[-1][1]:
+            columns[-1] = (columns[-1][0], max(columns[-1][1], segment.right))
+        else:
+            columns.append((segment.left, segment.right))
+    return columns
+
+
+def _cells(row: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> list[Cell]:
+    """A cell for each column; one that stands above several covers them."""
+    cells: list[Cell] = []
+    at = 0
+    for segment in row:
+        over = [n for n, (left, right) in enumerate(columns) if segment.left < right and segment.right > left]
+        begin = max(over[0] if over else at, at)
+        end = max(over[-1] + 1 if over else begin + 1, begin + 1)
+        cells += [Cell("")] * (begin - at)
+        cells.append(Cell(segment.text, columns=end - begin))
+        at = end
+    return cells
