@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from ctypes import byref, c_double
 from typing import Any, NamedTuple
 
 from engram.wings.importing.conversion.inline_text import superscript
 from engram.wings.importing.conversion.line_ends import MARK
+from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.table_model import Cell, TableLine, is_figure, lay_out, write_table
 
 ROW = "\x03"
@@ -15,10 +17,10 @@ _FIGURES = re.compile(r"[^\W_]*\d[^\W_]*(?:[-+−–]\d+)?")
 _CONTROLS = re.compile(r"[\x00\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
 _GAP = 0.35
 """White space between two columns, in heights of a line; that between two words is a fifth of one."""
-_RAISE = 0.25
-"""How far the foot of a superscript stands above the line, in heights of the letter before it."""
-_SMALL = 0.95
-"""Height of a superscript, in heights of the letter before it, at most."""
+_SPACES = 1.5
+"""The same in spaces as wide as the one that stands there, which is wide where all letters are."""
+_RAISE = 0.2
+"""How far a superscript stands above its line at least, in heights of the line."""
 
 
 class _Segment(NamedTuple):
@@ -54,6 +56,7 @@ class _Layout:
 
     def __init__(self, text: Any, whole: str) -> None:
         self._text = text
+        self._raw = library("pypdfium2.raw")
         self._lines: list[tuple[int, str]] = []
         at = 0
         for line in whole.split("\r\n"):
@@ -91,7 +94,9 @@ class _Layout:
             left = self._box(at + word.start())[0]
             right = self._box(at + word.end() - 1)[2]
             text = self._mark(at + word.start(), word[0])
-            if segments and left - segments[-1].right < _GAP * size:
+            if segments and left - segments[-1].right < max(
+                _GAP * size, _SPACES * self._width(at + word.start() - 1)
+            ):
                 last = segments.pop()
                 segments.append(_Segment(last.left, right, f"{last.text} {text}"))
             else:
@@ -110,18 +115,22 @@ class _Layout:
 
     def _find_raised(self, at: int, word: str) -> int:
         """Where the raised end of a word begins; 0 if none of it is raised."""
-        _, foot, _, top = self._box(at)
-        height = top - foot
-        for number in range(1, len(word)):
-            _, low, _, high = self._box(at + number)
-            sign = not word[number].isalnum()
-            if low > foot + _RAISE * height and high > top and (sign or high - low < _SMALL * height):
-                return number
-        return 0
+        line, least = self._baseline(at), _RAISE * self._size(at)
+        return next((n for n in range(1, len(word)) if self._baseline(at + n) - line > least), 0)
+
+    def _baseline(self, at: int) -> float:
+        """The height of the line that a letter stands on."""
+        x, y = c_double(), c_double()
+        self._raw.FPDFText_GetCharOrigin(self._text.raw, at, byref(x), byref(y))
+        return y.value
 
     def _box(self, at: int) -> tuple[float, float, float, float]:
         left, bottom, right, top = self._text.get_charbox(at)
         return left, bottom, right, top
+
+    def _width(self, at: int) -> float:
+        left, _, right, _ = self._text.get_charbox(at, loose=True)
+        return float(right - left)
 
     def _size(self, at: int) -> float:
         _, bottom, _, top = self._text.get_charbox(at, loose=True)
