@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from engram.wings.importing.conversion.inline_text import superscript
 from engram.wings.importing.conversion.line_ends import MARK
 from engram.wings.importing.conversion.outline import library
-from engram.wings.importing.conversion.table_model import Cell, TableLine, is_figure, lay_out, write_table
+from engram.wings.importing.conversion.table_model import Cell, Grid, TableLine, is_figure, write_table
 
 ROW = "\x03"
 """What stands before each row of a table, and between it and the names of the table's columns."""
@@ -81,9 +81,9 @@ class _Layout:
         """The rows of a table below the names of their columns."""
         rows = [self._segments(*line) for line in lines]
         columns = _columns(rows)
-        if len(columns) < 2 or any(len(row) > len(columns) for row in rows):
+        grid = [_cells(row, columns) for row in rows]
+        if any(len(row) > len(columns) for row in rows) or not _holds_figures(grid[1:], len(columns)):
             return [f"{ROW}{self._mark(*line)}{ROW}" for line in lines]
-        grid = lay_out("", [_cells(row, columns) for row in rows])
         return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid)]
 
     def _segments(self, at: int, line: str) -> list[_Segment]:
@@ -155,15 +155,16 @@ def _columns(rows: Sequence[Sequence[_Segment]]) -> list[tuple[float, float]]:
     return columns
 
 
-def _cells(row: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> list[Cell]:
-    """A cell for each column; one that stands above several covers them."""
-    cells: list[Cell] = []
-    at = 0
+def _cells(row: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> list[Cell | None]:
+    """What a row has in each column."""
+    cells: list[Cell | None] = [None] * len(columns)
     for segment in row:
-        over = [n for n, (left, right) in enumerate(columns) if segment.left < right and segment.right > left]
-        begin = max(over[0] if over else at, at)
-        end = max(over[-1] + 1 if over else begin + 1, begin + 1)
-        cells += [Cell("")] * (begin - at)
-        cells.append(Cell(segment.text, columns=end - begin))
-        at = end
+        cells[next(at for at, (_, right) in enumerate(columns) if segment.left < right)] = Cell(segment.text)
     return cells
+
+
+def _holds_figures(rows: Grid, width: int) -> bool:
+    """Whether more columns after the first hold figures than words: others are words that stand far apart."""
+    texts = ([row[at].text for row in rows if row[at] is not None] for at in range(1, width))  # type: ignore[union-attr]
+    figures = [2 * sum(map(is_figure, column)) >= max(len(column), 1) for column in texts]
+    return 2 * sum(figures) > len(figures)
