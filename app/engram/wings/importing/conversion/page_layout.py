@@ -15,9 +15,13 @@ ROW = "\x03"
 _WORD = re.compile(r"\S+")
 _FIGURES = re.compile(r"[^\W_]*\d[^\W_]*(?:[-+−–]\d+)?")
 _CONTROLS = re.compile(r"[\x00\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
-_GAP = 0.35
+_JOINT = "\x04"
+"""What stands, twice, in the place of a line end that is none."""
+_LEVEL = 0.05
+"""How far two letters of one line may differ in height, in heights of the line."""
+_GAP = 0.3
 """White space between two columns, in heights of a line; that between two words is a fifth of one."""
-_SPACES = 1.5
+_SPACES = 1.4
 """The same in spaces as wide as the one that stands there, which is wide where all letters are."""
 _RAISE = 0.2
 """How far a superscript stands above its line at least, in heights of the line."""
@@ -60,8 +64,20 @@ class _Layout:
         self._lines: list[tuple[int, str]] = []
         at = 0
         for line in whole.split("\r\n"):
-            self._lines.append((at, line))
+            if line and self._lines and self._goes_on(*self._lines[-1], at):
+                begin, before = self._lines.pop()
+                self._lines.append((begin, f"{before}{_JOINT}{_JOINT}{line}"))
+            else:
+                self._lines.append((at, line))
             at += len(line) + 2
+
+    def _goes_on(self, at: int, line: str, following: int) -> bool:
+        """Whether the text at ``following`` stands behind a line: pdfium ends a line after a superscript."""
+        if not line:
+            return False
+        size = self._size(at)
+        gap = self._box(following)[0] - self._box(at + len(line) - 1)[2]
+        return abs(self._baseline(following) - self._baseline(at)) < _LEVEL * size and -size < gap < size
 
     def read(self) -> Iterator[str]:
         """The lines with superscripts and rows."""
@@ -82,7 +98,8 @@ class _Layout:
         rows = [self._segments(*line) for line in lines]
         columns = _columns(rows)
         grid = [_cells(row, columns) for row in rows]
-        if any(len(row) > len(columns) for row in rows) or not _holds_figures(grid[1:], len(columns)):
+        alone = all(len(row) == len(columns) - cells.count(None) for row, cells in zip(rows, grid, strict=True))
+        if not alone or not _holds_figures(grid[1:], len(columns)):
             return [f"{ROW}{self._mark(*line)}{ROW}" for line in lines]
         return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid)]
 
@@ -111,7 +128,7 @@ class _Layout:
             raised = self._find_raised(at + figures.start(), word) if len(word) > 1 else 0
             return word[:raised] + superscript(word[raised:], word[:raised]) if raised else word
 
-        return _FIGURES.sub(write, line)
+        return _FIGURES.sub(write, line).replace(_JOINT, "")
 
     def _find_raised(self, at: int, word: str) -> int:
         """Where the raised end of a word begins; 0 if none of it is raised."""
@@ -125,16 +142,16 @@ class _Layout:
         return y.value
 
     def _box(self, at: int) -> tuple[float, float, float, float]:
-        left, bottom, right, top = self._text.get_charbox(at)
+        left, bottom, right, top = self._text.get_charbox(at, loose=True)
         return left, bottom, right, top
 
     def _width(self, at: int) -> float:
-        left, _, right, _ = self._text.get_charbox(at, loose=True)
-        return float(right - left)
+        left, _, right, _ = self._box(at)
+        return right - left
 
     def _size(self, at: int) -> float:
-        _, bottom, _, top = self._text.get_charbox(at, loose=True)
-        return float(top - bottom)
+        _, bottom, _, top = self._box(at)
+        return top - bottom
 
 
 def _is_row(line: str) -> bool:
