@@ -145,9 +145,9 @@ def _decode_wide(source: str, data: bytes, codec: str, name: str) -> tuple[str, 
 
 def _is_damaged_utf8(data: bytes) -> bool:
     """Whether at least half of the bytes beyond ASCII are valid UTF-8: far more than in any other encoding."""
-    high = b"".join(_HIGH.findall(data))
-    valid = len(high.decode("utf-8", "ignore").encode())
-    return valid > 0 and 2 * valid >= len(high)
+    runs = _HIGH.findall(data)
+    valid = sum(len(run.decode("utf-8", "ignore").encode()) for run in runs)
+    return valid > 0 and 2 * valid >= sum(map(len, runs))
 
 
 def _decode_utf8(data: bytes) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ from engram.wings.importing.conversion.outline import Outline, flatten_text, lib
 from engram.wings.importing.conversion.prose import paragraphs
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
-_NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe", "head")
+_NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe")
 _FIELDS = ("input", "select", "textarea", "datalist", "button")
 # What stands around a page's content, by element and by role, and how a note calls it.
 _AROUND = {
@@ -21,8 +21,8 @@ _AROUND = {
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
     """address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption
-    figure footer form header hgroup hr html legend li main menu nav ol p pre search section summary table tbody td
-    tfoot th thead tr ul""".split()
+    figure footer form head header hgroup hr html legend li main menu nav ol p pre search section summary table
+    tbody td tfoot th thead tr ul""".split()
 )
 _SHOWN_CHARACTERS = 60
 DEPTH = 300
@@ -53,8 +53,8 @@ def markup(
         UnreadableError: it is nested too deeply, or has no text.
     """
     soup = _parse(source, content)
-    named = soup.head and soup.head.title
-    outline = Outline(title or (named.get_text() if named else None))
+    named = next((tag.get_text() for tag in soup("title") if tag.find_parent("svg") is None), None)
+    outline = Outline(title or named)
     left_out = _Reader(source, outline, lines=lines).read(soup)
     return outline.document(source, kind, (*notes, *_note_left_out(source, left_out)))
 
@@ -95,6 +95,10 @@ class _Reader:
         """Add the content; returns what was left out though it has text."""
         for tag in soup(_NO_TEXT):
             tag.decompose()
+        for tag in soup(
+            "title"
+        ):  # the head's other elements stay: libxml2 leaves those there that it does not know
+            tag.decompose()
         left_out = _remove_hidden(soup)
         for tag in soup(_FIELDS):
             if tag.name != "button" or tag.find_parent([*_HEADINGS, "summary", "dt", "legend"]) is None:
@@ -102,7 +106,7 @@ class _Reader:
         mains = [tag for tag in soup.select('main, [role="main"]') if tag.find_parent("main") is None]
         if not self._message:
             left_out += _remove_around(soup, bool(mains))
-        contents = mains or [soup.body or soup]
+        contents = mains or [soup]
         if mains:
             left_out += self._outside(soup, mains)
         for content in contents:

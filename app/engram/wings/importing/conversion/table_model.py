@@ -76,7 +76,7 @@ def write_table(grid: Grid, header_rows: int | None = None) -> Iterator[TableLin
         if _is_title(row) and _covers_all(row):
             yield TableLine(_first_text(row), header)
         elif not header:
-            yield TableLine(SEPARATOR.join(_texts(row)).rstrip(SEPARATOR))
+            yield TableLine(SEPARATOR.join(_texts(row)).rstrip(SEPARATOR).lstrip())
         elif _texts(row) not in top:  # tables of several pages repeat their header
             yield TableLine(name_values(names, _texts(row)), header)
 

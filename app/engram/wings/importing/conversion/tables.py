@@ -18,6 +18,7 @@ from engram.wings.importing.conversion.table_model import Cell, write_table
 
 DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
+_NO_DELIMITER = "\x1f"
 _SAMPLE_ROWS = 100
 Row = list[str]
 
@@ -96,6 +97,8 @@ def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:
     """The delimiter that cuts the first rows most evenly, and a backslash before quotes where it fits better."""
     plain = [{"delimiter": one, "skipinitialspace": True} for one in ([delimiter] if delimiter else DELIMITERS)]
     best = max(plain, key=lambda dialect: _fit(text, dialect))
+    if not delimiter and _fit(text, best)[1] < 2:
+        return best | {"delimiter": _NO_DELIMITER}
     if '\\"' in text:
         escaped = best | {"escapechar": "\\", "doublequote": '""' in text}
         return max(best, escaped, key=lambda dialect: _fit(text, dialect, None))
@@ -103,11 +106,17 @@ def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:
 
 
 def _fit(text: str, dialect: dict[str, Any], rows: int | None = _SAMPLE_ROWS) -> tuple[float, int]:
-    """(share of rows as wide as the first one, its width) of a table read in a dialect; worst for one column."""
+    """(share of rows as wide as the first one, its width) of a table read in a dialect; (0, 1) for one column.
+
+    The first rows may be titles of one column, if all others are equally wide.
+    """
     try:
-        widths = [_width(row) for row in islice(csv.reader(io.StringIO(text, newline=""), **dialect), rows) if row]
+        read = csv.reader(io.StringIO(text, newline=""), **dialect)
+        widths = [width for width in map(_width, islice(read, rows)) if width]
     except csv.Error:
         return 0.0, 0
+    while len(widths) > 2 and widths[0] < 2 and len(set(widths[-2:])) == 1 < widths[-1]:
+        widths.pop(0)
     if not widths or widths[0] < 2:
         return 0.0, 1
     return sum(1 < width <= widths[0] for width in widths[1:]) / len(widths), widths[0]
