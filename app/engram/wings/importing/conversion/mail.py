@@ -199,11 +199,16 @@ def _readable(text: str) -> str:
     except UnicodeEncodeError:
         text = decode_text("A header", text.encode("utf-8", "surrogateescape")).text
     if "=?" in text and "?=" in text:
-        text = "".join(
-            part if isinstance(part, str) else decode_text("A header", part, charset).text
-            for part, charset in decode_header(text)
-        )
+        text = "".join(map(_decode_word, decode_header(text)))
     return flatten_text(text.translate(WINDOWS))
+
+
+def _decode_word(word: tuple[str | bytes, str | None]) -> str:
+    """A part of a header: an encoded word in its charset, or the text beside one."""
+    part, charset = word
+    if isinstance(part, str):
+        return part
+    return part.decode("raw-unicode-escape") if charset is None else decode_text("A header", part, charset).text
 
 
 def _payload(part: MIMEPart) -> bytes:

@@ -6,8 +6,9 @@ from engram.wings.importing.conversion.documents import Document, UnreadableErro
 from engram.wings.importing.conversion.encodings import declared_encoding, decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.inline_text import cell_text, inline_text, is_hidden
-from engram.wings.importing.conversion.outline import Outline, flatten_text, library
+from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text, library
 from engram.wings.importing.conversion.prose import paragraphs
+from engram.wings.importing.conversion.quotations import begins_original, title_original
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 _NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe")
@@ -24,6 +25,9 @@ _BLOCKS = frozenset(
     figure footer form head header hgroup hr html legend li main menu nav ol p pre search section summary table
     tbody td tfoot th thead tr ul""".split()
 )
+_ORIGINALS = ("divRplyFwdMsg", "x_divRplyFwdMsg")
+"""Ids of the element that begins the earlier message in Outlook, which goes on to the end."""
+_QUOTATIONS = frozenset(("gmail_quote", "yahoo_quoted"))
 _SHOWN_CHARACTERS = 60
 DEPTH = 300
 """Elements inside each other; browsers stop at 512."""
@@ -90,6 +94,7 @@ class _Reader:
         self._lines = lines
         self._message = message
         self._around: set[int] = set()
+        self._originals = 0  # earlier messages that have begun and go on to the end
 
     def read(self, soup: Any) -> list[str]:
         """Add the content; returns what was left out though it has text."""
@@ -112,6 +117,8 @@ class _Reader:
         for content in contents:
             self._around = _find_block_parents(content)
             self._walk(content)
+        for _ in range(self._originals):
+            self._outline.close_quotation()
         return left_out
 
     def _outside(self, soup: Any, mains: list[Any]) -> list[str]:
@@ -144,13 +151,23 @@ class _Reader:
     def _add_pieces(self, pieces: list[str]) -> None:
         text = "".join(pieces)
         pieces.clear()
+        lines = [flatten_text(line) for line in text.split("\n") if line.strip()]
+        if self._message and begins_original(lines):
+            self._begin_original(title_original(lines[0]))
+            text = "; ".join(lines[title_original(lines[0]) != QUOTATION :])
         if self._lines:
             for piece, heading in paragraphs(text):
                 self._outline.add(flatten_text(piece), whole=heading)
         else:
             self._outline.add(flatten_text(text))
 
+    def _begin_original(self, title: str) -> None:
+        self._outline.open_quotation(title)
+        self._originals += 1
+
     def _block(self, node: Any, name: str) -> None:
+        if self._message and node.get("id") in _ORIGINALS:
+            self._begin_original(QUOTATION)
         if name in _HEADINGS:
             if text := cell_text(node):
                 self._outline.open_heading(_HEADINGS[name], text)
@@ -160,7 +177,7 @@ class _Reader:
             self._add_table(node)
         elif name == "tr" and node.find_parent("table") is None:  # a row that lost its table
             self._outline.table(write_table(lay_out(self._source, [_cells(node)]), 0))
-        elif name == "blockquote" and self._message:
+        elif self._message and (name == "blockquote" or _is_quotation(node)):
             self._outline.open_quotation()
             self._walk(node)
             self._outline.close_quotation()
@@ -220,6 +237,11 @@ def _find_block_parents(content: Any) -> set[int]:
 def _is_text(string: Any) -> bool:
     """Whether a string is shown; comments and the like are other types."""
     return type(string).__name__ == "NavigableString"
+
+
+def _is_quotation(node: Any) -> bool:
+    """Whether a mail program wraps a quotation in this element and not in a ``blockquote``."""
+    return bool(_QUOTATIONS.intersection(node.get_attribute_list("class"))) and node.blockquote is None
 
 
 def _is_layout(table: Any) -> bool:

@@ -13,6 +13,7 @@ _MARKED_WORD = re.compile(r">+[^\W\d]")
 _SEPARATOR = re.compile(r"\s*(?:-{3,}[ ]?([^-\n]{3,60}?)[ ]?-{3,}|_{10,})\s*")
 _HEADER_LINE = re.compile(r"\*?[^\W\d_][^:\n@]{0,30}:\*?[ \t]+\S.*")
 _HEADER_LINES = 3
+_LOOK_LINES = 6
 _BLANK_LINE = re.compile(r"\n\s*\n")
 MOST = 20
 """Quotations inside each other that are told apart."""
@@ -29,13 +30,13 @@ def add_plain(text: str, outline: Outline) -> None:
     a quotation, below the line that introduces it.
     """
     lines = list(_read_marks(text.split("\n")))
-    begin = next((at for at in range(len(lines)) if _begins_original(lines, at)), len(lines))
+    texts = ["" if line.depth else line.text for line in lines]
+    begin = next((at for at in range(len(texts)) if begins_original(texts[at : at + _LOOK_LINES])), len(lines))
     _add_lines(lines[:begin], outline)
     if begin == len(lines):
         return
-    separator = _SEPARATOR.fullmatch(lines[begin].text)
-    rest = lines[begin + (separator is not None) :]
-    outline.open_quotation((separator and separator[1]) or QUOTATION)
+    rest = lines[begin + (_SEPARATOR.fullmatch(lines[begin].text) is not None) :]
+    outline.open_quotation(title_original(lines[begin].text))
     while rest and not rest[0].text.strip():
         rest.pop(0)
     header = 0
@@ -84,14 +85,18 @@ def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
         yield _Line(rest, depth)
 
 
-def _begins_original(lines: Sequence[_Line], at: int) -> bool:
-    """Whether an earlier message begins here: dashes around words, or several header lines with an address."""
-    line = lines[at]
-    if line.depth:
+def begins_original(lines: Sequence[str]) -> bool:
+    """Whether an earlier message begins with these lines: dashes around words, or header lines with an address."""
+    if not lines:
         return False
-    if separator := _SEPARATOR.fullmatch(line.text):
-        following = [after.text for after in lines[at + 1 : at + 4] if after.text.strip()]
-        return bool(separator[1]) or any(_HEADER_LINE.fullmatch(text) for text in following[:1])
-    block = [after.text for after in lines[at : at + 2 * _HEADER_LINES]]
-    count = next((n for n, text in enumerate(block) if not _HEADER_LINE.fullmatch(text)), len(block))
-    return count >= _HEADER_LINES and "@" in "".join(block[:count])
+    if separator := _SEPARATOR.fullmatch(lines[0]):
+        following = [line for line in lines[1:] if line.strip()]
+        return bool(separator[1]) or any(_HEADER_LINE.fullmatch(line) for line in following[:1])
+    count = next((n for n, line in enumerate(lines) if not _HEADER_LINE.fullmatch(line)), len(lines))
+    return count >= _HEADER_LINES and "@" in "".join(lines[:count])
+
+
+def title_original(line: str) -> str:
+    """What the line of dashes calls the earlier message."""
+    separator = _SEPARATOR.fullmatch(line)
+    return (separator and separator[1]) or QUOTATION

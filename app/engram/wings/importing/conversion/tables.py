@@ -97,7 +97,7 @@ def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:
     """The delimiter that cuts the first rows most evenly, and a backslash before quotes where it fits better."""
     plain = [{"delimiter": one, "skipinitialspace": True} for one in ([delimiter] if delimiter else DELIMITERS)]
     best = max(plain, key=lambda dialect: _fit(text, dialect))
-    if not delimiter and _fit(text, best)[1] < 2:
+    if not delimiter and _fit(text, best)[2] < 2:
         return best | {"delimiter": _NO_DELIMITER}
     if '\\"' in text:
         escaped = best | {"escapechar": "\\", "doublequote": '""' in text}
@@ -105,21 +105,22 @@ def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:
     return best
 
 
-def _fit(text: str, dialect: dict[str, Any], rows: int | None = _SAMPLE_ROWS) -> tuple[float, int]:
-    """(share of rows as wide as the first one, its width) of a table read in a dialect; (0, 1) for one column.
+def _fit(text: str, dialect: dict[str, Any], rows: int | None = _SAMPLE_ROWS) -> tuple[bool, float, int]:
+    """How well a dialect cuts a table: whether it cuts the first row, the share of rows as wide, and their width.
 
-    The first rows may be titles of one column, if all others are equally wide.
+    The first rows may be titles of one column. The width is 1 if the dialect cuts nothing.
     """
     try:
         read = csv.reader(io.StringIO(text, newline=""), **dialect)
         widths = [width for width in map(_width, islice(read, rows)) if width]
     except csv.Error:
-        return 0.0, 0
+        return False, 0.0, 1
+    titled = len(widths) > 1 and widths[0] < 2
     while len(widths) > 2 and widths[0] < 2 and len(set(widths[-2:])) == 1 < widths[-1]:
         widths.pop(0)
     if not widths or widths[0] < 2:
-        return 0.0, 1
-    return sum(1 < width <= widths[0] for width in widths[1:]) / len(widths), widths[0]
+        return False, 0.0, 1
+    return not titled, sum(1 < width <= widths[0] for width in widths[1:]) / len(widths), widths[0]
 
 
 def _width(row: Row) -> int:
