@@ -235,3 +235,14 @@ def test_parts_inside_each_other_are_bounded() -> None:
     data = b"From: a@example.org\n" + part.as_bytes()
     with pytest.raises(Exception, match="nests more than"):
         convert("m.eml", data)
+
+
+def test_broken_multiparts_and_reports_are_text() -> None:
+    broken = b"From: a@example.org\nContent-Type: multipart/mixed; boundary=B\n\nThe text lost its boundaries.\n"
+    assert convert("m.eml", broken).passages[0].sentences[-1] == "The text lost its boundaries."
+    report = "Content-Type: message/delivery-status\n\nFinal-Recipient: rfc822;x@example.org\nAction: failed\n"
+    calendar = "Content-Type: text/calendar\n\nSUMMARY:Meeting"
+    made = convert("m.eml", mixed(f"{TEXT}Not delivered.", report, calendar))
+    shown = " ".join(made.passages[0].sentences)
+    for words in ("Not delivered.", "Final-Recipient: rfc822;x@example.org", "Action: failed", "SUMMARY:Meeting"):
+        assert words in shown

@@ -165,7 +165,7 @@ def test_what_word_hides_or_no_reader_reads_is_noted() -> None:
     body = paragraph(run("Shown.") + run("Secret.", "<w:vanish/>") + run(" Also.", '<w:vanish w:val="0"/>'))
     made = convert("a.docx", word_file(body, header1=b"<w:hdr><w:t>Draft</w:t></w:hdr>", media__p=b"x"))
     assert sentences(made) == ["Shown.", "Also."]
-    assert made.notes == ("a.docx: left out hidden text", "a.docx: not read: 1 pictures, page headers or footers")
+    assert made.notes == ("a.docx: left out hidden text", "a.docx: not read: pictures (1), page headers or footers")
 
 
 def test_slides_keep_charts_powers_and_formulas_and_leave_hidden_ones_out() -> None:

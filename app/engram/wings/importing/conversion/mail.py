@@ -21,6 +21,8 @@ from engram.wings.importing.conversion.quotations import add_plain
 
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Message-ID", "In-Reply-To")
 _ADDRESSES = ("from", "to", "cc")
+_FILES = ("text/csv", "text/tab-separated-values", "text/markdown")
+"""Texts that another reader reads, also where they have no name."""
 _NAME_CHARACTERS = 80
 DEPTH = 5
 """Messages and parts inside each other."""
@@ -133,7 +135,7 @@ def _parts(part: MIMEPart, depth: int) -> Iterator[MIMEPart]:
     Raises:
         UnreadableError: too many are inside each other.
     """
-    if not part.is_multipart() or part.get_content_type() == "message/rfc822":
+    if not part.is_multipart() or part.get_content_maintype() == "message":
         yield part
         return
     if depth > 4 * DEPTH:
@@ -156,9 +158,10 @@ def _rank(parts: list[MIMEPart]) -> int:
 
 
 def _is_text(part: MIMEPart) -> bool:
-    """Whether a part is text of the message, and no file."""
-    readable = part.get_content_type() in ("text/plain", "text/html")
-    return readable and not part.is_attachment() and part.get_filename() is None
+    """Whether a part is text of the message, and no file: also parts that lost their boundaries, and reports."""
+    kind = part.get_content_type()
+    readable = part.get_content_maintype() in ("text", "multipart") or kind == "message/delivery-status"
+    return readable and kind not in _FILES and not part.is_attachment() and part.get_filename() is None
 
 
 def _metadata(message: EmailMessage) -> dict[str, object]:
@@ -212,5 +215,7 @@ def _decode_word(word: tuple[str | bytes, str | None]) -> str:
 
 
 def _payload(part: MIMEPart) -> bytes:
+    if part.get_content_type() == "message/delivery-status":  # a list of headers for each receiver
+        return b"\n".join(inner.as_bytes() for inner in part.iter_parts())
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""

@@ -30,7 +30,7 @@ def note_unread_parts(source: str, data: bytes) -> tuple[str, ...]:
             if name in _ONLY_WITH_TEXT:
                 parts = [part for part in parts if _TEXT.search(archive.read(part))]
             if parts:
-                found.append(f"{len(parts)} {name}" if name in ("pictures", "charts") else name)
+                found.append(f"{name} ({len(parts)})" if name in ("pictures", "charts") else name)
     return (f"{source}: not read: {', '.join(found)}",) if found else ()
 
 
