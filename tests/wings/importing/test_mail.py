@@ -1,6 +1,7 @@
 """Messages: parts in order, attachments as documents, quotations apart, false labels."""
 
 from email.message import EmailMessage, MIMEPart
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,8 @@ def told(made: Conversion) -> list[tuple[bool, list[str], list[str]]]:
     """(whether it is quoted, its headings, its sentences below them) of each passage without the header line."""
     shown = []
     for passage in made.passages:
-        headings = list(passage.metadata.get("heading", []))
+        metadata: Any = passage.metadata
+        headings = list(metadata.get("heading", []))
         sentences = [s for s in passage.sentences if not s.startswith("From: Ann") and s not in headings]
         if sentences:
             shown.append((bool(passage.metadata.get("quoted")), headings, sentences))

@@ -67,6 +67,7 @@ def test_a_quote_that_is_doubled_late_is_one_quote(quoted: str) -> None:
         ('id,text\n1,"He said \\"hi, you\\" twice"\n', ['He said "hi, you" twice\nid: 1']),
         ('path,size\n"C:\\temp\\",3\n', ["path: C:\\temp\\ | size: 3"]),
         ('id,text\n1,"two\nlines"\n2,b\n', ["two\nlines\nid: 1", "b\nid: 2"]),
+        ('id,text\n1,"open here\n2,second\n', ['"open here\nid: 1', "second\nid: 2"]),
         ("text\nOne, two.\nThree.\n", ["One, two.", "Three."]),
         ("price;note\n1,5;ok\n2,25;\n", ["price: 1,5 | note: ok", "price: 2,25"]),
     ],

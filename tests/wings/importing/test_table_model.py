@@ -1,5 +1,6 @@
 """One table in every format: empty and merged cells keep their columns, and each row names them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -83,16 +84,15 @@ def sentences(name: str, data: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "data"),
-    [("a.md", as_markdown()), ("a.html", as_html()), ("a.docx", as_word()), ("a.pptx", as_slide())],
+    ("name", "make"), [("a.md", as_markdown), ("a.html", as_html), ("a.docx", as_word), ("a.pptx", as_slide)]
 )
-def test_a_table_of_a_document_names_the_columns_of_each_row(name: str, data: bytes) -> None:
-    assert sentences(name, data)[-5:] == WRITTEN
+def test_a_table_of_a_document_names_the_columns_of_each_row(name: str, make: Callable[[], bytes]) -> None:
+    assert sentences(name, make())[-5:] == WRITTEN
 
 
-@pytest.mark.parametrize(("name", "data"), [("a.xlsx", as_sheet()), ("a.csv", as_csv()), ("a.tsv", as_csv())])
-def test_a_row_of_a_sheet_names_its_columns_in_one_sentence(name: str, data: bytes) -> None:
-    data = data.replace(b";", b"\t") if name == "a.tsv" else data
+@pytest.mark.parametrize(("name", "make"), [("a.xlsx", as_sheet), ("a.csv", as_csv), ("a.tsv", as_csv)])
+def test_a_row_of_a_sheet_names_its_columns_in_one_sentence(name: str, make: Callable[[], bytes]) -> None:
+    data = make().replace(b";", b"\t") if name == "a.tsv" else make()
     assert sentences(name, data) == WRITTEN[1:]
     assert convert(name, data).passages[1].metadata["Region"] == "North"
 
@@ -175,3 +175,37 @@ def test_a_long_row_stays_below_the_size_and_keeps_its_words() -> None:
     made = list(chunks.passages(document, size=120, overlap=30))
     assert all(len(passage.text) <= 120 for passage in made)
     assert " ".join(sentence for passage in made for sentence in passage.sentences).count("word") >= 100
+
+
+def as_rows(*rows: list[Any], merged: tuple[str, ...] = ()) -> bytes:
+    def fill(sheet: Any) -> None:
+        for row in rows:
+            sheet.append(row)
+        for place in merged:
+            sheet.merge_cells(place)
+
+    return workbook(fill)
+
+
+def test_tables_below_each_other_in_a_sheet_have_their_own_names() -> None:
+    stock = (["Stock 2024"], [], ["Region", "2023", None, "2024"], [None, "Q1", "Q2", "Q1"], ["North", 1, 2, 3])
+    towns = (["Source: registry"], [], ["Town", "Office", "Staff"], ["Oslo", "A", 5])
+    made = convert("a.xlsx", as_rows(*stock, [], *towns, merged=("A1:D1", "B3:C3", "A3:A4")))
+    assert [sentence for passage in made.passages for sentence in passage.sentences] == [
+        "Town: Oslo | Office: A | Staff: 5",
+        "Sheet",
+        "Stock 2024",
+        "Region | 2023 Q1 | 2023 Q2 | 2024 Q1",
+        "Region: North | 2023 Q1: 1 | 2023 Q2: 2 | 2024 Q1: 3",
+        "Source: registry",
+    ]
+
+
+def test_an_empty_row_inside_a_table_ends_it_not() -> None:
+    data = as_rows(["Region", "Product", "Price"], ["North", "Cable", 3], [], ["South", "Hub", 7])
+    assert sentences("a.xlsx", data)[-1] == "Region: South | Product: Hub | Price: 7"
+
+
+def test_a_form_is_no_table() -> None:
+    form = as_rows(["Owner", "Ann"], ["Age", 30], ["City", "Rome"])
+    assert sentences("a.xlsx", form) == ["Sheet", "Owner | Ann", "Age | 30", "City | Rome"]

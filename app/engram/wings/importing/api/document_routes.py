@@ -52,7 +52,7 @@ class AcceptedDocument(AcceptedJob):
     source: str = Field(description="The name that passages cite as `metadata.source`; their ids begin with it.")
     passages: int = Field(description="Passages made of it.")
     notes: list[str] = Field(
-        description="How it was read, and what was left out, with its place: an encoding, hidden sheets, a broken line."
+        description="How it was read and what was left out, with its place: an encoding, hidden sheets."
     )
 
 

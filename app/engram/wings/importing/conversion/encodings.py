@@ -37,8 +37,11 @@ _LABELS = {
 """Encodings by the names that browsers read as larger ones: files are labelled with the name and hold the other."""
 _WIDE = ("gb18030", "cp932", "cp949", "big5hkscs", "euc_jp", "utf-16", "utf-32")
 """Encodings of several bytes a character, which damaged UTF-8 hardly ever fits."""
-_MAC = ["mac_cyrillic", "mac_greek", "mac_iceland", "mac_latin2", "mac_roman", "mac_turkish"]
-"""Encodings that nobody has written for twenty years, and that fit any bytes."""
+_GUESSED = """
+    cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 koi8_r koi8_u iso8859_2 iso8859_5 iso8859_6
+    iso8859_7 iso8859_8 iso8859_15 cp866 cp874 gb18030 gbk big5hkscs euc_jp cp932 cp949 cp437 cp850 cp852
+    """.split()
+"""Encodings that files still have. Others, as those of old Macs, fit any bytes and are guessed for these."""
 _DECLARED = re.compile(
     rb"""<(?:meta[^>]*?\bcharset|\?xml[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
@@ -220,7 +223,7 @@ def _is_plausible(text: str) -> bool:
 
 def _guess_encoding(source: str, data: bytes) -> tuple[str, str]:
     try:
-        best = import_module("charset_normalizer").from_bytes(data, cp_exclusion=_MAC).best()
+        best = import_module("charset_normalizer").from_bytes(data, cp_isolation=_GUESSED).best()
     except ModuleNotFoundError as error:
         raise NotInstalledError("charset_normalizer is not installed: pip install 'engram[import]'.") from error
     if best is None:

@@ -245,10 +245,13 @@ def _is_quotation(node: Any) -> bool:
 
 
 def _is_layout(table: Any) -> bool:
-    """Whether a table arranges a page: it holds headings or tables, or has one column."""
+    """Whether a table arranges a page: it holds headings, tables or columns of text, or has one column."""
     if table.get("role") == "presentation" or table.find(["table", *_HEADINGS]):
         return True
-    return all(len(row.find_all(["td", "th"], recursive=False)) < 2 for row in table("tr")) and not table.th
+    rows = [row.find_all(["td", "th"], recursive=False) for row in table("tr")]
+    if len(rows) == 1 and any(len(cell(["p", "div", "li"])) > 1 for cell in rows[0]):
+        return True  # columns of text
+    return all(len(row) < 2 for row in rows) and not table.th
 
 
 def _cells(row: Any) -> list[Cell]:

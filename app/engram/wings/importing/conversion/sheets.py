@@ -6,7 +6,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from engram.wings.importing.conversion import records
@@ -16,7 +16,14 @@ from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.number_formats import format_elapsed, format_number
 from engram.wings.importing.conversion.office import note_unread_parts
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
-from engram.wings.importing.conversion.table_model import MOST_PLACES, REPEATED_CHARACTERS, Cell, write_table
+from engram.wings.importing.conversion.table_model import (
+    MOST_PLACES,
+    REPEATED_CHARACTERS,
+    Cell,
+    is_figure,
+    split_tables,
+    write_table,
+)
 from engram.wings.importing.conversion.tables import column_names, make_records
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
@@ -80,15 +87,22 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion
             rows[number] = row
         _spread_merged(source, rows, marks)
         shown = _drop_hidden(rows, marks)
-        names = column_names([cell.text if cell else "" for cell in shown[0][1]]) if len(shown) > 1 else None
-        if names and len(names) > 1 and all(len(row) <= len(names) for _, row in shown):
-            values = ((number, [cell.text if cell else "" for cell in row]) for number, row in shown[1:])
-            converted = records.passages(source, make_records(names, values), "xlsx", sheet=sheet.title)
+        numbers = list(shown)
+        gaps = {at for at, (before, number) in enumerate(pairwise(numbers), 1) if number > before + 1}
+        titled = False
+        for table in split_tables(list(shown.values()), gaps):
+            part, numbers = numbers[: len(table)], numbers[len(table) :]
+            names = _names(table)
+            if names is None:
+                if table and not titled:
+                    outline.open_heading(2, sheet.title)
+                    titled = True
+                outline.table(write_table(table))
+                continue
+            values = [(number, _texts(row)) for number, row in zip(part, table, strict=True)]
+            converted = records.passages(source, make_records(names, values[1:]), "xlsx", sheet=sheet.title)
             made += converted.passages
             notes += converted.notes
-        elif shown:
-            outline.open_heading(2, sheet.title)
-            outline.table(write_table([row for _, row in shown]))
     book.close()
     tables = Conversion(tuple(made), (*notes, *note_unread_parts(source, data)))
     return tables, outline.document(source, "xlsx") if outline.blocks or not made else None
@@ -127,15 +141,33 @@ def _spread_merged(source: str, rows: dict[int, Row], marks: _Marks) -> None:
             row[left - 1 : last] = [cell] * (last - left + 1)
 
 
-def _drop_hidden(rows: dict[int, Row], marks: _Marks) -> list[tuple[int, Row]]:
-    """The rows without hidden rows and columns."""
+def _names(table: list[Row]) -> list[str] | None:
+    """The names of the columns if each row of a table is a record; None for other tables, and for forms.
+
+    A form has two columns whose second one holds figures and words, and no name of those that records have.
+    """
+    names = column_names(_texts(table[0])) if len(table) > 1 else None
+    if names is None or len(names) < 2 or any(len(row) > len(names) for row in table):
+        return None
+    values = [text for row in table[1:] for text in _texts(row)[1:] if text]
+    known = {name.casefold() for name in names} & {*records.IDS, *records.TITLES, *records.TEXTS}
+    form = len(names) == 2 and not known and 0 < sum(map(is_figure, values)) < len(values)
+    return None if form else names
+
+
+def _texts(row: Row) -> list[str]:
+    return [cell.text if cell else "" for cell in row]
+
+
+def _drop_hidden(rows: dict[int, Row], marks: _Marks) -> dict[int, Row]:
+    """The rows by their numbers, without hidden rows and columns."""
     hidden = marks.hidden_columns
     shown = (
         (number, [cell for at, cell in enumerate(row, 1) if at not in hidden] if hidden else row)
         for number, row in rows.items()
         if number not in marks.hidden_rows
     )
-    return [(number, row) for number, row in shown if any(row)]
+    return {number: row for number, row in shown if any(row)}
 
 
 def _read_marks(data: bytes, sheet: Any) -> _Marks:

@@ -5,8 +5,9 @@ the columns, each row says the name before each of its values, so that a row is 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from engram.wings.importing.conversion.documents import UnreadableError
 
@@ -157,8 +158,8 @@ def _first_text(row: Sequence[Cell | None]) -> str:
 
 
 def _is_title(row: Sequence[Cell | None]) -> bool:
-    """Whether a row of several columns has one cell with a text."""
-    return len(row) > 1 and len(set(map(id, _filled(row)))) == 1
+    """Whether a row has one cell with a text."""
+    return len(set(map(id, _filled(row)))) == 1
 
 
 def _covers_all(row: Sequence[Cell | None]) -> bool:
@@ -174,28 +175,63 @@ def _count_header_rows(grid: Grid) -> int:
         while count < len(grid) and all(cell.heading for cell in _filled(grid[count])):
             count += 1
         return count if count < len(grid) else 1
-    return int(_looks_like_header(grid[0], grid[1:]))
+    if len(grid) > 2 and _is_grouped(grid[0]):  # "2023" above "Q1" and "Q2"
+        names = [Cell(name) for name in name_columns(grid[:2])]
+        if looks_like_header(names, grid[2:], named=True):
+            return 2
+    return int(looks_like_header(grid[0], grid[1:]))
 
 
-def _looks_like_header(first: Sequence[Cell | None], rows: Grid) -> bool:
+def _is_grouped(row: Sequence[Cell | None]) -> bool:
+    """Whether a cell with a text covers some columns of a row, but not all."""
+    repeated = any(cell is after and cell is not None and cell.text for cell, after in pairwise(row))
+    return repeated and not _covers_all(row)
+
+
+def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool = False) -> bool:
     """Whether a row that nothing marks names the columns below it.
 
     It does if all of it is bold and the next row is not, if a name stands above figures only, or if each of at
     least three cells is a short text without figures. A form of two columns ("Age | 30") has no such row.
+
+    Args:
+        named: whether figures in it are parts of names, as in "2023 Q1".
     """
     cells, names = _filled(first), [text.casefold() for text in _texts(first)]
     if len(first) < 2 or not all(names[1:]) or len(set(names)) < len(names):
         return False
-    if all(cell.strong for cell in cells):
+    if rows and all(cell.strong for cell in cells):
         return not all(cell.strong for cell in _filled(rows[0]))
     wide = len(first) > 2
-    if any(is_figure(name) and not (wide and (_YEAR.fullmatch(name) or name[0].isalpha())) for name in names):
+    if not named and any(is_figure(name) and not (wide and _may_name(name)) for name in names):
         return False
+    texts = [_texts(row) for row in rows]
     for at in range(len(first)):
-        below = [text for text in (_texts(row)[at] for row in rows) if text]
+        below = [row[at] for row in texts if at < len(row) and row[at]]
         if names[at] and len(below) >= (1 if wide else 2) and all(map(is_figure, below)):
             return True
     return wide and all(
         name and len(name) <= _NAME_CHARACTERS and not name.endswith(":") and not any(map(str.isdigit, name))
         for name in names
     )
+
+
+def split_tables(grid: Grid, gaps: Collection[int]) -> list[Grid]:
+    """Split a sheet into its tables: at an empty row, if what follows begins with a title or with names of columns.
+
+    Args:
+        gaps: numbers of the rows of the grid, from 0, that an empty row stands above.
+    """
+    tables: list[Grid] = [[]]
+    begins = sorted(gap for gap in gaps if gap < len(grid))
+    for at, end in zip([0, *begins], [*begins, len(grid)], strict=True):
+        part = grid[at:end]
+        if part and tables[-1] and (_is_title(part[0]) or looks_like_header(part[0], part[1:])):
+            tables.append([])
+        tables[-1] += part
+    return tables
+
+
+def _may_name(text: str) -> bool:
+    """Whether a text with figures may be the name of a column: a year, or a letter with a figure."""
+    return bool(_YEAR.fullmatch(text)) or text[0].isalpha()

@@ -59,22 +59,44 @@ def read_rows(source: str, text: str, limits: ConversionLimits) -> Iterator[tupl
         delimiter, text = separator[1], text[separator.end() :]
     csv.field_size_limit(limits.file_bytes)
     dialect = _choose_dialect(text, delimiter)
-    reader = csv.reader(io.StringIO(text, newline=""), **dialect)
     cells = 0
-    begin = 1 + (separator is not None)
+    for line, row in _read_lines(source, text, dialect):
+        values = [value.strip() for value in row]
+        while values and not values[-1]:
+            values.pop()
+        cells += len(values) - values.count("")
+        if cells > limits.cells:
+            raise UnreadableError(f"{source} has more than {limits.cells:,} cells.")
+        if values:
+            yield line + (separator is not None), values
+
+
+def _read_lines(source: str, text: str, dialect: dict[str, Any]) -> Iterator[tuple[int, Row]]:
+    """Yield (line, values) of the rows. A quote that nothing closes is text, and does not swallow the rest."""
+    reader = csv.reader(io.StringIO(text, newline=""), **dialect)
+    begin, lines = 1, None
     try:
         for row in reader:
-            values = [value.strip() for value in row]
-            while values and not values[-1]:
-                values.pop()
-            cells += len(values) - values.count("")
-            if cells > limits.cells:
-                raise UnreadableError(f"{source} has more than {limits.cells:,} cells.")
-            if values:
-                yield begin, values
-            begin = reader.line_num + 1 + (separator is not None)
+            if reader.line_num > begin and any("\n" in value for value in row) and text.count('"') % 2:
+                lines = text.split("\n") if lines is None else lines
+                rest = lines[begin - 1 :]
+                if reader.line_num >= len(lines) - 1 and _is_open(rest, dialect):
+                    plain = csv.reader(rest, **dialect | {"quoting": csv.QUOTE_NONE})
+                    yield from enumerate(plain, begin)
+                    return
+            yield begin, row
+            begin = reader.line_num + 1
     except csv.Error as error:
         raise UnreadableError(f"{source}: line {begin}: {error}.") from error
+
+
+def _is_open(lines: Sequence[str], dialect: dict[str, Any]) -> bool:
+    """Whether a quote in these lines is not closed at their end."""
+    try:
+        list(csv.reader((f"{line}\n" for line in lines), strict=True, **dialect))
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
 
 def column_names(first: Row) -> Row | None:
