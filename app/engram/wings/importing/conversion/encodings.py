@@ -46,8 +46,10 @@ _DECLARED = re.compile(
     rb"""<(?:meta[^>]*?\bcharset|\?xml[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
 _DECLARATION_BYTES = 4_096
-_LATIN_SHARE = 0.3
+_LATIN_SHARE = 0.4
 """Accented letters among all letters: Vietnamese has the most of the Latin scripts, Cyrillic text nearly all."""
+_LATIN_RUN = re.compile(r"(?:(?=[^\x00-\x7f])[^\W\d_]){5}")
+"""More accented letters in a row than a word in Latin letters has."""
 _SAMPLE_BYTES = 200_000
 _SYMBOLS = frozenset({"Sc", "Sm", "Sk", "So", "No", "Cf", "Cc"})
 _HIGH = re.compile(rb"[\x80-\xff]+")
@@ -205,6 +207,8 @@ def _is_plausible(text: str) -> bool:
     """Whether the beginning reads as words in Latin letters: few accents, and no symbol between two letters."""
     letters = accented = 0
     text = text[:_SAMPLE_BYTES]
+    if _LATIN_RUN.search(text):
+        return False
     for before, character, after in zip(" " + text, text, text[1:] + " ", strict=False):
         if character.isalpha():
             letters += 1
