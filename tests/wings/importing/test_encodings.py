@@ -18,7 +18,6 @@ GERMAN = "Grüße aus Köln über die große Straße nach Süden."
         ("“Straße” – 5 €", "cp1252", "Windows-1252"),
         ("¿Qué pasó? ¡Olé!", "cp1252", "Windows-1252"),
         ("Déjà vu à l'hôtel", "cp1252", "Windows-1252"),
-        ("print('Насос')  # version 2 of the code", "cp1251", "cp1251"),
         ("Привет, это короткая записка о насосе. Давление пять бар.", "koi8-r", "koi8_r"),
         ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "iso8859-2", "iso8859_2"),
         ("Łódź jest duża i leży na równinie", "cp1250", "Windows-1250"),

@@ -46,7 +46,7 @@ _DECLARED = re.compile(
     rb"""<(?:meta[^>]*?\bcharset|\?xml[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE
 )
 _DECLARATION_BYTES = 4_096
-_LATIN_SHARE = 0.4
+_LATIN_SHARE = 0.33
 """Accented letters among all letters: Vietnamese has the most of the Latin scripts, Cyrillic text nearly all."""
 _LATIN_RUN = re.compile(r"(?:(?=[^\x00-\x7f])[^\W\d_]){5}")
 """More accented letters in a row than a word in Latin letters has."""
