@@ -1,6 +1,7 @@
 """The text of an HTML element in one line, as a browser would show it."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from engram.wings.importing.conversion.outline import flatten_text
@@ -18,6 +19,11 @@ _FORMULAS = {"msup": "{}^{}", "msub": "{}_{}", "msubsup": "{}_{}^{}", "mfrac": "
 _ANNOTATION = "application/x-tex"
 # Numbers of characters that HTML forbids mean Windows-1252, also where a text was labelled as Latin-1.
 WINDOWS = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
+
+
+def find_tags(node: Any, names: Collection[str]) -> list[Any]:
+    """The elements of these names inside a node, in the order of the file."""
+    return [tag for tag in node.descendants if getattr(tag, "name", None) in names]
 
 
 def cell_text(node: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from engram.wings.importing.conversion.documents import Document, UnreadableError
 from engram.wings.importing.conversion.encodings import declared_encoding, decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
-from engram.wings.importing.conversion.inline_text import cell_text, inline_text, is_hidden
+from engram.wings.importing.conversion.inline_text import cell_text, find_tags, inline_text, is_hidden
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text, library
 from engram.wings.importing.conversion.prose import paragraphs
 from engram.wings.importing.conversion.quotations import begins_original, title_original
@@ -13,12 +13,9 @@ from engram.wings.importing.conversion.table_model import Cell, lay_out, write_t
 
 _NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe")
 _FIELDS = ("input", "select", "textarea", "datalist", "button")
-# What stands around a page's content, by element and by role, and how a note calls it.
-_AROUND = {
-    "navigation": 'nav, [role="navigation"]',
-    "a footer": 'footer, [role="contentinfo"]',
-    "an aside": 'aside, [role="complementary"]',
-}
+# What an element is for its page, by its name and by its role; a note calls it so if it is left out.
+_AROUND = {"main": "main", "nav": "navigation", "footer": "a footer", "aside": "an aside"}
+_ROLES = {"main": "main", "navigation": "navigation", "contentinfo": "a footer", "complementary": "an aside"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
     """address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption
@@ -28,6 +25,9 @@ _BLOCKS = frozenset(
 _ORIGINALS = ("divRplyFwdMsg", "x_divRplyFwdMsg")
 """Ids of the element that begins the earlier message in Outlook, which goes on to the end."""
 _QUOTATIONS = frozenset(("gmail_quote", "yahoo_quoted"))
+_BUTTON_TEXTS = [*_HEADINGS, "summary", "dt", "legend"]
+"""Elements that are text though they are buttons, which fold what stands below them."""
+_STRONG = ("b", "strong")
 _SHOWN_CHARACTERS = 60
 DEPTH = 300
 """Elements inside each other; browsers stop at 512."""
@@ -57,7 +57,7 @@ def markup(
         UnreadableError: it is nested too deeply, or has no text.
     """
     soup = _parse(source, content)
-    named = next((tag.get_text() for tag in soup("title") if tag.find_parent("svg") is None), None)
+    named = next((tag.get_text() for tag in find_tags(soup, ("title",)) if tag.find_parent("svg") is None), None)
     outline = Outline(title or named)
     left_out = _Reader(source, outline, lines=lines).read(soup)
     return outline.document(source, kind, (*notes, *_note_left_out(source, left_out)))
@@ -98,23 +98,19 @@ class _Reader:
 
     def read(self, soup: Any) -> list[str]:
         """Add the content; returns what was left out though it has text."""
-        for tag in soup(_NO_TEXT):
-            tag.decompose()
-        for tag in soup(
-            "title"
-        ):  # the head's other elements stay: libxml2 leaves those there that it does not know
-            tag.decompose()
         left_out = _remove_hidden(soup)
-        for tag in soup(_FIELDS):
-            if tag.name != "button" or tag.find_parent([*_HEADINGS, "summary", "dt", "legend"]) is None:
+        # The head's other elements stay: libxml2 leaves those there that it does not know.
+        for tag in find_tags(soup, (*_NO_TEXT, *_FIELDS, "title")):
+            if tag.name != "button" or tag.find_parent(_BUTTON_TEXTS) is None:
                 tag.decompose()
-        mains = [tag for tag in soup.select('main, [role="main"]') if tag.find_parent("main") is None]
+        mains = [
+            tag for tag in _find_kind(soup, "main") if not any(_kind(above) == "main" for above in tag.parents)
+        ]
         if not self._message:
             left_out += _remove_around(soup, bool(mains))
-        contents = mains or [soup]
         if mains:
             left_out += self._outside(soup, mains)
-        for content in contents:
+        for content in mains or [soup]:
             self._around = _find_block_parents(content)
             self._walk(content)
         for _ in range(self._originals):
@@ -123,15 +119,16 @@ class _Reader:
 
     def _outside(self, soup: Any, mains: list[Any]) -> list[str]:
         """Add the page's heading where it stands above ``main``; returns the beginning of the other text there."""
-        inside = set(map(id, mains))
         heading = None if any(main.h1 for main in mains) else soup.h1
         if heading is not None and (text := cell_text(heading)):
             self._outline.open_heading(1, text)
-        strings = (
-            str(string)
-            for string in soup.find_all(string=_is_text)
-            if not inside.intersection(map(id, string.parents)) and heading not in string.parents
-        )
+        strings, waiting = [], [soup]
+        while waiting:
+            node = waiting.pop()
+            if getattr(node, "name", None) is None:
+                strings.append(inline_text(node))
+            elif node is not heading and not any(node is main for main in mains):
+                waiting += reversed(node.contents)
         text = flatten_text(" ".join(strings))
         shown = text[:_SHOWN_CHARACTERS] + ("..." if len(text) > _SHOWN_CHARACTERS else "")
         return [f'text outside of its main part, "{shown}"'] if text else []
@@ -185,15 +182,25 @@ class _Reader:
             self._walk(node)
 
     def _add_table(self, table: Any) -> None:
-        if caption := table.caption:
+        for caption in find_tags(table, ("caption",)):
             self._outline.add(cell_text(caption))
-        rows = sorted(table("tr"), key=lambda row: row.parent.name == "tfoot")
+        rows = sorted(find_tags(table, ("tr",)), key=lambda row: row.parent.name == "tfoot")
         self._outline.table(write_table(lay_out(self._source, map(_cells, rows))))
+
+
+def _kind(tag: Any) -> str | None:
+    """What an element is for the page, by its name or its role; None for one of its content."""
+    return _AROUND.get(tag.name) or _ROLES.get(str(tag.get("role")))
+
+
+def _find_kind(soup: Any, kind: str) -> list[Any]:
+    return [tag for tag in soup.descendants if getattr(tag, "name", None) is not None and _kind(tag) == kind]
 
 
 def _remove_hidden(soup: Any) -> list[str]:
     """Remove what browsers do not show; returns how a note calls it."""
-    hidden = [tag for tag in soup(is_hidden) if tag.name not in ("html", "body")]
+    tags = (tag for tag in soup.descendants if getattr(tag, "name", None) not in (None, "html", "body"))
+    hidden = [tag for tag in tags if tag.attrs and is_hidden(tag)]
     text = any(tag.get_text().strip() for tag in hidden)
     for tag in hidden:
         tag.decompose()
@@ -208,16 +215,18 @@ def _remove_around(soup: Any, has_main: bool) -> list[str]:
     """
     left_out = []
     has_content = has_main or soup.article is not None
-    for name, selector in _AROUND.items():
+    for kind in ("navigation", "a footer", "an aside"):
         gone = [
             tag
-            for tag in soup.select(selector)
-            if not tag.decomposed
-            and (name == "navigation" or tag.find_parent(["main", "article"]) is None)
-            and (name != "an aside" or has_content)
+            for tag in _find_kind(soup, kind)
+            if kind == "navigation"
+            or (
+                (has_content or kind != "an aside")
+                and not any(above.name == "article" or _kind(above) == "main" for above in tag.parents)
+            )
         ]
         if any(tag.get_text().strip() for tag in gone):
-            left_out.append(name)
+            left_out.append(kind)
         for tag in gone:
             tag.decompose()
     return left_out
@@ -226,17 +235,12 @@ def _remove_around(soup: Any, has_main: bool) -> list[str]:
 def _find_block_parents(content: Any) -> set[int]:
     """Ids of the elements that have a block inside, found in one pass."""
     around: set[int] = set()
-    for tag in content.find_all(_BLOCKS | _HEADINGS.keys()):
+    for tag in find_tags(content, _BLOCKS | _HEADINGS.keys()):
         for parent in tag.parents:
             if id(parent) in around:
                 break
             around.add(id(parent))
     return around
-
-
-def _is_text(string: Any) -> bool:
-    """Whether a string is shown; comments and the like are other types."""
-    return type(string).__name__ == "NavigableString"
 
 
 def _is_quotation(node: Any) -> bool:
@@ -246,16 +250,23 @@ def _is_quotation(node: Any) -> bool:
 
 def _is_layout(table: Any) -> bool:
     """Whether a table arranges a page: it holds headings, tables or columns of text, or has one column."""
-    if table.get("role") == "presentation" or table.find(["table", *_HEADINGS]):
+    if table.get("role") == "presentation":
         return True
-    rows = [row.find_all(["td", "th"], recursive=False) for row in table("tr")]
-    if len(rows) == 1 and any(len(cell(["p", "div", "li"])) > 1 for cell in rows[0]):
+    names = {getattr(node, "name", None) for node in table.descendants}
+    if not names.isdisjoint(_HEADINGS.keys() | {"table"}):
+        return True
+    rows = [_find_cells(row) for row in find_tags(table, ("tr",))]
+    if len(rows) == 1 and any(len(find_tags(cell, ("p", "div", "li"))) > 1 for cell in rows[0]):
         return True  # columns of text
-    return all(len(row) < 2 for row in rows) and not table.th
+    return "th" not in names and all(len(row) < 2 for row in rows)
+
+
+def _find_cells(row: Any) -> list[Any]:
+    return [cell for cell in row.children if getattr(cell, "name", None) in ("td", "th")]
 
 
 def _cells(row: Any) -> list[Cell]:
-    named = row.find_parent("thead") is not None
+    named = row.parent.name == "thead"
     return [
         Cell(
             cell_text(cell),
@@ -264,7 +275,7 @@ def _cells(row: Any) -> list[Cell]:
             heading=named or cell.name == "th",
             strong=_is_strong(cell),
         )
-        for cell in row.find_all(["td", "th"], recursive=False)
+        for cell in _find_cells(row)
     ]
 
 
@@ -274,5 +285,8 @@ def _span(cell: Any, name: str) -> int:
 
 
 def _is_strong(cell: Any) -> bool:
-    strings = [string for string in cell.find_all(string=_is_text) if string.strip()]
-    return bool(strings) and all(string.find_parent(["b", "strong"]) is not None for string in strings)
+    """Whether all text of a cell is bold."""
+    if not find_tags(cell, _STRONG):
+        return False
+    strings = (node for node in cell.descendants if getattr(node, "name", None) is None and node.strip())
+    return all(string.find_parent(_STRONG) is not None for string in strings)
