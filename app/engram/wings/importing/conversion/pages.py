@@ -1,5 +1,7 @@
 """Reader of HTML."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from engram.wings.importing.conversion.documents import Document, UnreadableError
@@ -103,11 +105,10 @@ class _Reader:
         for tag in find_tags(soup, (*_NO_TEXT, *_FIELDS, "title")):
             if tag.name != "button" or tag.find_parent(_BUTTON_TEXTS) is None:
                 tag.decompose()
-        mains = [
-            tag for tag in _find_kind(soup, "main") if not any(_kind(above) == "main" for above in tag.parents)
-        ]
+        kinds = _find_kinds(soup)
+        mains = [tag for tag in kinds["main"] if not any(_kind(above) == "main" for above in tag.parents)]
         if not self._message:
-            left_out += _remove_around(soup, bool(mains))
+            left_out += _remove_around(kinds, has_content=bool(mains) or soup.article is not None)
         if mains:
             left_out += self._outside(soup, mains)
         for content in mains or [soup]:
@@ -193,8 +194,13 @@ def _kind(tag: Any) -> str | None:
     return _AROUND.get(tag.name) or _ROLES.get(str(tag.get("role")))
 
 
-def _find_kind(soup: Any, kind: str) -> list[Any]:
-    return [tag for tag in soup.descendants if getattr(tag, "name", None) is not None and _kind(tag) == kind]
+def _find_kinds(soup: Any) -> dict[str, list[Any]]:
+    """The elements of each kind, see ``_kind``."""
+    kinds: dict[str, list[Any]] = defaultdict(list)
+    for tag in soup.descendants:
+        if getattr(tag, "name", None) is not None and (kind := _kind(tag)):
+            kinds[kind].append(tag)
+    return kinds
 
 
 def _remove_hidden(soup: Any) -> list[str]:
@@ -207,29 +213,28 @@ def _remove_hidden(soup: Any) -> list[str]:
     return ["hidden text"] if text else []
 
 
-def _remove_around(soup: Any, has_main: bool) -> list[str]:
+def _remove_around(kinds: Mapping[str, list[Any]], *, has_content: bool) -> list[str]:
     """Remove what stands around the content; returns how a note calls it.
 
     Navigation goes everywhere. A footer or an aside inside ``main`` or an ``article`` belongs to it, and where a
     page has neither, an aside may be anything.
     """
     left_out = []
-    has_content = has_main or soup.article is not None
-    for kind in ("navigation", "a footer", "an aside"):
+    for kind in ("navigation", "a footer", *(["an aside"] if has_content else [])):
         gone = [
             tag
-            for tag in _find_kind(soup, kind)
-            if kind == "navigation"
-            or (
-                (has_content or kind != "an aside")
-                and not any(above.name == "article" or _kind(above) == "main" for above in tag.parents)
-            )
+            for tag in kinds.get(kind, [])
+            if not tag.decomposed and (kind == "navigation" or not _is_inside_content(tag))
         ]
         if any(tag.get_text().strip() for tag in gone):
             left_out.append(kind)
         for tag in gone:
             tag.decompose()
     return left_out
+
+
+def _is_inside_content(tag: Any) -> bool:
+    return any(above.name == "article" or _kind(above) == "main" for above in tag.parents)
 
 
 def _find_block_parents(content: Any) -> set[int]:
