@@ -16,6 +16,8 @@ _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fres
 _PROPERTIES = "docProps/core.xml"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_STYLES_PART = "word/styles.xml"
+_STYLE_PARTS = tuple(f"{{{_WORD}}}{name}" for name in ("name", "basedOn", "pPr"))
 _TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _OFF = ("0", "false", "off")
 
@@ -38,10 +40,15 @@ def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:
 
 
 def _make_readable(data: bytes) -> tuple[bytes, bool]:
-    """Write formulas, which mammoth ignores, as text, and remove hidden text; whether there was any."""
+    """Write formulas, which mammoth ignores, as text, and remove hidden text; whether there was any.
+
+    The look of styles goes too: mammoth reads their names alone, and takes most of its time to parse the rest.
+    """
     with zipfile.ZipFile(BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist() if _TEXTS.fullmatch(name)}
         changed, hidden = {}, False
+        if _STYLES_PART in archive.namelist():
+            changed[_STYLES_PART] = _name_styles(archive.read(_STYLES_PART))
         for name, xml in parts.items():
             if MATH.encode() in xml or b"vanish" in xml:
                 root = parse_xml(xml)
@@ -53,8 +60,23 @@ def _make_readable(data: bytes) -> tuple[bytes, bool]:
         file = BytesIO()
         with zipfile.ZipFile(file, "w") as copy:
             for name in archive.namelist():
+                if name.startswith("word/media/"):  # no picture is opened
+                    continue
                 copy.writestr(name, changed[name] if name in changed else archive.read(name))
     return file.getvalue(), hidden
+
+
+def _name_styles(xml: bytes) -> bytes:
+    """The styles with their names and their numbering alone."""
+    root = parse_xml(xml)
+    for child in list(root):
+        if child.tag != f"{{{_WORD}}}style":
+            root.remove(child)
+            continue
+        for part in list(child):
+            if part.tag not in _STYLE_PARTS:
+                child.remove(part)
+    return bytes(library("lxml.etree").tostring(root))
 
 
 def _write_formulas(root: Any) -> None:
