@@ -146,6 +146,10 @@ def test_markup_inside_words_parts_them_nowhere(around: str, markup: str, text: 
     assert shown == (f"{text} | x" if "table" in around else text)
 
 
+def test_the_number_of_a_footnote_at_its_beginning_is_no_power() -> None:
+    assert texts("<p>Total 5</p><p><sup>1</sup> Without tax.</p>") == ["Total 5", "1 Without tax."]
+
+
 def test_a_table_that_arranges_the_page_is_read_as_text() -> None:
     inner = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
     page = f"<table><tr><td><h2>Menu</h2><p>One.</p></td><td>{inner}</td></tr></table>"

@@ -81,8 +81,11 @@ def is_hidden(tag: Any) -> bool:
 
 
 def _text_before(node: Any) -> str:
+    """The text before an element in its block."""
     before = node.previous_element
     while before is not None and (type(before).__name__ != "NavigableString" or before == ""):
+        if getattr(before, "name", None) in _PARTING:
+            return ""
         before = before.previous_element
     return str(before or "")
 
