@@ -23,7 +23,7 @@ _SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Message-ID", "In-Reply-To")
 _ADDRESSES = ("from", "to", "cc")
 _FILES = ("text/csv", "text/tab-separated-values", "text/markdown")
 """Texts that another reader reads, also where they have no name."""
-_NAME_CHARACTERS = 80
+_NAME_CHARACTERS = 50
 DEPTH = 5
 """Messages and parts inside each other."""
 PARTS = 200
