@@ -11,6 +11,7 @@ from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 from engram.wings.importing.conversion.records import TEXTS, TITLES, Record
+from engram.wings.importing.conversion.table_model import name_values
 
 DEPTH = 50
 """Levels of a JSON value."""
@@ -22,8 +23,9 @@ def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion
     """Convert JSON, or a JSON value a line (NDJSON).
 
     Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
-    inner values go by names like ``author.name``. Anything else is a document: keys are headings. A line that is no
-    JSON among others that are is named in a note.
+    inner values go by names like ``author.name``. Anything else is a document: keys are headings, and an object of
+    a list whose values are all short is one sentence. A line that is no JSON among others that are is named in a
+    note.
 
     Raises:
         UnreadableError: it is no JSON, is nested too deeply, or has too many values.
@@ -146,9 +148,22 @@ def _add(value: Any, outline: Outline, level: int, heading: str | None) -> None:
         for number, inner in enumerate(value, 1):
             item_heading = _title(inner) or str(number)
             outline.open_heading(level + 1, item_heading)
-            _add(inner, outline, level + 1, item_heading)
+            if fields := _short_fields(inner, item_heading):
+                outline.add(name_values(list(fields), list(fields.values())), whole=True)
+            else:
+                _add(inner, outline, level + 1, item_heading)
     else:
         _add_text(value if isinstance(value, str) else _format_value(value), outline)
+
+
+def _short_fields(item: Any, heading: str) -> dict[str, str]:
+    """The fields of an object that is like a row: all of them short, and none its text; else none."""
+    if not isinstance(item, dict):
+        return {}
+    fields = {name: flatten_text(text) for name, text in _leaves("", item)}
+    if any(len(text) > _PROSE for text in fields.values()) or any(name.casefold() in TEXTS for name in fields):
+        return {}
+    return {name: text for name, text in fields.items() if not (name.casefold() in TITLES and text == heading)}
 
 
 def _add_member(key: str, inner: Any, outline: Outline, level: int) -> None:
