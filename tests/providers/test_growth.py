@@ -77,14 +77,16 @@ def test_the_ends_of_sentences(piece: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["word ", "é", "“", *MARKS])
-@pytest.mark.parametrize("work", [terms, lambda text: surface_words([text])], ids=["terms", "surface"])
+@pytest.mark.parametrize(
+    "work", [lambda text: terms(text, "en"), lambda text: surface_words([(text, "en")])], ids=["terms", "surface"]
+)
 def test_terms(work: Callable[[str], object], piece: str) -> None:
     assert growth(work, piece, 40_000) < MOST_GROWTH
 
 
 @pytest.mark.parametrize("building", ["title", "abstract", "keywords"])
 def test_the_text_of_a_key(building: str) -> None:
-    assert growth(lambda text: key_text(building, None, text, [text]), "Ab cd. ", 40_000) < MOST_GROWTH
+    assert growth(lambda text: key_text(building, None, text, [text], "en"), "Ab cd. ", 40_000) < MOST_GROWTH
 
 
 @pytest.mark.parametrize("piece", PIECES)

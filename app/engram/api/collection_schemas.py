@@ -98,6 +98,12 @@ class CollectionOut(ResponseModel):
         description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
         "encyclopedia are; 'off': none."
     )
+    language: str | None = Field(
+        description="The language of passages that come without one; null: theirs is recognised."
+    )
+    languages: list[str] = Field(
+        description="Languages of its passages, in which questions are analysed; one stays when its passages go."
+    )
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None

@@ -2493,6 +2493,16 @@ export interface components {
              * @enum {string}
              */
             kind_source: "setting" | "questions" | "titles" | "default";
+            /**
+             * Language
+             * @description The language of passages that come without one; null: theirs is recognised.
+             */
+            language: string | null;
+            /**
+             * Languages
+             * @description Languages of its passages, in which questions are analysed; one stays when its passages go.
+             */
+            languages: string[];
             /** Name */
             name: string;
             /** Passage Count */
@@ -2566,6 +2576,9 @@ export interface components {
          * @example {
          *       "passage_facts": "on"
          *     }
+         * @example {
+         *       "language": "de"
+         *     }
          */
         CollectionPatch: {
             /**
@@ -2577,6 +2590,11 @@ export interface components {
             experiment?: components["schemas"]["ExperimentIn"] | null;
             /** @description Null: none. */
             exploration?: components["schemas"]["ExplorationIn"] | null;
+            /**
+             * Language
+             * @description The language of passages that come without one from now on. Null: theirs is recognised.
+             */
+            language?: string | null;
             /**
              * Passage Facts
              * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
@@ -5212,6 +5230,8 @@ export interface components {
         ListedPassageOut: {
             /** Id */
             id: string;
+            /** Language */
+            language: string;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -5660,6 +5680,11 @@ export interface components {
              * @default false
              */
             explored?: boolean;
+            /**
+             * Language
+             * @description Of its text, as it was given or recognised.
+             */
+            language: string;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -5693,6 +5718,12 @@ export interface components {
              * @description Yours; the same id again replaces the passage.
              */
             id: string | number;
+            /**
+             * Language
+             * @description Of its text. Null: the collection's `language`, else as Engram recognises it.
+             * @default null
+             */
+            language?: string | null;
             /**
              * Metadata
              * @description Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
@@ -5756,6 +5787,11 @@ export interface components {
         PassageOut: {
             /** Id */
             id: string;
+            /**
+             * Language
+             * @description As it was given or recognised; by it words are analysed.
+             */
+            language: string;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -7815,6 +7851,17 @@ export interface components {
             entities: components["schemas"]["EntityOut"][];
             /** Hops */
             hops: components["schemas"]["HopOut"][];
+            /**
+             * Language
+             * @description Of the question; of its collection, if the question does not tell and that has one language.
+             */
+            language?: string | null;
+            /**
+             * Lexical Terms
+             * @description Terms of the question and its expansions that are matched word for word.
+             * @default 0
+             */
+            lexical_terms?: number;
             /**
              * Passages
              * @description What memory did to each returned passage; null where the query did not ask for a trace.

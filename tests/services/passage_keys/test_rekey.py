@@ -98,11 +98,11 @@ def assert_keyed(application: Application, name: str, building: KeyBuilding, tex
     assert set(stored) == set(texts)
     expected = application.embedder.embed(list(texts.values()))
     np.testing.assert_allclose(np.stack([stored[key] for key in texts]), expected, atol=1e-6)
-    tokens = {key: terms(text) for key, text in texts.items()}
+    tokens = {key: terms(text, "en") for key, text in texts.items()}
     assert lexical.load_index(application, name) == lexical.fresh({key: Counter(t) for key, t in tokens.items()})
     for question in QUESTIONS:
-        found = lexical.search(application, name, Counter(terms(question)))
-        assert found == pytest.approx(lexical.reference(tokens, terms(question)), rel=1e-5)
+        found = lexical.search(application, name, Counter(terms(question, "en")))
+        assert found == pytest.approx(lexical.reference(tokens, terms(question, "en")), rel=1e-5)
 
 
 Answer = tuple[str, str, tuple[str, ...], tuple[float, ...]]
@@ -115,7 +115,7 @@ def answers(application: Application, name: str) -> Iterator[Answer]:
         dense = application.dense.search(application.access.scope(name), question, 3)
         yield "dense", question, tuple(found for found, _ in dense), tuple(score for _, score in dense)
         with application.database.read() as reader:
-            words = storage.search(reader, collections.find(reader, name), Counter(terms(question)), 9)
+            words = storage.search(reader, collections.find(reader, name), Counter(terms(question, "en")), 9)
         yield "words", question, tuple(names[found] for found in words), tuple(words.values())
 
 
@@ -479,7 +479,7 @@ class TestEvolvedKeys:
 
         rekey_collection(application, corpus, "title", rebase=rebase)
 
-        expected = {term for text in KEY_TEXTS["title"].values() for term in terms(text)}
+        expected = {term for text in KEY_TEXTS["title"].values() for term in terms(text, "en")}
         assert told == [(sorted(state.passages(application, corpus).values()), expected)]
 
     def test_ingest_tells_of_passages_that_changed_and_of_no_others(

@@ -105,6 +105,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
         id=passage.external_id,
         title=passage.title,
         text=passage.text,
+        language=passage.language,
         metadata=passage.metadata,
         sentences=sentences,
     )

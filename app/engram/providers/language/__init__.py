@@ -2,13 +2,14 @@
 
 from engram.providers.language.entity_names import normalise_entity, title_entities
 from engram.providers.language.facts import extract_facts, find_country
+from engram.providers.language.language_detection import choose_languages, detect_language
 from engram.providers.language.language_protocol import (
     Language,
     PassageText,
     QuestionAnalysis,
     SentenceAnalysis,
 )
-from engram.providers.language.lexical_terms import ANALYSER, surface_words, terms
+from engram.providers.language.lexical_terms import ANALYSER, question_terms, surface_words, terms
 from engram.providers.language.passage_key_text import key_text
 from engram.providers.language.spacy_pipeline import load_language
 
@@ -18,11 +19,14 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "choose_languages",
+    "detect_language",
     "extract_facts",
     "find_country",
     "key_text",
     "load_language",
     "normalise_entity",
+    "question_terms",
     "surface_words",
     "terms",
     "title_entities",

@@ -144,7 +144,7 @@ class RekeyService:
             passages = [source.passage_id for source in chunk]
             staged_keys.put_in_place(writer, job, passages)
             counted = [
-                TermCounts(source.passage_id, Counter(terms(_text(_read_building(job), source))))
+                TermCounts(source.passage_id, Counter(terms(_text(_read_building(job), source), source.language)))
                 for source in chunk
             ]
             length += lexical_index.index(writer, job.collection_id, counted, ANALYSER)
@@ -172,4 +172,4 @@ def _cut_to_batch(sources: Sequence[KeySource]) -> Sequence[KeySource]:
 
 
 def _text(building: KeyBuilding, source: KeySource) -> str:
-    return key_text(building, source.title, source.text, source.sentences)
+    return key_text(building, source.title, source.text, source.sentences, source.language)

@@ -83,6 +83,8 @@ class Collection:
         question_count: different questions that were looked at for that.
         fixed_kind: the kind of corpus that somebody set; None: by these shares.
         passage_facts: whether ingest reads facts from passages about their title.
+        languages: of its passages, each once, the earliest first; one stays when its last passage goes.
+        language: of passages that come without one; None: theirs is recognised.
         created_at: when it was made; None: not read from the database.
     """
 
@@ -109,6 +111,8 @@ class Collection:
     passage_facts: PassageFacts = "off"
     question_share: float | None = None
     question_count: int = 0
+    languages: Sequence[str] = ()
+    language: str | None = None
     created_at: datetime | None = None
 
     @property
@@ -138,7 +142,8 @@ class OpenedCollection:
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, past, indexed, tenant, space, "
-    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, created_at"
+    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
+    "created_at"
 )
 
 
@@ -315,12 +320,13 @@ def configure(
     exploration: Mapping[str, Any] | None,
     fixed_kind: CorpusKind | None,
     passage_facts: PassageFacts,
+    language: str | None,
 ) -> None:
     """Serve queries like this from now on."""
     writer.execute(
         """
         UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s,
-            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s
+            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s, language = %(language)s
         WHERE id = %(id)s
         """,
         {
@@ -330,7 +336,22 @@ def configure(
             "exploration": None if exploration is None else Jsonb(dict(exploration)),
             "fixed_kind": fixed_kind,
             "passage_facts": passage_facts,
+            "language": language,
         },
+    )
+
+
+def add_languages(writer: Writer, collection_id: int, languages: Sequence[str]) -> None:
+    """Record that the collection has passages of these languages."""
+    writer.execute(
+        """
+        UPDATE collection SET languages = languages || ARRAY(
+            SELECT code FROM unnest(%(languages)s::text[]) WITH ORDINALITY AS added(code, place)
+            WHERE code <> ALL(languages) ORDER BY place
+        )
+        WHERE id = %(id)s AND NOT languages @> %(languages)s::text[]
+        """,
+        {"id": collection_id, "languages": list(languages)},
     )
 
 

@@ -20,6 +20,7 @@ class KeySource:
     content_hash: bytes
     title: str | None
     text: str
+    language: str
     sentences: Sequence[str]
 
     @property
@@ -39,7 +40,7 @@ class StagedKey:
 
 # One statement, so that a passage's sentences are those of its text.
 SOURCE = """
-    SELECT p.id AS passage_id, p.content_hash, p.title, p.text, ARRAY(
+    SELECT p.id AS passage_id, p.content_hash, p.title, p.text, p.language, ARRAY(
                SELECT s.text FROM sentence s WHERE s.collection_id = p.collection_id AND s.passage_id = p.id
                ORDER BY s.position, s.id
            ) AS sentences

@@ -132,10 +132,10 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
         """
         INSERT INTO collection
             (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building, title_share,
-             fixed_kind, passage_facts, question_share, question_count, serving, past)
+             fixed_kind, passage_facts, question_share, question_count, languages, language, serving, past)
         SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building,
-               title_share, fixed_kind, passage_facts, question_share, question_count, 'shadow',
-               %(past)s || jsonb_build_object('of', name)
+               title_share, fixed_kind, passage_facts, question_share, question_count, languages, language,
+               'shadow', %(past)s || jsonb_build_object('of', name)
         FROM collection WHERE id = %(source)s RETURNING id
         """,
         {

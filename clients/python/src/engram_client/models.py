@@ -968,6 +968,7 @@ class ListedPassageOut(Struct):
     """
 
     id: str
+    language: str
     metadata: dict[str, Any]
     text: str
     title: str | None
@@ -2137,6 +2138,14 @@ class CollectionOut(Struct):
     """
     What decided on that: 'setting': somebody set it; 'questions': question_share; 'titles': title_share; 'default': nothing was measured yet.
     """
+    language: str | None
+    """
+    The language of passages that come without one; null: theirs is recognised.
+    """
+    languages: list[str]
+    """
+    Languages of its passages, in which questions are analysed; one stays when its passages go.
+    """
     name: str
     passage_count: int
     passage_facts: Literal["on", "off"]
@@ -2694,6 +2703,10 @@ class PassageHit(Struct):
     A ranked passage with the sentences that speak for it.
     """
 
+    language: str
+    """
+    Of its text, as it was given or recognised.
+    """
     metadata: dict[str, Any]
     passage_id: str
     score: float
@@ -2716,6 +2729,10 @@ class PassageOut(Struct):
     """
 
     id: str
+    language: str
+    """
+    As it was given or recognised; by it words are analysed.
+    """
     metadata: dict[str, Any]
     sentences: list[StoredSentenceOut]
     text: str
@@ -2903,6 +2920,14 @@ class TraceOut(Struct):
     collapsed: int | None = None
     """
     Candidates that were left out as duplicates of better ones; null where none would be.
+    """
+    language: str | None = None
+    """
+    Of the question; of its collection, if the question does not tell and that has one language.
+    """
+    lexical_terms: int = 0
+    """
+    Terms of the question and its expansions that are matched word for word.
     """
     passages: list[PassageTraceOut] | None = None
     """
