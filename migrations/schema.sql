@@ -98,7 +98,7 @@ CREATE TABLE collection (
     key_building TEXT DEFAULT 'full' NOT NULL,
     key_generation BIGINT DEFAULT 0 NOT NULL,
     serving TEXT DEFAULT 'live' NOT NULL,
-    languages TEXT[] DEFAULT '{}' NOT NULL,
+    languages JSONB DEFAULT '{}' NOT NULL,
     language TEXT,
     experiment JSONB,
     exploration JSONB,
@@ -130,7 +130,7 @@ COMMENT ON COLUMN collection.lexical_length IS 'Length of all passages in terms;
 COMMENT ON COLUMN collection.key_building IS 'The parts of a passage that its base key is made of.';
 COMMENT ON COLUMN collection.key_generation IS 'The generation that serves; 0: base keys.';
 COMMENT ON COLUMN collection.serving IS 'shadow: the collection learns, and answers without memory.';
-COMMENT ON COLUMN collection.languages IS 'Languages of its passages, which questions are analysed in; one stays when its passages go.';
+COMMENT ON COLUMN collection.languages IS 'How many of its passages have each language.';
 COMMENT ON COLUMN collection.language IS 'The language of passages that come without one; null: theirs is recognised.';
 COMMENT ON COLUMN collection.experiment IS 'Arms of the running experiment, each with its share of the queries.';
 COMMENT ON COLUMN collection.exploration IS 'Share of the queries that give positions to chance, and how many positions.';

@@ -30,7 +30,7 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
     assert re.fullmatch(
         r"     ranked as encyclopedic, by its titles \(\d+% of passages titled after their subject\)", kind
     )
-    assert (facts, languages) == ("     facts are read from no passages", "     languages: en")
+    assert (facts, languages) == ("     facts are read from no passages", "     languages: en 5")
     shadow, *_ = show_collection(cli, curie, "--shadow")
     assert shadow == fresh.removesuffix("live") + "in shadow: it learns, and serves without memory"
     experiment = write(tmp_path / "arms.json", ARMS)

@@ -41,7 +41,9 @@ def test_each_passage_has_the_language_that_it_is_written_in(http: TestClient, m
     listed = http.get(f"/collections/{mixed}/passages").json()["passages"]
     assert {passage["id"]: passage["language"] for passage in listed} == {one["id"]: one["id"] for one in PASSAGES}
     assert read(http, mixed, "th")["language"] == "th"
-    assert set(http.get(f"/collections/{mixed}").json()["languages"]) == {"de", "en", "zh", "th", "hi"}
+    assert http.get(f"/collections/{mixed}").json()["languages"] == dict.fromkeys(("de", "en", "zh", "th", "hi"), 1)
+    http.delete("/passages/de", params={"collection": mixed})
+    assert http.get(f"/collections/{mixed}").json()["languages"] == dict.fromkeys(("en", "zh", "th", "hi"), 1)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +89,11 @@ def test_a_collection_s_language_is_that_of_passages_that_come_without_one(
     german, english = PASSAGES[:2]
     store(http, application, collection, german)
     changed = http.patch(f"/collections/{collection}", json={"language": "fr"}).json()
-    assert (changed["language"], changed["languages"]) == ("fr", ["de"])
+    assert (changed["language"], changed["languages"]) == ("fr", {"de": 1})
     store(http, application, collection, german, english | {"language": "en"})
     assert [read(http, collection, one)["language"] for one in ("de", "en")] == ["fr", "en"]
-    assert http.patch(f"/collections/{collection}", json={"language": None}).json()["language"] is None
+    cleared = http.patch(f"/collections/{collection}", json={"language": None}).json()
+    assert (cleared["language"], cleared["languages"]) == (None, {"fr": 1, "en": 1})
 
 
 @pytest.mark.parametrize("language", ["", "German", "DE", "de-AT", "d", 5])

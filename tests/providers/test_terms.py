@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.providers.language import question_terms, surface_words, terms
+from engram.providers.language import question_terms, read_question, surface_words, terms
 from engram.providers.language.lexical_terms import MAX_TERM_CHARACTERS
 
 
@@ -27,7 +27,7 @@ from engram.providers.language.lexical_terms import MAX_TERM_CHARACTERS
         ("Henry V", ["henri"]),
         ("", []),
         ("!!! \N{SNOWMAN} \x00", []),
-        ("東京 한국", ["東京", "한국"]),
+        ("東京 한국", ["東", "京", "東京", "한국"]),
     ],
 )
 def test_case_diacritics_endings_and_function_words_do_not_count(text: str, expected: list[str]) -> None:
@@ -41,8 +41,12 @@ def test_case_diacritics_endings_and_function_words_do_not_count(text: str, expe
         ("fr", "les bibliothèques nationales", ["le", "bibliothequ", "national"]),
         ("ru", "мой первый чай", ["мо", "перв", "ча"]),
         ("hi", "किताबें", ["किताब"]),
-        ("zh", "他用Windows 10写了GX-4411号报告", ["他用", "windows", "10", "写了", "gx", "4411", "号报", "报告"]),
-        ("ja", "ガ行のカメラ", ["ガ行", "行の", "のカ", "カメ", "メラ"]),
+        (
+            "zh",
+            "他用Windows 10写了GX-4411号报告",
+            [*"他用", "他用", "windows", "10", *"写了", "写了", "gx", "4411", *"号报告", "号报", "报告"],
+        ),
+        ("ja", "ガ行のカメラ", ["行", "ガ行", "行の", "のカ", "カメ", "メラ"]),
         ("th", "น้ำมัน", ["น้ํา", "ามั", "มัน"]),
         ("ko", "서울은 큰 도시", ["서울", "울은", "큰", "도시"]),
         ("he", "שָׁלוֹם שלום", ["שלום", "שלום"]),
@@ -74,20 +78,29 @@ def test_composed_and_decomposed_characters_give_the_same_terms(language: str, t
 
 def test_a_question_is_read_in_every_language_of_the_passages() -> None:
     english = "Which houses did the committees describe?"
-    assert question_terms(english, ["en"]) == Counter(["hous", "committe"])
-    assert question_terms(english, ["en", "ru"]) == Counter(["hous", "houses", "committe", "committees"])
+    assert question_terms(english, {"en": 9}) == Counter(["hous", "committe"])
+    read = read_question(english, {"en": 9, "ru": 3})
+    assert read.counts == Counter(["hous", "houses", "committe", "committees"])
+    assert read.size == 2
+
+
+def test_a_language_of_few_passages_counts_for_questions_in_it_only() -> None:
+    few = {"en": 1_000, "ru": 9}
+    assert question_terms("Which houses did the committees describe?", few) == Counter(["hous", "committe"])
+    assert question_terms("Какие города описаны в этом документе и почему?", few)["город"] == 1
+    assert question_terms("Какие города описаны в этом документе и почему?", {"en": 1_000})["город"] == 0
 
 
 def test_a_word_counts_once_however_many_languages_read_it_alike() -> None:
-    assert question_terms("Titan Titan Huygens", ["de", "sv", "zh"])["titan"] == 2
+    assert question_terms("Titan Titan Huygens", {"de": 1, "sv": 1, "zh": 1})["titan"] == 2
 
 
 def test_function_words_of_an_unknown_language_are_those_of_all_languages() -> None:
-    assert question_terms("the GX-4411", ["de", "en"]) == {"gx": 1, "4411": 1}
+    assert question_terms("the GX-4411", {"de": 1, "en": 1}) == {"gx": 1, "4411": 1}
 
 
 def test_without_passages_words_stay_as_they_are() -> None:
-    assert question_terms("Houses", []) == {"houses": 1}
+    assert question_terms("Houses", {}) == {"houses": 1}
 
 
 def test_endless_words_are_cut_alike_everywhere() -> None:

@@ -101,8 +101,9 @@ class CollectionOut(ResponseModel):
     language: str | None = Field(
         description="The language of passages that come without one; null: theirs is recognised."
     )
-    languages: list[str] = Field(
-        description="Languages of its passages, in which questions are analysed; one stays when its passages go."
+    languages: dict[str, int] = Field(
+        description="How many of its passages have each language. A question is read in its own, and in those that "
+        "one passage in a hundred has."
     )
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None

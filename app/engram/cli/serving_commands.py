@@ -117,7 +117,8 @@ def _say_collection(document: dict[str, Any]) -> None:
     say(f"     ranked as {document['corpus_kind']}, {_kind_reason(document)}")
     say(f"     facts are read from {_FACTS_FROM[document['passage_facts']]}")
     if document["languages"]:
-        say(f"     languages: {', '.join(document['languages'])}")
+        counted = (f"{language} {passages}" for language, passages in document["languages"].items())
+        say(f"     languages: {', '.join(counted)}")
     for arm in (document["experiment"] or {}).get("arms", []):
         say(
             f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "

@@ -2500,9 +2500,11 @@ export interface components {
             language: string | null;
             /**
              * Languages
-             * @description Languages of its passages, in which questions are analysed; one stays when its passages go.
+             * @description How many of its passages have each language. A question is read in its own, and in those that one passage in a hundred has.
              */
-            languages: string[];
+            languages: {
+                [key: string]: number;
+            };
             /** Name */
             name: string;
             /** Passage Count */

@@ -9,7 +9,7 @@ from engram.providers.language.language_protocol import (
     QuestionAnalysis,
     SentenceAnalysis,
 )
-from engram.providers.language.lexical_terms import ANALYSER, question_terms, surface_words, terms
+from engram.providers.language.lexical_terms import ANALYSER, question_terms, read_question, surface_words, terms
 from engram.providers.language.passage_key_text import key_text
 from engram.providers.language.spacy_pipeline import load_language
 
@@ -27,6 +27,7 @@ __all__ = [
     "load_language",
     "normalise_entity",
     "question_terms",
+    "read_question",
     "surface_words",
     "terms",
     "title_entities",

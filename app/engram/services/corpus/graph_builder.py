@@ -278,6 +278,7 @@ class IndexService:
     def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
         entities = graph_writer.insert_entities(writer, collection_id, plan.names)
         graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
+        _count_languages(writer, collection_id, plan)
         placed = passages.upsert(
             writer,
             collection_id,
@@ -294,8 +295,6 @@ class IndexService:
                 for d in plan.drafts
             ],
         )
-        by_frequency = Counter(draft.language for draft in plan.drafts).most_common()
-        collections.add_languages(writer, collection_id, [language for language, _ in by_frequency])
         sentences = passages.list_sentences(writer, collection_id, placed.values())
         stored = _group_by_text(sentences)
         moved: dict[int, tuple[int, str | None]] = {}
@@ -398,12 +397,20 @@ def _cut_to_batch(
     return list(staged[: count_fitting((count_rows(analyses.get(line, ())) for line, _ in staged), BATCH_ROWS)])
 
 
+def _count_languages(writer: Writer, collection_id: int, plan: _Plan) -> None:
+    """Count the languages of the batch, in place of those that its passages had; before they are written."""
+    languages = Counter(draft.language for draft in plan.drafts)
+    replaced = [plan.versions[draft.external_id][0] for draft in plan.drafts if draft.external_id in plan.versions]
+    languages.subtract(passages.count_languages(writer, collection_id, replaced))
+    collections.add_languages(writer, collection_id, languages)
+
+
 def _languages(changed: Sequence[tuple[int, Mapping[str, Any]]], collection: Collection) -> list[str]:
     """The language of each of these passages, as it came with it or as it is recognised."""
     unknown = [(line, body) for line, body in changed if body["language"] is None]
     texts = [f"{body['title'] or ''} {body['text']}" for _, body in unknown]
     recognised = dict(
-        zip((line for line, _ in unknown), choose_languages(texts, collection.languages), strict=True)
+        zip((line for line, _ in unknown), choose_languages(texts, list(collection.languages)), strict=True)
     )
     return [body["language"] or recognised[line] for line, body in changed]
 

@@ -15,7 +15,7 @@ from engram.core.ranking import bm25, complementarity
 from engram.core.ranking.profiles import PROFILES, Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
-from engram.providers.language import Language, detect_language, normalise_entity, question_terms
+from engram.providers.language import Language, detect_language, normalise_entity, question_terms, read_question
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
@@ -47,6 +47,8 @@ class QueryPlan:
         language: of the question, as an ISO 639 code; that of its collection where its words do not tell. None: the
             collection has several.
         terms: what is matched word for word: term -> weight > 0.
+        reading_share: share of these that are of one reading, in (0, 1]; 1 unless the question was read in several
+            languages.
         collapses: whether duplicates of a better passage are left out.
         reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
     """
@@ -62,6 +64,7 @@ class QueryPlan:
     constraint: str | None
     language: str | None
     terms: Mapping[str, float]
+    reading_share: float
     analyse_ms: float
     embed_ms: float
     warnings: tuple[Fallback, ...] = ()
@@ -118,8 +121,9 @@ class QueryPlanner:
         with stage("analyse"):
             mentions, constraint, warnings = self._analyse_question(query)
             languages = query.scope.collection.languages
-            weights = term_weights(query.text, query.expansions, languages)
-            language = detect_language(query.text) or (languages[0] if len(languages) == 1 else None)
+            read = read_question(query.text, languages)
+            weights = term_weights(read.counts, query.expansions, languages)
+            language = detect_language(query.text) or (next(iter(languages)) if len(languages) == 1 else None)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
         units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
@@ -155,6 +159,7 @@ class QueryPlanner:
             constraint=constraint,
             language=language,
             terms=weights,
+            reading_share=read.size / max(read.counts.total(), 1),
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
@@ -239,14 +244,16 @@ def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple
     return tuple(find_time_expressions(constraint))
 
 
-def term_weights(question: str, expansions: Sequence[Expansion], languages: Sequence[str]) -> dict[str, float]:
+def term_weights(
+    question: Mapping[str, float], expansions: Sequence[Expansion], languages: Mapping[str, int]
+) -> dict[str, float]:
     """Return the terms of the question and its expansions with their weights > 0.
 
     Args:
-        languages: of the passages that they are matched with.
+        question: term -> how often the question has it.
+        languages: of the passages that they are matched with, see ``read_question``.
     """
-    units = [question_terms(expansion.text, languages) for expansion in expansions]
-    return bm25.expand_query(question_terms(question, languages), units)
+    return bm25.expand_query(question, [question_terms(expansion.text, languages) for expansion in expansions])
 
 
 def milliseconds(start: float, end: float) -> float:

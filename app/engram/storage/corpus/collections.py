@@ -83,7 +83,7 @@ class Collection:
         question_count: different questions that were looked at for that.
         fixed_kind: the kind of corpus that somebody set; None: by these shares.
         passage_facts: whether ingest reads facts from passages about their title.
-        languages: of its passages, each once, the earliest first; one stays when its last passage goes.
+        languages: language -> passages of it, most first.
         language: of passages that come without one; None: theirs is recognised.
         created_at: when it was made; None: not read from the database.
     """
@@ -111,7 +111,7 @@ class Collection:
     passage_facts: PassageFacts = "off"
     question_share: float | None = None
     question_count: int = 0
-    languages: Sequence[str] = ()
+    languages: Mapping[str, int] = field(default_factory=dict)
     language: str | None = None
     created_at: datetime | None = None
 
@@ -341,17 +341,21 @@ def configure(
     )
 
 
-def add_languages(writer: Writer, collection_id: int, languages: Sequence[str]) -> None:
-    """Record that the collection has passages of these languages."""
+def add_languages(writer: Writer, collection_id: int, passages: Mapping[str, int]) -> None:
+    """Count passages by language: so many more, or fewer, of each."""
     writer.execute(
         """
-        UPDATE collection SET languages = languages || ARRAY(
-            SELECT code FROM unnest(%(languages)s::text[]) WITH ORDINALITY AS added(code, place)
-            WHERE code <> ALL(languages) ORDER BY place
+        UPDATE collection SET languages = (
+            SELECT coalesce(jsonb_object_agg(code, passages), '{}') FROM (
+                SELECT code, sum(passages) AS passages FROM (
+                    SELECT key AS code, value::bigint AS passages FROM jsonb_each_text(languages)
+                    UNION ALL SELECT * FROM unnest(%(codes)s::text[], %(passages)s::bigint[])
+                ) AS counted GROUP BY code
+            ) AS summed WHERE passages > 0
         )
-        WHERE id = %(id)s AND NOT languages @> %(languages)s::text[]
+        WHERE id = %(id)s
         """,
-        {"id": collection_id, "languages": list(languages)},
+        {"id": collection_id, "codes": list(passages), "passages": list(passages.values())},
     )
 
 
@@ -500,5 +504,9 @@ def clear_settings(writer: Writer, settings: Sequence[str]) -> int:
 def build_from_row(row: Any) -> Collection:
     """Make a collection of a row of ``COLUMNS``."""
     columns = row._asdict()
-    measured = columns.pop("index_recall")
-    return Collection(**columns, index_recall={table: IndexRecall(**one) for table, one in measured.items()})
+    measured, languages = columns.pop("index_recall"), columns.pop("languages")
+    return Collection(
+        **columns,
+        index_recall={table: IndexRecall(**one) for table, one in measured.items()},
+        languages=dict(sorted(languages.items(), key=lambda counted: (-counted[1], counted[0]))),
+    )

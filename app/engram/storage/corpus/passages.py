@@ -194,6 +194,19 @@ def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapp
     )
 
 
+def count_languages(reader: Reader, collection_id: int, passages: Collection[int]) -> dict[str, int]:
+    """Language -> how many of the given passages have it."""
+    rows = reader.rows(
+        f"""
+        SELECT p.language, count(*) AS passages
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")}
+        GROUP BY p.language
+        """,
+        {"collection": collection_id, "ids": integers(passages)},
+    )
+    return {row.language: row.passages for row in rows}
+
+
 def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
     """Remove a passage whose sentences and postings are gone already."""
     writer.execute(

@@ -70,12 +70,7 @@ collection = Table(
     require(
         "serving", Text, default="'live'", comment="shadow: the collection learns, and answers without memory."
     ),
-    require(
-        "languages",
-        ARRAY(Text),
-        default="'{}'",
-        comment="Languages of its passages, which questions are analysed in; one stays when its passages go.",
-    ),
+    require("languages", JSONB, default="'{}'", comment="How many of its passages have each language."),
     Column("language", Text, comment="The language of passages that come without one; null: theirs is recognised."),
     Column("experiment", JSONB, comment="Arms of the running experiment, each with its share of the queries."),
     Column(

@@ -2142,9 +2142,9 @@ class CollectionOut(Struct):
     """
     The language of passages that come without one; null: theirs is recognised.
     """
-    languages: list[str]
+    languages: dict[str, int]
     """
-    Languages of its passages, in which questions are analysed; one stays when its passages go.
+    How many of its passages have each language. A question is read in its own, and in those that one passage in a hundred has.
     """
     name: str
     passage_count: int
