@@ -47,18 +47,18 @@ def choose_languages(texts: Sequence[str], known: Sequence[str] = ()) -> list[st
 
 
 def _classify(text: str) -> tuple[str, float]:
-    language, probability = _load_identifier().classify(text[:READ_CHARACTERS])
+    language, probability = load_identifier().classify(text[:READ_CHARACTERS])
     return str(language), float(probability)
 
 
-def _load_identifier() -> "LanguageIdentifier":
+def load_identifier() -> "LanguageIdentifier":
+    """Load the classifier, which takes half a second the first time. Several threads may use it at once."""
     with _loading:
         return _make_identifier()
 
 
 @lru_cache(maxsize=1)
 def _make_identifier() -> "LanguageIdentifier":
-    """Load the classifier, which takes half a second. It can be used by several threads."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
