@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from engram.composition.container import Application
 from engram.context.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.providers.language import terms
+from engram.providers.language import ANALYSER, terms
 from engram.services.auth.encoder import Encoder
+from engram.services.corpus import graph_builder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from engram.services.passage_keys import rekey
@@ -175,6 +176,37 @@ class TestKeys:
 
         assert (job.status, job.received, job.updated, job.unchanged) == ("succeeded", 6, 0, 6)
         assert state.snapshot(application, corpus, KEYS) == before
+
+    def test_terms_of_an_earlier_analysis_are_replaced(
+        self, application: Application, ingest: Ingest, corpus: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        index, before = lexical.load_index(application, corpus), vectors(application, corpus)
+        outdated = [{"id": f"old{n}", "text": f"Stones number {n} were found on many beaches."} for n in range(5)]
+        ingest(*outdated, into=corpus)
+        expected = lexical.load_index(application, corpus)
+        for passage in outdated:
+            application.ingest.delete_passage(application.access.scope(corpus), passage["id"])
+        assert lexical.load_index(application, corpus) == index
+        with monkeypatch.context() as earlier:
+            earlier.setattr(graph_builder, "terms", lambda text, language: text.upper().split())
+            earlier.setattr(graph_builder, "ANALYSER", ANALYSER - 1)
+            ingest(*outdated, into=corpus)
+        assert lexical.load_index(application, corpus) != expected
+        told: list[int] = []
+
+        job = rekey_collection(
+            application, corpus, "full", rebase=lambda writer, collection, passages: told.extend(passages)
+        )
+
+        assert (job.status, job.received, job.updated, job.unchanged) == ("succeeded", 11, 5, 6)
+        assert lexical.load_index(application, corpus) == expected
+        ids = state.passages(application, corpus)
+        assert sorted(told) == sorted(ids[passage["id"]] for passage in outdated)
+        assert {row["analyser"] for row in state.rows(application, corpus, "lexical_passage")} == {ANALYSER}
+        after = vectors(application, corpus)
+        for key, vector in before.items():
+            np.testing.assert_array_equal(after[key], vector)
+        assert rekey_collection(application, corpus, "full").updated == 0
 
     def test_a_collection_without_passages(self, application: Application, ingest: Ingest, collection: str) -> None:
         ingest(CORPUS[0])

@@ -75,6 +75,21 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
     return [KeySource(**row._asdict()) for row in rows]
 
 
+def list_of_other_analysers(reader: Reader, job: Job, analyser: int, after: int, limit: int) -> list[KeySource]:
+    """The next passages after passage ``after`` without terms of this version of the analysis, in id order."""
+    rows = reader.rows(
+        f"""
+        {SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s AND NOT EXISTS (
+            SELECT FROM lexical_passage held
+            WHERE held.collection_id = p.collection_id AND held.passage_id = p.id AND held.analyser = %(analyser)s
+        )
+        ORDER BY p.id LIMIT %(limit)s
+        """,
+        _job_key(job) | {"analyser": analyser, "after": after, "limit": limit},
+    )
+    return [KeySource(**row._asdict()) for row in rows]
+
+
 def count(reader: Reader, job: Job) -> int:
     """Count the staged keys."""
     row_count: int = reader.scalar(
