@@ -519,7 +519,7 @@ export interface paths {
          *     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
          *     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
          *
-         *     If the keys are made of this part already, the job only analyses the words of passages anew whose terms an earlier
+         *     If the keys are made of this part already, the job only analyses words anew, of passages whose terms an earlier
          *     version of Engram made.
          *
          *     Scope: `admin`.
