@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Table
     from starlette.types import Scope
 
-    from engram.composition.container import Application
 
 W = TypeVar("W")
 GROUP = "engram.wings"
@@ -102,14 +101,14 @@ class Wing:
     """
 
     name: str
-    attach: Callable[["Application"], object]
+    attach: Callable[[Any], object]
     needs: Sequence[str] = ()
     load_routes: Callable[[], WingRoutes] = WingRoutes
     question_rule: QuestionRule | None = None
-    make_passage_observer: Callable[["Application"], PassageObserver] | None = None
+    make_passage_observer: Callable[[Any], PassageObserver] | None = None
     derived_state: DerivedState | None = None
-    make_weight_model: Callable[["Application"], WeightModel] | None = None
-    make_explainer: Callable[["Application"], Explainer] | None = None
+    make_weight_model: Callable[[Any], WeightModel] | None = None
+    make_explainer: Callable[[Any], Explainer] | None = None
     job_handlers: Mapping[Kind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -190,7 +189,7 @@ def find_local_servers(chosen: str, wings: Sequence[Wing]) -> LocalServers | Non
     return next((wing.local_servers for wing in choose_wings(chosen, wings) if wing.local_servers), None)
 
 
-def collect_hooks(wings: Sequence[Wing], application: "Application") -> Hooks:
+def collect_hooks(wings: Sequence[Wing], application: object) -> Hooks:
     """Collect what these wings add to services of the core of an application."""
     return Hooks(
         question_rules=tuple(wing.question_rule for wing in wings if wing.question_rule is not None),

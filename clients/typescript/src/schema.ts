@@ -1712,7 +1712,7 @@ export interface components {
             job_id: string;
             /**
              * Notes
-             * @description How it was read, where that may surprise: an encoding, attachments.
+             * @description How it was read and what was left out, with its place: an encoding, hidden sheets.
              */
             notes: string[];
             /**

@@ -16,7 +16,7 @@ class AcceptedDocument(Struct):
     job_id: str
     notes: list[str]
     """
-    How it was read, where that may surprise: an encoding, attachments.
+    How it was read and what was left out, with its place: an encoding, hidden sheets.
     """
     passages: int
     """
