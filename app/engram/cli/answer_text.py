@@ -95,7 +95,7 @@ def say_changes(client: Client, receipt: Mapping[str, Any]) -> None:
     answer = client.send("GET", f"/queries/{receipt['query_id']}", params=where)
     likely = [one["sentence_id"] for one in verdict["likely"]]
     texts = dict(_texts(answer))
-    if not texts.keys() >= {*verdict["missed"], *likely, *verdict["rejects"]}:  # the answer may not hold them
+    if not texts.keys() >= {*verdict["supports"], *likely, *verdict["rejects"]}:  # the answer may not hold them
         page = where | {"after": receipt["feedback_id"] - 1, "limit": 1}
         (listed,) = client.send("GET", "/feedback", params=page)["feedback"]
         texts |= {row["sentence_id"]: row["text"] or "" for row in listed["sentences"]}
