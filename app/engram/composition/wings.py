@@ -14,6 +14,7 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, Kind
+from engram.services.queries.explainer import Explainer
 from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
@@ -90,6 +91,7 @@ class Wing:
         make_passage_observer: makes what follows the passages of all collections.
         derived_state: is copied, verified, cleared and retired with collections.
         make_weight_model: makes a model that verdicts teach.
+        make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         job_handlers: kind of job -> picks what does such jobs from the wing's services.
         warm_up: loads what the wing's services need, before the first request.
         collection_settings: settings of collections that are the wing's, by the names of their columns in table
@@ -106,6 +108,7 @@ class Wing:
     make_passage_observer: Callable[[Any], PassageObserver] | None = None
     derived_state: DerivedState | None = None
     make_weight_model: Callable[[Any], WeightModel] | None = None
+    make_explainer: Callable[[Any], Explainer] | None = None
     job_handlers: Mapping[Kind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -196,4 +199,5 @@ def collect_hooks(wings: Sequence[Wing], application: object) -> Hooks:
         passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
         derived_states=[wing.derived_state for wing in wings if wing.derived_state is not None],
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
+        explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
     )

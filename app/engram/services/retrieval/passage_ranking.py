@@ -84,14 +84,6 @@ class PassageRanking:
         return [*self.best, *self.beyond]
 
     @property
-    def ranks(self) -> dict[int, int]:
-        """Rank of each passage, from 1; a duplicate has that of the passage that stands for it."""
-        ranks = {passage: rank for rank, (passage, _) in enumerate(self.ordered, start=1)}
-        return ranks | {
-            one: ranks[passage] for one, passage in self.stand_in_by_passage.items() if passage in ranks
-        }
-
-    @property
     def pooled(self) -> list[int]:
         """The passages of the pool, best first."""
         return [] if self.pool is None else self.candidates[self.pool.places].tolist()

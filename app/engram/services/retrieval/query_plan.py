@@ -76,14 +76,6 @@ class QueryPlan:
         """Collection to search, as it was when the request came in."""
         return self.query.scope.collection
 
-    def disable_memory(self, top_k: int) -> "QueryPlan":
-        """Return the plan of the same question without memory and exploration."""
-        return replace(
-            self,
-            query=replace(self.query, top_k=top_k, memory="off", exploring=None),
-            focus=replace(self.focus, use_memory=False),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class QueryPlanner:
