@@ -62,7 +62,7 @@ FLOWS = (
         VERDICT_TARGETS,
     ),
     Flow(
-        ("post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
+        ("post_passages", "post_reembed", "post_rekey", "post_revoke"),
         {"job_id": "/job_id", **COLLECTION_LINK},
         WORK,
     ),

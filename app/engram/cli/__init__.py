@@ -24,7 +24,6 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     passage_key_commands,
     process_commands,
     query_commands,
-    replay_command,
     revocation_commands,
     serving_commands,
     status_commands,

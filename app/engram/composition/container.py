@@ -124,7 +124,6 @@ class Application:
     revoke = PartAttribute(lambda app: app.revocation_services.revoke)
     ratings = PartAttribute(lambda app: app.revocation_services.ratings)
     verify = PartAttribute(lambda app: app.revocation_services.verify)
-    past = PartAttribute(lambda app: app.revocation_services.past)
     forget = PartAttribute(lambda app: app.revocation_services.forget)
 
     explain = PartAttribute(lambda app: app.explanation_services.explain)

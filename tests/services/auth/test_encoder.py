@@ -17,10 +17,11 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Query
-from engram.services.revocation.past_copy import PastCopy
 from engram.storage.maintenance import index_recall
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.wings.experiments.parts import ExperimentServices
+from engram.wings.history.parts import history_of
+from engram.wings.history.services.past_copy import PastCopy
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
@@ -225,7 +226,7 @@ def test_expansions_wait_for_a_worker_with_the_encoder(
 def test_copy_keeps_the_encoder_of_its_source(application: Application, other: Application, held: str) -> None:
     scope = application.access.scope(held)
     application.learn.apply(scope.collection.id, [add_pending_verdict(application, held)])
-    job_id = other.past.request(scope, datetime.now(UTC), f"{held}-copy")
+    job_id = history_of(other).past.request(scope, datetime.now(UTC), f"{held}-copy")
     assert other.runner.run_ready() == 1
     job = other.jobs.job(scope, job_id)
     assert job.status == "succeeded", job.error
@@ -242,7 +243,7 @@ def test_a_copy_that_needs_text_embedded_waits(application: Application, other: 
     application.learn.apply(scope.collection.id, [event])
     then = datetime.now(UTC)
     application.revoke.revoke(scope, event)  # the last that brought this unit, which goes with it
-    other.past.request(scope, then, f"{held}-copy")
+    history_of(other).past.request(scope, then, f"{held}-copy")
 
     assert other.runner.run_ready() == 0
     assert "holds vectors of all-MiniLM-L6-v2" in open_job(application, held)["error"]

@@ -15,6 +15,7 @@ from engram.services.learning.incoming_verdict import Verdict
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.wings.experiments.parts import ExperimentServices
+from engram.wings.history.parts import history_of
 from tests.conftest import CURIE, Ingest, Scoped
 
 NOW = datetime.now(UTC)
@@ -40,7 +41,7 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "judge": lambda app, scope: app.feedback.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
     "forget": lambda app, scope: app.forget.reset(scope),
     "verify": lambda app, scope: app.verify.verify(scope),
-    "replay": lambda app, scope: app.past.request(scope, NOW),
+    "replay": lambda app, scope: history_of(app).past.request(scope, NOW),
 }
 
 

@@ -20,7 +20,6 @@ from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from tests.support import state, undo
 from tests.support.databases import application_on
-from tests.support.past import rebuild_past
 from tests.wings.sessions import test_session_feedback as teach
 
 QUESTION = "Where was Marie Curie born?"
@@ -143,8 +142,6 @@ class TestQueries:
         assert compute_monday(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
 
         undo.assert_verified(application, judged.collection)
-        copied = rebuild_past(application, judged.collection, datetime.now(UTC))
-        undo.assert_verified(application, copied.collection)
         assert state.rows(application, judged.collection, "sentence_memory") == before
         last = max(state.list_applied_order(application, judged.collection))
         application.revoke.revoke(application.access.scope(judged.collection), last)
