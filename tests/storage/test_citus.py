@@ -6,8 +6,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.storage import citus_distribution
-from engram.storage.maintenance import schema_drift
 from engram.wings.history.parts import history_of
+from engram.wings.upkeep.storage import schema_drift
 from tests.conftest import CITUS, CURIE, Ingest
 from tests.support import past, undo
 from tests.support.strict_client import TestClient

@@ -12,9 +12,7 @@ from typer.main import get_command
 from engram.cli import (  # noqa: F401 - each adds its commands as it is imported
     access_commands,
     audit_command,
-    backup_commands,
     distribute_command,
-    doctor_command,
     explanation_commands,
     ingest_commands,
     job_commands,

@@ -138,7 +138,6 @@ class Application:
     health = PartAttribute(lambda app: app.maintenance.health)
     state = PartAttribute(lambda app: app.maintenance.state)
     wing_clearing = PartAttribute(lambda app: app.maintenance.wing_clearing)
-    doctor = PartAttribute(lambda app: app.maintenance.doctor)
 
     def __init__(
         self, settings: Settings, addresses: Servers, consumer: str = "", wings: Sequence[Wing] | None = None
