@@ -13,6 +13,7 @@ from engram.context.errors import (
     ConflictError,
     IdempotencyConflictError,
     InvalidRequestError,
+    NotFoundError,
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
@@ -205,6 +206,15 @@ class TestCopying:
         ):
             history_of(application).past.make(scope.collection, moment, f"{taught}-past")
         assert {row["kind"] for row in state.rows(application, taught, "job")} == {"ingest"}
+
+    def test_a_deleted_collection_is_not_taken_for_its_successor(
+        self, application: Application, curie: str, ingest: Ingest
+    ) -> None:
+        scope = application.access.scope(curie)
+        application.ingest.delete_collection(scope)
+        ingest(*CURIE)
+        with pytest.raises(NotFoundError):
+            history_of(application).past.request(scope, now(application))
 
 
 class TestJobs:
