@@ -17,7 +17,7 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.storage.maintenance import schema_drift
+from engram.wings.upkeep.storage import schema_drift
 from tests.faults.installation import Installation
 from tests.support import client_story, releases
 from tests.support.databases import application_on, new_database

@@ -13,6 +13,7 @@ from sqlalchemy.engine import make_url
 
 from engram.composition.container import Application, Servers
 from engram.wings.local import sample
+from engram.wings.upkeep.parts import upkeep_of
 from tests.support import state, undo
 from tests.support.databases import application_on, new_database
 from tests.support.orphans import orphans
@@ -104,7 +105,7 @@ class Installation:
         lines = [f"verify: {report.collection}" for report in application.verify.verify_all(1) if not report.clean]
         lines += [
             f"doctor: {result.thing}: {result.found}"
-            for result in application.doctor.examine()
+            for result in upkeep_of(application).doctor.examine()
             if result.verdict == "wrong" and (workers or result.thing != "workers")
         ]
         for name in sorted(state.names(application)):

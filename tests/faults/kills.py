@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID, uuid4
 
-from engram.services.maintenance import backup_service
-from engram.storage.maintenance import schema_drift
+from engram.wings.upkeep.services import backup_service
+from engram.wings.upkeep.storage import schema_drift
 from tests.faults.installation import Installation, RestorePlace, Tally, alike, contents, different
 from tests.support import state, undo
 from tests.support.processes import eventually

@@ -13,6 +13,7 @@ from engram.core.budget import Budget
 from engram.providers.llm import Llm
 from engram.wings.agent.core.agent_turns import AgentTurn, format_turn
 from engram.wings.agent.services.agent_memory import AgentMemory
+from engram.wings.history.parts import history_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession, SessionService
 from engram.wings.sessions.services.session_state import SessionRequest
@@ -47,9 +48,9 @@ REVOCATION = ANY_KIND | {
     "a batch done": ("engram.storage.revocation.revocations:list_next", "before", "2"),
 }
 REPLAY = ANY_KIND | {
-    "half of it copied": ("engram.storage.revocation.copied_log:copy_events", "after"),
-    "all written and not committed": ("engram.storage.revocation.collection_copies:describe", "after"),
-    "made and not said so": ("engram.services.revocation.past_state:PastService.make", "after"),
+    "half of it copied": ("engram.wings.history.storage.copied_log:copy_events", "after"),
+    "all written and not committed": ("engram.wings.history.storage.collection_copies:describe", "after"),
+    "made and not said so": ("engram.wings.history.services.past_state:PastService.make", "after"),
 }
 Killed = Callable[..., dict[str, Any]]
 
@@ -135,7 +136,7 @@ def test_killed_while_it_brings_back_the_past(
 ) -> None:
     undo.apply(application, curie, undo.stream(application, curie, 8, seed=72), 8)
     past = f"{curie}-past"
-    job = application.past.request(application.access.scope(curie), datetime.now(UTC), past)
+    job = history_of(application).past.request(application.access.scope(curie), datetime.now(UTC), past)
     done = killed_and_made_good(curie, job, *REPLAY[step])
     assert (done["result"]["collection"], done["result"]["events"]) == (past, 8)
     assert orphans(application, past) == {}

@@ -16,11 +16,11 @@ from pydantic import SecretStr
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.services.maintenance.doctor_checks import DoctorService
 from engram.storage import replica
 from engram.storage.schema_revision import migrate
 from engram.telemetry import metrics
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis, postgres
+from engram.wings.upkeep.parts import upkeep_of
 from tests.conftest import CURIE, Heavy
 from tests.support import standby, state
 from tests.support.processes import eventually
@@ -297,6 +297,5 @@ def test_a_promoted_replica_is_one_no_longer_and_can_be_the_primary(
 
 
 def diagnose(app: Application) -> tuple[str, str]:
-    doctor = DoctorService(app.settings, app.database, app.stream, lambda: app.encoder)
-    (finding,) = doctor._replica()
+    (finding,) = upkeep_of(app).doctor._replica()
     return finding.verdict, finding.found

@@ -6,7 +6,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.storage import citus_distribution
-from engram.storage.maintenance import schema_drift
+from engram.wings.history.parts import history_of
+from engram.wings.upkeep.storage import schema_drift
 from tests.conftest import CITUS, CURIE, Ingest
 from tests.support import past, undo
 from tests.support.strict_client import TestClient
@@ -64,7 +65,7 @@ def test_a_past_moment_is_brought_back(application: Application, curie: str) -> 
     undo.apply(application, curie, undo.stream(application, curie, 12, seed=3))
     scope = application.access.scope(curie)
     name = f"{curie}-past"
-    made = application.past.make(scope.collection, past.now(application), name)
+    made = history_of(application).past.make(scope.collection, past.now(application), name)
     assert made.events == 12
     undo.assert_verified(application, name)
     undo.assert_same(past.list_learned(application, name), past.list_learned(application, curie))

@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from engram.composition.container import Application
-from engram.services.revocation.past_copy import PastCopy
+from engram.wings.history.parts import history_of
+from engram.wings.history.services.past_copy import PastCopy
 from tests.support import state, undo
 
 CORPUS = (*state.GRAPH, *state.LEXICAL)
@@ -79,7 +80,7 @@ def assert_nothing_left(
 def rebuild_past(application: Application, collection: str, until: datetime, into: str | None = None) -> PastCopy:
     """By a job, as whoever asks for one has it made."""
     scope = application.access.scope(collection)
-    job_id = application.past.request(scope, until, into)
+    job_id = history_of(application).past.request(scope, until, into)
     application.runner.run_ready(collection_id=scope.collection.id)
     job = application.jobs.job(scope, job_id)
     assert (job.status, job.error) == ("succeeded", None)

@@ -178,3 +178,12 @@ def assert_verified(application: Application, collection: str) -> None:
     report = application.verify.verify(application.access.scope(collection))
     assert report.differences == [], report.differences
     assert report.clean
+
+
+def delete_episodes(application: Application, collection: str) -> None:
+    """Delete what was answered; verdicts need none of it."""
+    with application.database.write() as writer:
+        deleted = writer.execute(
+            "DELETE FROM episode WHERE collection_id = %(c)s", {"c": state.collection_id(application, collection)}
+        )
+    assert deleted == len(QUESTIONS)

@@ -19,8 +19,10 @@ from engram.wings.facts.parts import facts_of
 from engram.wings.facts.services.fact_service import StatedFact
 from engram.wings.frontends.parts import FrontendServices
 from engram.wings.frontends.services.pull_ledger import PulledScore
+from engram.wings.history.parts import history_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.upkeep.parts import upkeep_of
 from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.databases import application_on, open_migrated
 
@@ -28,6 +30,7 @@ HELD = {
     "experiments": "settings of collections (docs, plain)",
     "facts": "rows (fact_entity, fact, fact_event, fact_statement, fact_source, fact_audit)",
     "frontends": "rows (pulled_score)",
+    "history": "open jobs (replay)",
     "sessions": "rows (session) and open jobs (session)",
 }
 EMPTY = dict.fromkeys((wing.name for wing in list_installed_wings()), "")
@@ -88,6 +91,7 @@ def filled(open_with: Open) -> None:
     stated = StatedFact(Triple("Ada", "born in", "Lund", 0, "entity", None, None, 1.0), "Ada was born in Lund.")
     facts_of(services).facts.state(docs, [stated], source="a letter")
     sessions_of(services).sessions.start(docs, NewSession(question="Where was Ada born?"))
+    history_of(services).past.request(docs, datetime(2026, 5, 1, tzinfo=UTC))
     services.collection_settings.configure(services.access.scope("plain"), {"exploration": {"share": 0.5}})
 
 
@@ -107,7 +111,7 @@ def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wi
     with pytest.raises(ConfigurationError) as refusal:
         off.startup.warm_up()
     assert refusal.value.detail == REFUSALS[wing]
-    assert [(one.verdict, one.found) for one in off.doctor.examine() if one.thing == "wings"] == [
+    assert [(one.verdict, one.found) for one in upkeep_of(off).doctor.examine() if one.thing == "wings"] == [
         ("wrong", REFUSALS[wing])
     ]
 
@@ -161,7 +165,7 @@ def test_only_a_wing_that_is_off_is_cleared(open_with: Open) -> None:
 def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     shell: Cli, env: dict[str, str], open_with: Open
 ) -> None:
-    for wing in ("facts", "sessions"):
+    for wing in ("facts", "history", "sessions"):
         shell("wing", "clear", wing, "--yes", **env, ENGRAM_WINGS="none")
     env |= {"ENGRAM_WINGS": "importing"}
     for process in ("serve", "worker"):
@@ -172,9 +176,11 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
         ["experiments", "off", HELD["experiments"]],
         ["facts", "off", "nothing"],
         ["frontends", "off", HELD["frontends"]],
+        ["history", "off", "nothing"],
         ["importing", "on", "nothing"],
         ["local", "off", "nothing"],
         ["sessions", "off", "nothing"],
+        ["upkeep", "off", "nothing"],
         ["why", "off", "nothing"],
         ["agent", "off", "nothing"],
     ]
@@ -188,5 +194,5 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     assert shell("wing", "clear", "frontends", **env).stdout == "frontends: holds nothing\n"
     with open_with("importing").database.read() as reader:
         assert [tuple(row) for row in reader.rows("SELECT action, target FROM audit_log ORDER BY id")] == [
-            *(("clear wing", wing) for wing in ("facts", "sessions", "experiments", "frontends")),
+            *(("clear wing", wing) for wing in ("facts", "history", "sessions", "experiments", "frontends")),
         ]

@@ -159,14 +159,16 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "experiments",
         "facts",
         "frontends",
+        "history",
         "importing",
         "local",
         "sessions",
+        "upkeep",
         "why",
         "agent",
     ]
     assert choose_wings("all", installed) == choose_wings(
-        "importing,frontends, experiments,agent,sessions,facts,local,why", installed
+        "importing,frontends, experiments,agent,upkeep,sessions,facts,local,history,why", installed
     )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]

@@ -55,7 +55,7 @@ FLOWS = (
     ),
     Flow(("list_feedback",), LISTED_VERDICT, VERDICT_TARGETS),
     Flow(
-        ("post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
+        ("post_passages", "post_reembed", "post_rekey", "post_revoke"),
         {"job_id": "/job_id", **COLLECTION_LINK},
         WORK,
     ),

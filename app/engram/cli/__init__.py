@@ -12,9 +12,7 @@ from typer.main import get_command
 from engram.cli import (  # noqa: F401 - each adds its commands as it is imported
     access_commands,
     audit_command,
-    backup_commands,
     distribute_command,
-    doctor_command,
     ingest_commands,
     job_commands,
     judge_commands,
@@ -23,7 +21,6 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     passage_key_commands,
     process_commands,
     query_commands,
-    replay_command,
     revocation_commands,
     serving_commands,
     status_commands,

@@ -122,7 +122,6 @@ class Application:
     revoke = PartAttribute(lambda app: app.revocation_services.revoke)
     ratings = PartAttribute(lambda app: app.revocation_services.ratings)
     verify = PartAttribute(lambda app: app.revocation_services.verify)
-    past = PartAttribute(lambda app: app.revocation_services.past)
     forget = PartAttribute(lambda app: app.revocation_services.forget)
 
     handlers = PartAttribute(lambda app: app.job_services.handlers)
@@ -134,7 +133,6 @@ class Application:
     health = PartAttribute(lambda app: app.maintenance.health)
     state = PartAttribute(lambda app: app.maintenance.state)
     wing_clearing = PartAttribute(lambda app: app.maintenance.wing_clearing)
-    doctor = PartAttribute(lambda app: app.maintenance.doctor)
 
     def __init__(
         self, settings: Settings, addresses: Servers, consumer: str = "", wings: Sequence[Wing] | None = None

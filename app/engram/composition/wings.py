@@ -177,6 +177,19 @@ def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:
     return on
 
 
+def check_wing_is_on(name: str, chosen: str) -> None:
+    """Check that a wing is on, for its commands that ask no service.
+
+    Args:
+        chosen: as ``choose_wings`` takes it, which chooses of the installed ones.
+
+    Raises:
+        ConfigurationError: it is off; or as ``choose_wings``.
+    """
+    if name not in {wing.name for wing in choose_wings(chosen, list_installed_wings())}:
+        raise ConfigurationError(f"The wing {name!r} is off: add it to ENGRAM_WINGS.")
+
+
 def find_local_servers(chosen: str, wings: Sequence[Wing]) -> LocalServers | None:
     """Find what runs servers on this machine; None where no wing that is on does.
 

@@ -33,7 +33,6 @@ from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
-from engram.api.revocation import routes as revocation_routes
 from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
@@ -53,7 +52,6 @@ ROUTERS = tuple(
         jobs_routes,
         settings_routes,
         passage_keys_routes,
-        revocation_routes,
         health_routes,
         metrics_routes,
         audit_routes,

@@ -10,7 +10,7 @@ import { Line } from "./chart";
 import { Table } from "./table";
 
 export function MemoriesPart() {
-  const { engram, collection, may } = useShared();
+  const { engram, collection, has, may } = useShared();
   const [until, setUntil] = useState("");
   const [open, setOpen] = useState<number | null>(null);
   const moment_ = until ? new Date(until).toISOString() : undefined;
@@ -30,7 +30,7 @@ export function MemoriesPart() {
             Now
           </button>
         )}
-        {moment_ && may("admin") && <Replay until={moment_} />}
+        {moment_ && has("history") && may("admin") && <Replay until={moment_} />}
       </div>
       <Await of={learned}>
         {(data) =>

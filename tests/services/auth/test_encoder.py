@@ -17,7 +17,6 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Query
-from engram.services.revocation.past_copy import PastCopy
 from engram.storage.maintenance import index_recall
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.wings.experiments.parts import ExperimentServices
@@ -217,37 +216,6 @@ def test_expansions_wait_for_a_worker_with_the_encoder(
     applied = application.feedback.event(application.access.scope(held), with_text).event
     assert (applied.status, applied.error) == ("applied", None)
     undo.assert_verified(application, held)
-
-
-def test_copy_keeps_the_encoder_of_its_source(application: Application, other: Application, held: str) -> None:
-    scope = application.access.scope(held)
-    application.learn.apply(scope.collection.id, [add_pending_verdict(application, held)])
-    job_id = other.past.request(scope, datetime.now(UTC), f"{held}-copy")
-    assert other.runner.run_ready() == 1
-    job = other.jobs.job(scope, job_id)
-    assert job.status == "succeeded", job.error
-
-    assert application.access.scope(f"{held}-copy").collection.encoder == application.encoder.id
-    assert ask(application, f"{held}-copy")
-    with pytest.raises(EmbeddingSpaceMismatchError):
-        ask(other, f"{held}-copy")
-
-
-def test_a_copy_that_needs_text_embedded_waits(application: Application, other: Application, held: str) -> None:
-    scope = application.access.scope(held)
-    event = add_pending_verdict(application, held, RIVER)
-    application.learn.apply(scope.collection.id, [event])
-    then = datetime.now(UTC)
-    application.revoke.revoke(scope, event)  # the last that brought this unit, which goes with it
-    other.past.request(scope, then, f"{held}-copy")
-
-    assert other.runner.run_ready() == 0
-    assert "holds vectors of all-MiniLM-L6-v2" in open_job(application, held)["error"]
-    make_due(application)
-    assert application.runner.run_ready() == 1
-    (made,) = [row["result"] for row in state.rows(application, held, "job") if row["kind"] == "replay"]
-    assert PastCopy(**made).events_restored == 1
-    undo.assert_verified(application, f"{held}-copy")
 
 
 def test_the_start_names_what_it_cannot_serve(application: Application, other: Application, held: str) -> None:

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import cached_property
 from uuid import uuid4
 
@@ -17,7 +16,6 @@ from engram.storage.corpus.collections import Collection
 from engram.wings.experiments.parts import ExperimentServices
 from tests.conftest import CURIE, Ingest, Scoped
 
-NOW = datetime.now(UTC)
 USES: dict[str, Callable[[Application, Scope], object]] = {
     "re-key": lambda app, scope: app.rekey.request(scope, "title"),
     "re-key by a key": lambda app, scope: app.rekey.request(scope, "title", "once"),
@@ -40,7 +38,6 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "judge": lambda app, scope: app.feedback.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
     "forget": lambda app, scope: app.forget.reset(scope),
     "verify": lambda app, scope: app.verify.verify(scope),
-    "replay": lambda app, scope: app.past.request(scope, NOW),
 }
 
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
@@ -19,6 +18,7 @@ from engram.runtime import heartbeat
 from engram.services.maintenance import health_checks
 from engram.storage.wake_stream import BEATS_LAST_SECONDS, WORKERS, WakeStream
 from tests.support import state
+from tests.support.databases import application_on
 
 
 @pytest.fixture
@@ -121,20 +121,21 @@ def test_readiness_knows_where_the_schema_stands(
 
 
 def test_readiness_knows_of_a_disk_that_is_nearly_full(
-    application: Application, stream: WakeStream, monkeypatch: pytest.MonkeyPatch
+    application: Application, addresses: Servers, stream: WakeStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream.beat()
-    assert application.health.readiness().disk_free_bytes == pytest.approx(
-        shutil.disk_usage(application.settings.data_dir).free, rel=0.2
-    )
+    local = application.settings.model_copy(update={"wings": "local"})
+    with application_on(addresses, local, application) as services:
+        assert services.health.readiness().disk_free_bytes == pytest.approx(
+            shutil.disk_usage(local.data_dir).free, rel=0.2
+        )
     # As the processes of `engram up` have it: the address of the embedded server is given to them.
-    told = application.settings.model_copy(update={"database_url": SecretStr(application.addresses.database_url)})
-    with closing(Application(told, application.addresses)) as apart:
-        apart.models.embedder, apart.models.language = application.embedder, application.language
-        assert apart.health.readiness().disk_free_bytes is not None
-    full = SimpleNamespace(free=health_checks.LEAST_DISK_BYTES - 1)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
-    assert application.health.readiness().status == "degraded"
+    told = local.model_copy(update={"database_url": SecretStr(addresses.database_url)})
+    with application_on(addresses, told, application) as services:
+        assert services.health.readiness().disk_free_bytes is not None
+        full = SimpleNamespace(free=health_checks.LEAST_DISK_BYTES - 1)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+        assert services.health.readiness().status == "degraded"
 
 
 def test_a_worker_on_this_machine_can_be_asked_after(tmp_path: Path, stream: WakeStream) -> None:

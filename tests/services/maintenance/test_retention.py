@@ -16,12 +16,8 @@ from engram.services.maintenance.retention import RetentionDays, RetentionResult
 from engram.services.retrieval.query import Query
 from engram.storage.retrieval import episode_partitions
 from engram.storage.retrieval.episode_partitions import WEEK, compute_monday
-from engram.wings.sessions.parts import sessions_of
-from engram.wings.sessions.services.session_service import NewSession
 from tests.support import state, undo
 from tests.support.databases import application_on
-from tests.support.past import rebuild_past
-from tests.wings.sessions import test_session_feedback as teach
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -70,50 +66,6 @@ def judged(application: Application, curie: str) -> JudgedQuery:
     return JudgedQuery(curie, query_id)
 
 
-def words(application: Application, collection: str, table: str, column: str = "text") -> set[object]:
-    return {row[column] for row in state.rows(application, collection, table)}
-
-
-class TestSessions:
-    def test_one_goes_with_its_rounds_so_many_days_after_its_end(
-        self, application: Application, curie: str
-    ) -> None:
-        scope = application.access.scope(curie)
-        ended, open_ = (
-            sessions_of(application).sessions.start(scope, NewSession(question=QUESTION)) for _ in range(2)
-        )
-        sessions_of(application).sessions.wait(scope, ended)
-        service = retention(application, queries=30)
-        now = datetime.now(UTC)
-        assert run(service, now + timedelta(days=29)).derived == 0
-        assert run(retention(application), now + timedelta(days=999)).derived == 0
-        assert run(service, now + timedelta(days=31)).derived == 1
-        assert [row["id"] for row in state.rows(application, curie, "session")] == [str(open_)]
-        for table in ("session_round", "session_passage", "session_evidence"):
-            assert state.rows(application, curie, table) == []
-        with pytest.raises(NotFoundError):
-            sessions_of(application).sessions.read(scope, ended)
-
-    def test_words_of_its_sub_questions_go_with_it_and_what_they_taught_stays(
-        self, application: Application, curie: str
-    ) -> None:
-        scope = application.access.scope(curie)
-        session = sessions_of(application).sessions.state(scope, teach.run_session(application, scope))
-        said = teach.verdict(scope, *teach.evidence(application, curie))
-        sessions_of(application).teacher.judge(session, said, "key", wait=True)
-        assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
-        before = state.rows(application, curie, "question_support")
-
-        assert run(retention(application, queries=30), datetime.now(UTC) + timedelta(days=31)).derived >= 1
-
-        for table, column in (("question", "text"), ("judged_query", "question")):
-            held = words(application, curie, table, column)
-            assert teach.CHAIN in held
-            assert teach.PART not in held
-        assert state.rows(application, curie, "question_support") == before
-        undo.assert_verified(application, curie)
-
-
 class TestQueries:
     def test_a_week_goes_once_it_ended_as_many_days_ago(
         self, application: Application, judged: JudgedQuery
@@ -143,8 +95,6 @@ class TestQueries:
         assert compute_monday(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
 
         undo.assert_verified(application, judged.collection)
-        copied = rebuild_past(application, judged.collection, datetime.now(UTC))
-        undo.assert_verified(application, copied.collection)
         assert state.rows(application, judged.collection, "sentence_memory") == before
         last = max(state.list_applied_order(application, judged.collection))
         application.revoke.revoke(application.access.scope(judged.collection), last)

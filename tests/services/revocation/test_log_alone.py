@@ -5,7 +5,6 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from tests.support import state, undo
-from tests.support.past import list_learned, list_meant, now, rebuild_past
 
 
 @pytest.fixture
@@ -18,18 +17,10 @@ def events(application: Application, curie: str) -> list[int]:
     return events
 
 
-def delete_episodes(application: Application, collection: str) -> None:
-    with application.database.write() as writer:
-        deleted = writer.execute(
-            "DELETE FROM episode WHERE collection_id = %(c)s", {"c": state.collection_id(application, collection)}
-        )
-    assert deleted == len(undo.QUESTIONS)
-
-
 def test_learned_state_verifies_without_episodes(application: Application, curie: str, events: list[int]) -> None:
     scope = application.access.scope(curie)
     before, verified = undo.list_learned(application, curie), application.verify.verify(scope)
-    delete_episodes(application, curie)
+    undo.delete_episodes(application, curie)
     undo.assert_same(undo.list_learned(application, curie), before)
     assert application.verify.verify(scope) == verified
     assert verified.differences == []
@@ -38,25 +29,10 @@ def test_learned_state_verifies_without_episodes(application: Application, curie
     )
 
 
-def test_a_past_moment_is_the_same_with_and_without_them(
-    application: Application, curie: str, events: list[int]
-) -> None:
-    then, until = list_meant(application, curie), now(application)
-    for event in events[2:16:5]:
-        application.revoke.revoke(application.access.scope(curie), event)
-    undo.apply(application, curie, events[16:])
-    with_them = rebuild_past(application, curie, until, f"{curie}-with")
-    delete_episodes(application, curie)
-    without = rebuild_past(application, curie, until, f"{curie}-without")
-    assert without.events_restored == len(events[2:16:5])
-    undo.assert_same(list_learned(application, without.collection), list_learned(application, with_them.collection))
-    undo.assert_same(list_meant(application, without.collection), then)
-
-
 def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
     application: Application, curie: str, events: list[int]
 ) -> None:
-    delete_episodes(application, curie)
+    undo.delete_episodes(application, curie)
     undo.apply(application, curie, events[16:], 2)
     taken = events[1::4]
     for event in taken:
@@ -73,7 +49,7 @@ def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
 
 def test_verdict_on_a_deleted_episode_is_refused(application: Application, curie: str, events: list[int]) -> None:
     (judged, *_) = state.rows(application, curie, "judged_query")
-    delete_episodes(application, curie)
+    undo.delete_episodes(application, curie)
     with pytest.raises(NotFoundError, match="no query"):
         state.judge(application, curie, judged["id"])
     assert len(state.rows(application, curie, "feedback_event")) == len(events)

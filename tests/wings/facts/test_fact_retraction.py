@@ -11,6 +11,7 @@ from engram.storage.corpus import collections
 from engram.wings.facts.parts import facts_of
 from engram.wings.facts.services.fact_retraction import FactEventFilter
 from engram.wings.facts.services.fact_service import Revision
+from engram.wings.history.parts import history_of
 from tests.support import past, undo
 from tests.wings.facts.test_fact_service import rows, state, triple
 from tests.wings.facts.test_fact_service import scope as scope  # noqa: PLC0414
@@ -84,6 +85,6 @@ def test_a_copy_of_a_moment_when_they_were_revoked_does_without_them(
     copy = f"{scope.collection.name}-then"
     with application.database.read() as reader:
         source = collections.load_by_id(reader, scope.collection.id)
-    application.past.make(source, until, copy)
+    history_of(application).past.make(source, until, copy)
     assert rows(application, application.access.scope(copy), *judged) == then
     undo.assert_verified(application, copy)

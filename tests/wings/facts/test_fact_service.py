@@ -13,6 +13,7 @@ from engram.wings.facts.parts import facts_of
 from engram.wings.facts.services.fact_search import FactPattern
 from engram.wings.facts.services.fact_service import Revision, StatedFact
 from engram.wings.facts.storage import fact_rows
+from engram.wings.history.parts import history_of
 from tests.support import past, undo
 
 
@@ -211,7 +212,7 @@ def test_a_copy_of_a_past_moment_believes_what_was_believed_then(application: Ap
     copy = f"{scope.collection.name}-then"
     with application.database.read() as reader:
         source = collections.load_by_id(reader, scope.collection.id)
-    application.past.make(source, until, copy)
+    history_of(application).past.make(source, until, copy)
     copied = application.access.scope(copy)
     assert rows(application, copied, one, other) == then
     with application.database.read() as reader:

@@ -10,6 +10,7 @@ from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.query import Query
+from engram.wings.history.parts import history_of
 from engram.wings.sessions.core.round_sufficiency import FEATURES
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
@@ -102,7 +103,7 @@ def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Applica
     assert behind <= set(events)
     past, now = f"{curie}-before", f"{curie}-now"
     for moment, name in ((begun, past), (datetime.now(UTC), now)):
-        application.past.request(scope, moment, name)
+        history_of(application).past.request(scope, moment, name)
         application.runner.run_ready()
     assert state.list_learned(application, now)["sentence_memory"]
     assert not state.list_learned(application, past)["sentence_memory"]

@@ -15,6 +15,7 @@ from engram.context.errors import IdempotencyConflictError, NotFoundError
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.wings.history.parts import history_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_feedback import CONCLUSIVE, JUDGE
 from engram.wings.sessions.services.session_service import NewSession
@@ -220,7 +221,7 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
     assert {"session", "session_round", "judged_query", "question"} <= held
     assert any(table.startswith("episode_") for table in held)
 
-    alone.past.request(scope, datetime.now(UTC), f"{collection}-past")
+    history_of(alone).past.request(scope, datetime.now(UTC), f"{collection}-past")
     alone.runner.run_ready()
     past = alone.access.scope(f"{collection}-past")
 

@@ -1,4 +1,4 @@
-"""Maintenance: the health of the installation, its indexes, records and backups."""
+"""Maintenance: the health of the installation, its indexes and its records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from engram.composition.servers import Connections, Servers
 from engram.config.settings import Settings
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.maintenance.audit_recording import AuditLog
-from engram.services.maintenance.backup_service import BackupService
-from engram.services.maintenance.doctor_checks import DoctorService
 from engram.services.maintenance.health_checks import HealthService
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.services.maintenance.planner_statistics import StatisticsService
@@ -76,14 +74,6 @@ class MaintenanceServices:
         return StatisticsService(self.connections.database)
 
     @locked_property
-    def backup(self) -> BackupService:
-        """Backup and restore."""
-        programs = self.settings.postgres_programs
-        if programs is None and self.local_servers is not None:
-            programs = self.local_servers.find_programs()
-        return BackupService(self.connections.database, self.addresses.database_url, programs)
-
-    @locked_property
     def removal(self) -> RemovalService:
         """Removal of the rows of deleted collections."""
         return RemovalService(self.connections.database)
@@ -120,17 +110,4 @@ class MaintenanceServices:
             self.models.language,
             settings.llm_base_url,
             embedded=settings.data_dir if is_local else None,
-        )
-
-    @locked_property
-    def doctor(self) -> DoctorService:
-        """Checks of the whole installation."""
-        connections, models = self.connections, self.models
-        return DoctorService(
-            self.settings,
-            connections.database,
-            connections.stream,
-            lambda: models.encoder,
-            lambda: models.reranker,
-            {"wings": self.wing_clearing.examine},
         )

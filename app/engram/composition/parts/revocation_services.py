@@ -1,4 +1,4 @@
-"""Revocation: verdicts are taken back, learned state is verified and past states are rebuilt."""
+"""Revocation: verdicts are taken back, and learned state is verified."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,7 @@ from engram.composition.models import Models
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.services.revocation.learning_reset import LearningResetService
-from engram.services.revocation.past_state import PastService
 from engram.services.revocation.rating_service import RatingService
-from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.services.revocation.revocation_service import RevocationService
 from engram.services.revocation.verification import VerificationService
 from engram.storage.database import Database
@@ -48,13 +46,6 @@ class RevocationServices:
             self.hooks.derived_states,
             capacity=capacity,
         )
-
-    @locked_property
-    def past(self) -> PastService:
-        """Reconstruction of past states."""
-        attribution = self.passage_keys.attribution
-        restore = VerdictRestorer(self.models.weight_teaching, attribution)
-        return PastService(self.database, attribution, self.passage_keys.evolve, restore, self.hooks.derived_states)
 
     @locked_property
     def forget(self) -> LearningResetService:

@@ -6,12 +6,11 @@ Nothing looks after the rows of a wing that is off: they would keep the text of 
 Settings of one would look as if they were followed, and its jobs would wait for ever.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError, ConflictError, NotFoundError
-from engram.services.maintenance.doctor_checks import CheckResult
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader
 from engram.storage.maintenance import wing_tables
@@ -101,15 +100,6 @@ class WingClearingService:
                     f"The wing {wing.name!r} is off and holds {wing.held}: switch it on by ENGRAM_WINGS, or remove "
                     f"them by `engram wing clear {wing.name}`."
                 )
-
-    def examine(self) -> Iterator[CheckResult]:
-        """Check what ``check`` does, for the doctor."""
-        try:
-            self.check()
-        except ConfigurationError as error:
-            yield CheckResult("wings", "wrong", error.detail)
-        else:
-            yield CheckResult("wings", "ok", f"on: {', '.join(sorted(self._on)) or 'none'}")
 
     def find(self, wing_name: str) -> WingState:
         """Find a wing that may be cleared.

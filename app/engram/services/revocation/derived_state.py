@@ -5,7 +5,7 @@ from datetime import datetime
 
 from engram.services.revocation.verification_findings import Findings
 from engram.storage.database import Reader, Writer
-from engram.storage.revocation.collection_copies import Copy
+from engram.storage.revocation.copied_rows import Copy
 
 
 class DerivedState:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import Findings, values
 from engram.storage.database import Reader, Writer
-from engram.storage.revocation.collection_copies import Copy
+from engram.storage.revocation.copied_rows import Copy
 from engram.wings.facts.core.beliefs import Fact, replay
 from engram.wings.facts.core.entity_joins import roots
 from engram.wings.facts.services import fact_learning

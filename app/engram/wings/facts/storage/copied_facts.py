@@ -1,7 +1,7 @@
 """Copies of the statements of facts up to a past moment; beliefs are replayed from them."""
 
 from engram.storage.database import Writer
-from engram.storage.revocation.collection_copies import Copy, build_copy_statement, build_source_join
+from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
 
 # A fact is copied if one of its sources is, an entity if one of its facts is. No entity is joined to another one.
 _SOURCES_BY_THEN = f"""

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from engram.services.revocation.derived_state import DerivedState
 from engram.storage.database import Writer
-from engram.storage.revocation.collection_copies import Copy
+from engram.storage.revocation.copied_rows import Copy
 from engram.wings.sessions.storage import session_erasure, sessions
 
 

@@ -7,8 +7,9 @@ from engram.api.dependencies import App, OptionalKey, PathScope, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
-from engram.api.revocation.schemas import ReplayIn
 from engram.core.auth.access_keys import ADMIN
+from engram.wings.history.api.replay_schemas import ReplayIn
+from engram.wings.history.parts import HistoryServices
 
 router = APIRouter(tags=["collections"], route_class=Route)
 
@@ -26,5 +27,5 @@ def post_replay(body: ReplayIn, response: Response, app: App, scope: PathScope, 
     """
     if body.into is not None:
         app.access.prepare_opening(body.into, scope.principal, ADMIN)
-    job_id = app.past.request(scope, body.until, body.into, key)
+    job_id = app.wing(HistoryServices).past.request(scope, body.until, body.into, key)
     return build_accepted(job_id, scope.collection.name, response)

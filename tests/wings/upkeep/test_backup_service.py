@@ -18,8 +18,9 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
-from engram.services.maintenance import backup_service
 from engram.wings.local.servers.data_files import find_bundled
+from engram.wings.upkeep.parts import upkeep_of
+from engram.wings.upkeep.services import backup_service
 from tests.conftest import CURIE
 from tests.support import forks, state, threads
 from tests.support.databases import application_on, new_database, open_migrated
@@ -48,7 +49,7 @@ def taught(addresses: Servers, settings: Settings, application: Application) -> 
 def made(taught: Application, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of it."""
     folder = tmp_path_factory.mktemp("backups") / "one"
-    taught.maintenance.backup.backup(folder)
+    upkeep_of(taught).backup.backup(folder)
     return folder
 
 
@@ -103,7 +104,7 @@ def test_backup_is_a_consistent_snapshot(taught: Application, other: Application
     learning = threads.make_thread(learn)
     learning.start()
     try:
-        made = taught.maintenance.backup.backup(tmp_path / "one", lambda *said: told.append(said))
+        made = upkeep_of(taught).backup.backup(tmp_path / "one", lambda *said: told.append(said))
     finally:
         over.set()
         learning.join()
@@ -113,7 +114,7 @@ def test_backup_is_a_consistent_snapshot(taught: Application, other: Application
     assert told[-1][:2] == ("tables copied", len(made.rows))
 
     other.database.close()
-    assert other.maintenance.backup.restore(tmp_path / "one") == made
+    assert upkeep_of(other).backup.restore(tmp_path / "one") == made
     assert clean(other)
     teach(other)
     assert clean(other)
@@ -125,16 +126,16 @@ def test_collections_are_replaced_only_if_that_is_asked_for(
     state.stage_passages(other, "goes", *CURIE)
     other.database.close()
     with pytest.raises(ConflictError, match="--replace"):
-        other.maintenance.backup.restore(made)
+        upkeep_of(other).backup.restore(made)
     other.database.close()
-    other.maintenance.backup.restore(made, replace=True)
+    upkeep_of(other).backup.restore(made, replace=True)
     assert names(other) == ["curie"]
 
 
 def test_restore_returns_learned_state_exactly(taught: Application, other: Application, tmp_path: Path) -> None:
-    taught.maintenance.backup.backup(tmp_path / "one")
+    upkeep_of(taught).backup.backup(tmp_path / "one")
     other.database.close()
-    other.maintenance.backup.restore(tmp_path / "one", replace=True)
+    upkeep_of(other).backup.restore(tmp_path / "one", replace=True)
     assert state.list_learned(other, "curie") == state.list_learned(taught, "curie")
 
 
@@ -148,7 +149,7 @@ def test_backup_omits_column_options_of_newer_servers(
         writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OWN_OPTIONS}")
     assert {NOTED in options for *_, options in column_options(taught)} == {True}
     try:
-        taught.maintenance.backup.backup(tmp_path / "one")
+        upkeep_of(taught).backup.backup(tmp_path / "one")
     finally:
         with taught.database.write() as writer:
             writer.execute(
@@ -156,7 +157,7 @@ def test_backup_omits_column_options_of_newer_servers(
                 f"WHERE {OWN_OPTIONS}"
             )
     other.database.close()
-    other.maintenance.backup.restore(tmp_path / "one", replace=True)
+    upkeep_of(other).backup.restore(tmp_path / "one", replace=True)
     assert column_options(taught) == said
     # Such a server notes numbers of its own.
     assert [(*of, drop_version_options(options)) for *of, options in column_options(other)] == [
@@ -169,12 +170,12 @@ def test_restore_refuses_other_connections(empty: Application, made: Path) -> No
     empty.database.close()
     address = empty.addresses.database_url.replace("+psycopg", "")
     with psycopg.connect(address), pytest.raises(ConflictError, match="1 others are connected"):
-        empty.maintenance.backup.restore(made)
+        upkeep_of(empty).backup.restore(made)
 
 
 def test_backup_refuses_an_existing_target(empty: Application, made: Path) -> None:
     with pytest.raises(ConflictError, match="something at"):
-        empty.maintenance.backup.backup(made)
+        upkeep_of(empty).backup.backup(made)
 
 
 def damage_data(folder: Path) -> None:
@@ -215,7 +216,7 @@ def test_restore_refuses_a_damaged_backup(
     harm(Path(shutil.copytree(made, tmp_path / "one")))
     empty.database.close()
     with pytest.raises(ConfigurationError):
-        empty.maintenance.backup.restore(tmp_path / "one")
+        upkeep_of(empty).backup.restore(tmp_path / "one")
     assert names(empty) == []
 
 
@@ -223,7 +224,7 @@ def test_restore_reports_missing_rows(other: Application, made: Path, tmp_path: 
     change_row_count(Path(shutil.copytree(made, tmp_path / "one")))
     other.database.close()
     with pytest.raises(ConfigurationError, match=r"\['passage'\]"):
-        other.maintenance.backup.restore(tmp_path / "one", replace=True)
+        upkeep_of(other).backup.restore(tmp_path / "one", replace=True)
 
 
 def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
@@ -273,7 +274,7 @@ def test_failed_dump_leaves_no_files(taught: Application, tmp_path: Path, script
 
 def test_stopped_backup_leaves_no_files(taught: Application, tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="Stopped"):
-        taught.maintenance.backup.backup(tmp_path / "one", should_stop=lambda: True)
+        upkeep_of(taught).backup.backup(tmp_path / "one", should_stop=lambda: True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -304,8 +305,8 @@ def test_a_killed_backup_does_not_look_whole(
     assert unfinished.exists()
     assert not target.exists()
     with pytest.raises(ConfigurationError, match="no backup"):
-        empty.maintenance.backup.restore(unfinished.parent)
-    made = taught.maintenance.backup.backup(target)
+        upkeep_of(empty).backup.restore(unfinished.parent)
+    made = upkeep_of(taught).backup.backup(target)
     assert backup_service.read(target) == made
     assert not unfinished.parent.exists()
     shutil.rmtree(target)
@@ -314,7 +315,7 @@ def test_a_killed_backup_does_not_look_whole(
 def test_a_password_stands_in_no_list_of_processes(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     folder = programs(tmp_path / "bin", f'echo "$@" > {seen}; echo "$PGPASSWORD" >> {seen}; exit 1')
-    from engram.providers import database_dump
+    from engram.wings.upkeep.providers import database_dump
 
     with pytest.raises(ConfigurationError):
         database_dump.dump(

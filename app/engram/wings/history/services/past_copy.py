@@ -24,14 +24,14 @@ from engram.services.feedback_log import log_replay
 from engram.services.passage_keys.attribution import Attribution, Units
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.derived_state import DerivedState
-from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.learning import learned_weights, question_supports, sentence_memories
 from engram.storage.learning.learned_weights import Days
 from engram.storage.passage_keys import evolved_keys, key_evidence_log, key_generations
-from engram.storage.revocation import collection_copies, copied_log
-from engram.storage.revocation.collection_copies import Copy
+from engram.storage.revocation.copied_rows import Copy
+from engram.wings.history.services.restored_verdicts import VerdictRestorer
+from engram.wings.history.storage import collection_copies, copied_log
 
 PASSAGES = 200
 ROWS = 2_000

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from engram.storage.database import Database
-from engram.storage.maintenance import schema_drift
 from engram.storage.schema_revision import migrate
+from engram.wings.upkeep.storage import schema_drift
 
 
 @pytest.fixture

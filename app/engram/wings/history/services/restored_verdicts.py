@@ -27,9 +27,9 @@ from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning import learned_weights, sentence_memories
 from engram.storage.learning.learned_weights import Days
 from engram.storage.passage_keys import key_credits
-from engram.storage.revocation import copied_log
-from engram.storage.revocation.collection_copies import Copy
-from engram.storage.revocation.copied_log import RevokedSince
+from engram.storage.revocation.copied_rows import Copy
+from engram.wings.history.storage import copied_log
+from engram.wings.history.storage.copied_log import RevokedSince
 
 BATCH = 50
 """Verdicts, with up to some thousands of audit rows each, that are derived at a time."""

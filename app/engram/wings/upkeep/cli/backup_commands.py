@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from engram.composition.container import Application
     from engram.config.settings import Settings
-    from engram.services.maintenance.backup_service import Manifest, Progress
+    from engram.wings.upkeep.services.backup_service import Manifest, Progress
 
 NO_REDIS = "redis://127.0.0.1:1/0"
 ManifestOption = Annotated[
@@ -39,12 +39,15 @@ def backup(
 ) -> None:
     """Copy the database into a folder while it is used; the copy is of one moment, and whole or not there."""
     from engram.composition.container import application
+    from engram.composition.wings import check_wing_is_on
+    from engram.wings.upkeep.parts import upkeep_of
 
     configured, stopping = settings(), threading.Event()
+    check_wing_is_on("upkeep", configured.wings)
     with application(configured) as services, tenancy.allow_all_tenants(), _progress_bars() as progress:
         on_stop(stopping.set)
         with services.audit_log.on_command("backup", str(target)):
-            manifest = services.maintenance.backup.backup(target, progress, stopping.is_set)
+            manifest = upkeep_of(services).backup.backup(target, progress, stopping.is_set)
     if not as_json:
         say(f"{target}: {_describe_manifest(manifest)}")
     verified = _check(configured, target, as_json) if check else None
@@ -63,11 +66,13 @@ def restore(
 ) -> None:
     """Put a backup back into the configured database; the API and all workers must be stopped."""
     from engram.composition.container import Application, servers
-    from engram.services.maintenance.backup_service import read
+    from engram.composition.wings import check_wing_is_on
     from engram.storage.schema_revision import migrate
+    from engram.wings.upkeep.services.backup_service import read
 
-    read(source)  # what is no backup brings no database into being
     configured = settings()
+    check_wing_is_on("upkeep", configured.wings)
+    read(source)  # what is no backup brings no database into being
     with servers(configured) as addresses:
         migrate(addresses.database_url)
         with closing(Application(configured, addresses)) as services, tenancy.allow_all_tenants():
@@ -100,8 +105,10 @@ def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
 
 
 def _restore(services: "Application", source: Path, *, replace: bool, verify: bool, quiet: bool) -> "Manifest":
+    from engram.wings.upkeep.parts import upkeep_of
+
     with _progress_bars() as progress:
-        manifest = services.maintenance.backup.restore(source, replace=replace, progress=progress)
+        manifest = upkeep_of(services).backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
         for number, report in enumerate(services.verify.verify_all(1) if verify else (), start=1):
             if not report.clean:

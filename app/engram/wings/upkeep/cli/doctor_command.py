@@ -12,7 +12,7 @@ from engram.context import tenancy
 
 if TYPE_CHECKING:
     from engram.composition.container import Application
-    from engram.services.maintenance.doctor_checks import CheckResult
+    from engram.wings.upkeep.services.doctor_checks import CheckResult
 
 SIGNS = {"ok": "ok", "warning": "look", "wrong": "WRONG"}
 
@@ -24,10 +24,14 @@ def doctor(
 ) -> None:
     """Look at servers, schema, encoder, clocks, work, indexes and settings; exit code 1 if something is wrong."""
     from engram.composition.container import application
+    from engram.composition.wings import check_wing_is_on
+    from engram.wings.upkeep.parts import upkeep_of
 
-    with application(settings()) as services, tenancy.allow_all_tenants():
+    configured = settings()
+    check_wing_is_on("upkeep", configured.wings)
+    with application(configured) as services, tenancy.allow_all_tenants():
         findings = []
-        for finding in chain(services.doctor.examine(), _check_learning(services) if deep else ()):
+        for finding in chain(upkeep_of(services).doctor.examine(), _check_learning(services) if deep else ()):
             findings.append(finding)
             if not as_json:
                 remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
@@ -40,7 +44,7 @@ def doctor(
 
 def _check_learning(services: "Application") -> "Iterator[CheckResult]":
     """Compare each collection with a replay of its log."""
-    from engram.services.maintenance.doctor_checks import CheckResult
+    from engram.wings.upkeep.services.doctor_checks import CheckResult
 
     for report in services.verify.verify_all(1):
         name = report.collection

@@ -1,9 +1,5 @@
 """Copying a collection's corpus into another collection, inside Postgres.
 
-Rows keep their ids with all their bytes: the collection leads every primary key, so an id need be unique in its own
-collection only, and ids drawn later come from the same sequences, from beyond these. What names a sentence or a
-passage by its id (verdicts, answers, candidates, audit) is therefore copied as it stands.
-
 What is to be copied is told by the rows of the source, never by those just written: until ``analyse``, the planner
 takes these for a handful. And no statement looks into both collections, as they may lie on two nodes.
 """
@@ -18,21 +14,8 @@ from psycopg.types.json import Jsonb
 
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import id_rows, join_by_index
-from engram.storage.tables import metadata
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """A copy that is being made: ``source`` as of ``until``, into the collection ``target``."""
-
-    source: int
-    target: int
-    until: datetime
-
-    def parameters(self, **more: Any) -> dict[str, Any]:
-        """For a statement."""
-        return {"source": self.source, "target": self.target, "until": self.until, **more}
+from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
+from engram.storage.row_lookups import id_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +38,6 @@ class Corpus:
     events: int
 
 
-def build_source_join(table: str, condition: str, *, outer: bool = False) -> str:
-    """Return JOIN text as ``join_by_index`` does, for rows of the source collection."""
-    return join_by_index(table, condition, outer=outer, collection="%(source)s")
-
-
 IDS = id_rows("ids", collection="%(source)s")
 PASSAGE = build_source_join("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
 """Those whose passage is copied."""
@@ -71,17 +49,6 @@ def build_counting_condition(row: str) -> str:
         {row}.collection_id = %(source)s AND {row}.applied_at <= %(until)s
         AND ({row}.status = 'applied' OR {row}.status = 'revoked' AND {row}.revoked_at > %(until)s)
     """
-
-
-def build_copy_statement(table: str, source: str, **instead: str) -> str:
-    """The statement that copies the rows ``held`` of ``table`` that ``source``, from FROM on, gives.
-
-    Args:
-        instead: column -> the expression that comes in its place.
-    """
-    columns = [column.name for column in metadata.tables[table].columns if column.name != "collection_id"]
-    values = ", ".join(instead.get(column, f"held.{column}") for column in columns)
-    return f"INSERT INTO {table} (collection_id, {', '.join(columns)}) SELECT %(target)s, {values} {source}"
 
 
 def analyse(writer: Writer, table: str) -> None:

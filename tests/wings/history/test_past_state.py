@@ -19,8 +19,8 @@ def pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     """Whatever is done at a time, the outcome is the same."""
     if request.param:
         for name, size in (("PASSAGES", 2), ("ROWS", 3), ("EVENTS", 3), ("CHUNK", 2)):
-            monkeypatch.setattr(f"engram.services.revocation.past_copy.{name}", size)
-        monkeypatch.setattr("engram.services.revocation.restored_verdicts.BATCH", 2)
+            monkeypatch.setattr(f"engram.wings.history.services.past_copy.{name}", size)
+        monkeypatch.setattr("engram.wings.history.services.restored_verdicts.BATCH", 2)
     return
 
 
@@ -237,3 +237,20 @@ class TestCorpus:
         past = rebuild_past(application, curie, now(application))
         undo.assert_same(list_learned(application, past.collection), list_learned(application, curie))
         undo.assert_same(corpus(application, past.collection), corpus(application, curie))
+
+
+def test_a_past_moment_is_the_same_with_and_without_answered_queries(application: Application, curie: str) -> None:
+    events = undo.stream(application, curie, 20, seed=23)
+    undo.apply(application, curie, events[:10], 10)
+    application.evolve.evolve(application.access.scope(curie))
+    undo.apply(application, curie, events[10:16], 3)
+    then, until = list_meant(application, curie), now(application)
+    for event in events[2:16:5]:
+        application.revoke.revoke(application.access.scope(curie), event)
+    undo.apply(application, curie, events[16:])
+    with_them = rebuild_past(application, curie, until, f"{curie}-with")
+    undo.delete_episodes(application, curie)
+    without = rebuild_past(application, curie, until, f"{curie}-without")
+    assert without.events_restored == len(events[2:16:5])
+    undo.assert_same(list_learned(application, without.collection), list_learned(application, with_them.collection))
+    undo.assert_same(list_meant(application, without.collection), then)

@@ -12,15 +12,9 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.revocation.collection_copies import (
-    IDS,
-    PASSAGE,
-    Copy,
-    build_copy_statement,
-    build_counting_condition,
-    build_source_join,
-)
+from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
 from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
+from engram.wings.history.storage.collection_copies import IDS, PASSAGE, build_counting_condition
 
 
 @dataclass(frozen=True, slots=True)

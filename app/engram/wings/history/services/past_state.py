@@ -16,21 +16,21 @@ from engram.context.errors import ConflictError, InvalidRequestError, NameTakenE
 from engram.core.text import name_pattern
 from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
-from engram.services.jobs.job_kinds import REPLAY
-from engram.services.jobs.work import Work
+from engram.services.jobs.work import Kind, Work
 from engram.services.passage_keys.attribution import Attribution, Units
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.derived_state import DerivedState
-from engram.services.revocation.past_copy import PastCopy, PastCopyBuilder, Report
-from engram.services.revocation.restored_verdicts import VerdictRestorer
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.jobs.jobs import Job
-from engram.storage.revocation import collection_copies
+from engram.wings.history.services.past_copy import PastCopy, PastCopyBuilder, Report
+from engram.wings.history.services.restored_verdicts import VerdictRestorer
+from engram.wings.history.storage import collection_copies
 
 log = structlog.get_logger(__name__)
 
+REPLAY = Kind("replay", "copies")
 REPORT_SECONDS = 0.5
 
 

@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.storage.revocation import collection_copies, copied_log
-from engram.storage.revocation.collection_copies import Copy, Corpus
+from engram.storage.revocation.copied_rows import Copy
+from engram.wings.history.storage import collection_copies, copied_log
+from engram.wings.history.storage.collection_copies import Corpus
 from tests.conftest import Ingest
 from tests.storage.conftest import TaughtCollection
 from tests.support import past, state
@@ -56,42 +57,42 @@ def test_copy_at_the_creation_time_is_empty(application: Application, curie: str
     ],
 )
 def test_ids_come_page_by_page_in_their_order(
-    application: Application, taught: TaughtCollection, table: str, following: Callable[..., list[int]]
+    application: Application, twins: TaughtCollection, table: str, following: Callable[..., list[int]]
 ) -> None:
-    copy = Copy(taught.id, taught.other, past.now(application))
+    copy = Copy(twins.id, twins.other, past.now(application))
     found: list[int] = []
     with application.database.read() as reader:
         while page := following(reader, copy, found[-1] if found else 0, 2):
             assert len(page) <= 2
             found += page
-    assert found == sorted(row["id"] for row in state.rows(application, taught.name, table)) != []
+    assert found == sorted(row["id"] for row in state.rows(application, twins.name, table)) != []
 
 
-def test_verdicts_come_in_the_order_of_acceptance(application: Application, taught: TaughtCollection) -> None:
-    copy = Copy(taught.id, taught.other, past.now(application))
+def test_verdicts_come_in_the_order_of_acceptance(application: Application, twins: TaughtCollection) -> None:
+    copy = Copy(twins.id, twins.other, past.now(application))
     with application.database.read() as reader:
-        assert copied_log.events(reader, copy, 0, 100) == taught.events
-        assert copied_log.events(reader, copy, taught.events[2], 2) == taught.events[3:5]
-        assert copied_log.list_revoked_since(reader, taught.id, copy.until) == []
+        assert copied_log.events(reader, copy, 0, 100) == twins.events
+        assert copied_log.events(reader, copy, twins.events[2], 2) == twins.events[3:5]
+        assert copied_log.list_revoked_since(reader, twins.id, copy.until) == []
 
 
-def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, taught: TaughtCollection) -> None:
+def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, twins: TaughtCollection) -> None:
     name, job, until = f"copy-{uuid4().hex}", uuid4(), past.now(application)
     with application.database.write() as writer:
-        assert not collection_copies.is_taken(writer, taught.id, name)
-        copy = collection_copies.open_copy(writer, taught.id, name, until, job)
+        assert not collection_copies.is_taken(writer, twins.id, name)
+        copy = collection_copies.open_copy(writer, twins.id, name, until, job)
         collection_copies.describe(writer, copy, {"events": 3})
     with application.database.read() as reader:
-        assert collection_copies.is_taken(reader, taught.id, name)
-        assert collection_copies.find_report(reader, taught.id, name, job) == {"events": 3}
-        assert collection_copies.find_report(reader, taught.id, name, uuid4()) is None
+        assert collection_copies.is_taken(reader, twins.id, name)
+        assert collection_copies.find_report(reader, twins.id, name, job) == {"events": 3}
+        assert collection_copies.find_report(reader, twins.id, name, uuid4()) is None
         assert copied_log.count_learned_rows(reader, copy) == dict.fromkeys(
             ("sentence_memory", "question", "question_support", "weight_audit", "key_credit", "passage_key"), 0
         )
         assert not copied_log.has_keys(reader, copy)
-        other = Copy(copy.target, taught.id, until)
+        other = Copy(copy.target, twins.id, until)
         counts = copied_log.count_learned_rows(reader, other)
-    assert counts == {table: len(state.rows(application, taught.name, table)) for table in counts}
+    assert counts == {table: len(state.rows(application, twins.name, table)) for table in counts}
     (row,) = past.rows_of_collection(application, name)
-    assert (row["serving"], row["passage_count"], row["past"]["of"]) == ("shadow", 0, taught.name)
+    assert (row["serving"], row["passage_count"], row["past"]["of"]) == ("shadow", 0, twins.name)
     application.ingest.delete_collection(application.access.scope(name))

@@ -15,10 +15,10 @@ from typing import Any
 
 from engram import __version__
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
-from engram.providers import database_dump
 from engram.storage.database import Database
-from engram.storage.maintenance import database_contents
 from engram.storage.maintenance.schema_standing import load_standing
+from engram.wings.upkeep.providers import database_dump
+from engram.wings.upkeep.storage import database_contents
 
 FORMAT = 1
 DATA, MANIFEST = "data.dump", "manifest.json"

@@ -13,6 +13,7 @@ from engram.context.errors import (
     ConflictError,
     IdempotencyConflictError,
     InvalidRequestError,
+    NotFoundError,
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
@@ -20,6 +21,7 @@ from engram.services.jobs.work import Work
 from engram.services.retrieval.query import Query
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Writer
+from engram.wings.history.parts import history_of
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.databases import application_on
@@ -121,7 +123,9 @@ class TestCopying:
             assert name not in state.names(application)
 
         name = f"{taught}-past"
-        past = application.past.make(application.access.scope(taught).collection, until, name, change_meanwhile)
+        past = history_of(application).past.make(
+            application.access.scope(taught).collection, until, name, change_meanwhile
+        )
         assert stages == [
             "passages", "entities", "terms", "verdicts", "statistics", "memories", "questions", "keys",
             "statistics of states",
@@ -139,7 +143,9 @@ class TestCopying:
 
         name = f"{taught}-past"
         with pytest.raises(RuntimeError, match="the machine is gone"):
-            application.past.make(application.access.scope(taught).collection, now(application), name, fail)
+            history_of(application).past.make(
+                application.access.scope(taught).collection, now(application), name, fail
+            )
         assert name not in state.names(application)
         assert_nothing_left(application)
         assert rebuild_past(application, taught, now(application), into=name).events == 16
@@ -147,7 +153,7 @@ class TestCopying:
     def test_past_state_job_stops_on_request(self, application: Application, taught: str) -> None:
         stages: list[str] = []
         with pytest.raises(UnavailableError):
-            application.past.make(
+            history_of(application).past.make(
                 application.access.scope(taught).collection,
                 now(application),
                 f"{taught}-past",
@@ -187,33 +193,42 @@ class TestCopying:
     def test_invalid_past_state_requests_are_refused(self, application: Application, taught: str) -> None:
         moment, scope = now(application), application.access.scope(taught)
         with pytest.raises(InvalidRequestError, match="yet to come"):
-            application.past.request(scope, moment + timedelta(hours=1))
+            history_of(application).past.request(scope, moment + timedelta(hours=1))
         with pytest.raises(InvalidRequestError, match="offset"):
-            application.past.request(scope, datetime(2026, 5, 1))
+            history_of(application).past.request(scope, datetime(2026, 5, 1))
         with pytest.raises(InvalidRequestError, match="no name"):
-            application.past.request(scope, moment, into="not a name")
+            history_of(application).past.request(scope, moment, into="not a name")
         with pytest.raises(ConflictError, match="already"):
-            application.past.request(scope, moment, into=taught)
+            history_of(application).past.request(scope, moment, into=taught)
         with (
             application.database.hold_lock(f"replay:local/{taught}-past"),
             pytest.raises(ConflictError, match="Another process"),
         ):
-            application.past.make(scope.collection, moment, f"{taught}-past")
+            history_of(application).past.make(scope.collection, moment, f"{taught}-past")
         assert {row["kind"] for row in state.rows(application, taught, "job")} == {"ingest"}
+
+    def test_a_deleted_collection_is_not_taken_for_its_successor(
+        self, application: Application, curie: str, ingest: Ingest
+    ) -> None:
+        scope = application.access.scope(curie)
+        application.ingest.delete_collection(scope)
+        ingest(*CURIE)
+        with pytest.raises(NotFoundError):
+            history_of(application).past.request(scope, now(application))
 
 
 class TestJobs:
     def request_past(self, application: Application, taught: str) -> UUID:
-        return application.past.request(
+        return history_of(application).past.request(
             application.access.scope(taught), now(application), into=f"{taught}-past", key="once"
         )
 
     def test_a_key_repeats_the_first_answer(self, application: Application, taught: str) -> None:
         scope, moment = application.access.scope(taught), now(application)
-        first = application.past.request(scope, moment, key="once")
-        assert application.past.request(scope, moment, key="once") == first
+        first = history_of(application).past.request(scope, moment, key="once")
+        assert history_of(application).past.request(scope, moment, key="once") == first
         with pytest.raises(IdempotencyConflictError):
-            application.past.request(scope, moment - timedelta(seconds=1), key="once")
+            history_of(application).past.request(scope, moment - timedelta(seconds=1), key="once")
 
     def test_one_that_was_made_before_its_worker_was_lost_is_not_made_again(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch

@@ -4,7 +4,7 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,23 +12,17 @@ import httpx
 
 from engram import __version__
 from engram.config.settings import Settings
-from engram.context.errors import EngramError
+from engram.context.errors import ConfigurationError, EngramError
 from engram.providers.reranker import Reranker, RerankerError
 from engram.services.auth.encoder import Encoder
+from engram.services.maintenance.wing_clearing import WingClearingService
 from engram.storage.corpus import collections
 from engram.storage.database import Database
-from engram.storage.maintenance import (
-    database_contents,
-    gauge_queries,
-    index_recall,
-    schema_drift,
-    server_clock,
-    table_statistics,
-    vector_indexes,
-)
+from engram.storage.maintenance import gauge_queries, index_recall, server_clock, table_statistics, vector_indexes
 from engram.storage.maintenance.backlog import backlog
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.wake_stream import WakeStream
+from engram.wings.upkeep.storage import database_contents, schema_drift
 
 Verdict = Literal["ok", "warning", "wrong"]
 LEAST_POSTGRES = 16
@@ -73,16 +67,12 @@ class DoctorService:
         database: Database,
         stream: WakeStream,
         encoder: Callable[[], Encoder],
-        reranker: Callable[[], Reranker | None] = lambda: None,
-        further_checks: Mapping[str, Callable[[], Iterator[CheckResult]]] | None = None,
+        reranker: Callable[[], Reranker | None],
+        wings: WingClearingService,
     ) -> None:
-        """Examine by these parts; ``encoder`` and ``reranker`` load theirs when they are called.
-
-        Args:
-            further_checks: of others, each with the thing that it looks at.
-        """
-        self._further_checks = further_checks or {}
+        """Examine by these parts; ``encoder`` and ``reranker`` load theirs when they are called."""
         self._reranker = reranker
+        self._wings = wings
         self._settings = settings
         self._database = database
         self._stream = stream
@@ -106,7 +96,7 @@ class DoctorService:
             ("statistics", self._statistics),
             ("reranker", self._check_reranker),
             ("llm", self._llm),
-            *self._further_checks.items(),
+            ("wings", self._check_wings),
         ]
         for thing, look in looks:
             try:
@@ -324,6 +314,15 @@ class DoctorService:
         took = _milliseconds(time.perf_counter() - began)
         message = f"{self._settings.llm_model} at {url} answers {answer.status_code} in {took}"
         yield CheckResult("llm", verdict, message, "correct ENGRAM_LLM_API_KEY" * refused)
+
+    def _check_wings(self) -> Iterator[CheckResult]:
+        try:
+            self._wings.check()
+        except ConfigurationError as error:
+            yield CheckResult("wings", "wrong", error.detail)
+            return
+        on = sorted(wing.name for wing in self._wings.list_wings() if wing.is_on)
+        yield CheckResult("wings", "ok", f"on: {', '.join(on) or 'none'}")
 
 
 def numbers(version: str) -> tuple[int, ...]:

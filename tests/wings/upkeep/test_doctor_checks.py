@@ -10,9 +10,10 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.services.maintenance import doctor_checks
-from engram.services.maintenance.doctor_checks import CheckResult, numbers
-from engram.storage.maintenance import database_contents
+from engram.wings.upkeep.parts import upkeep_of
+from engram.wings.upkeep.services import doctor_checks
+from engram.wings.upkeep.services.doctor_checks import CheckResult, numbers
+from engram.wings.upkeep.storage import database_contents
 from tests.support.command import Cli
 from tests.support.databases import application_on
 from tests.support.encoder import ResizedEncoder, RotatedEncoder
@@ -38,6 +39,7 @@ CHECKED_THINGS = [
     "statistics",
     "reranker",
     "llm",
+    "wings",
 ]
 
 
@@ -58,6 +60,7 @@ def findings(services: Application, **changed: Any) -> dict[str, CheckResult]:
         services.stream,
         lambda: services.encoder,
         lambda: services.models.reranker,
+        services.wing_clearing,
     )
     return {finding.thing: finding for finding in examined.examine()}
 
@@ -224,7 +227,7 @@ def test_clock_difference_is_reported(alone: Application, monkeypatch: pytest.Mo
 def test_without_servers_there_is_still_a_line_for_each(settings: Settings, application: Application) -> None:
     nowhere = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
     with application_on(nowhere, settings, application) as services:
-        found = {finding.thing: finding.verdict for finding in services.doctor.examine()}
+        found = {finding.thing: finding.verdict for finding in upkeep_of(services).doctor.examine()}
     assert found["redis"] == found["postgres"] == found["schema"] == "wrong"
     assert found["files"] == "ok"
 

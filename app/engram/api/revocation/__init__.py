@@ -1,1 +1,0 @@
-"""Routes that bring back the past."""

@@ -1,0 +1,1 @@
+"""The route that brings back a past moment."""

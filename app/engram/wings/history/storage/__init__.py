@@ -1,0 +1,1 @@
+"""SQL of copies: the corpus, and the log of verdicts as it was."""

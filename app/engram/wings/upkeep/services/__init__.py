@@ -1,0 +1,1 @@
+"""Use cases of upkeep: backups and their way back, and checks of the whole installation."""

@@ -1,0 +1,1 @@
+"""SQL of backups and of the doctor."""
