@@ -328,7 +328,7 @@ def _compute_base_features(
     Args:
         stand_in_by_passage: left-out passage -> the passage that stands for it.
     """
-    length = max(sum(plan.terms.values()), 1)
+    length = max(sum(plan.terms.values()) * plan.reading_share, 1)
     ids = candidates.ids.tolist()
     called: dict[str, list[int]] = {}
     for passage, names in zip(ids, titles, strict=True):

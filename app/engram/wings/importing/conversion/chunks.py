@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Literal
 
+from engram.providers.language.language_detection import detect_language
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Block, Document, ImportedPassage
 
@@ -13,6 +14,8 @@ SIZE = 1_200
 OVERLAP = 200
 Lead = Literal["none", "last", "path"]
 LEAD: Lead = "last"
+RECOGNISED_BLOCKS = 20
+"""First blocks of a document that its language is recognised by."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,9 @@ def passages(
     if not 0 <= overlap < size:
         raise ValueError("overlap must be at least 0 and smaller than size")
     number = 0
+    language = detect_language("\n".join(block.text for block in islice(document.blocks, RECOGNISED_BLOCKS)))
     for (headings, page, quoted), blocks in groupby(document.blocks, key=_place):
-        units = [unit for block in blocks for unit in _units(block, size)]
+        units = [unit for block in blocks for unit in _units(block, size, language)]
         first = {"none": "", "last": headings[-1] if headings else "", "path": " > ".join(headings)}[lead]
         for packed in _pack_units(units, size, overlap):
             number += 1
@@ -70,10 +74,10 @@ def _place(block: Block) -> tuple[tuple[str, ...], int | None, bool]:
     return block.headings, block.page, block.quoted
 
 
-def _units(block: Block, size: int) -> Iterator[_Unit]:
+def _units(block: Block, size: int, language: str | None) -> Iterator[_Unit]:
     opens = True
     header = block.header if len(block.header) < size // 2 else ""
-    for sentence in [block.text] if block.whole else split_sentences(block.text):
+    for sentence in [block.text] if block.whole else split_sentences(block.text, language):
         for piece in pieces(sentence, size - len(header) - 1 if header else size):
             yield _Unit(piece, opens, header)
             opens = False
