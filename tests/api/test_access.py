@@ -173,10 +173,6 @@ def test_trace_hides_questions_of_others(keyed: KeyedClient, curie: str) -> None
         read = client.get(f"/queries/{again['query_id']}", params={"collection": curie}).json()
         assert again["trace"]["recalled"] == read["trace"]["recalled"]
         seen[name] = [past["past_question"] for past in again["trace"]["recalled"]]
-        causes = [
-            cause for hop in again["trace"]["hops"] for row in hop["sentences"] for cause in row["influences"]
-        ]
-        assert bool(causes) is (name == "auditor")
     assert seen == {"one": [None], "auditor": ["Where was Marie Curie born?"]}
 
 

@@ -9,9 +9,12 @@ import pytest
 from engram.composition.container import Application
 from engram.wings.why.parts import why_of
 from tests.api.operations import assert_refused
+from tests.api.test_access import KeyedClient, guarded, keyed
 from tests.conftest import Ingest
 from tests.support import state
 from tests.support.strict_client import TestClient
+
+__all__ = ["guarded", "keyed"]
 
 QUESTION = "Where was Marie Curie born?"
 OTHER_QUESTION = "Which element did Marie Curie discover in 1898?"
@@ -216,3 +219,11 @@ def test_a_query_without_a_trace_keeps_no_causes(
     stored = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).json()["trace"]
     assert stored["passages"] is None
     assert all(row["influences"] == [] for hop in stored["hops"] for row in hop["sentences"])
+
+
+@pytest.mark.usefixtures("taught")
+def test_only_an_auditor_is_told_of_verdicts(keyed: KeyedClient, curie: str) -> None:
+    for scopes, is_told in ((["query"], False), (["query", "audit"], True)):
+        trace = ask(keyed("asker", {curie: scopes}), curie, include=["trace"])["trace"]
+        assert any(row["influences"] for hop in trace["hops"] for row in hop["sentences"]) is is_told
+        assert (trace["passages"] is not None) is is_told
