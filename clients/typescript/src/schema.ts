@@ -4585,7 +4585,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
              */
             kind: string;
             /**
@@ -4678,7 +4678,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
              */
             kind: string;
             /** Received */
@@ -5935,9 +5935,9 @@ export interface components {
             judge: string;
             /**
              * Models
-             * @description Whose weights would lose what it taught.
+             * @description Models whose weights would lose what it taught: sufficiency, reranker, round, or a wing's own.
              */
-            models: ("sufficiency" | "reranker" | "round")[];
+            models: string[];
             /** States */
             states: components["schemas"]["LeftOut"][];
             /**
