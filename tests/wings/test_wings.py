@@ -162,10 +162,11 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "importing",
         "local",
         "sessions",
+        "why",
         "agent",
     ]
     assert choose_wings("all", installed) == choose_wings(
-        "importing,frontends, experiments,agent,sessions,facts,local", installed
+        "importing,frontends, experiments,agent,sessions,facts,local,why", installed
     )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]

@@ -15,7 +15,6 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     backup_commands,
     distribute_command,
     doctor_command,
-    explanation_commands,
     ingest_commands,
     job_commands,
     judge_commands,

@@ -14,6 +14,7 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, Kind
+from engram.services.queries.explainer import Explainer
 from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
@@ -92,6 +93,7 @@ class Wing:
             services yet: read them later, by a function.
         derived_state: is copied, verified, cleared and retired with collections.
         make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
+        make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
         collection_settings: column of the core's table ``collection`` -> function that completes a value. The wing
@@ -108,6 +110,7 @@ class Wing:
     make_passage_observer: Callable[[Any], PassageObserver] | None = None
     derived_state: DerivedState | None = None
     make_weight_model: Callable[[Any], WeightModel] | None = None
+    make_explainer: Callable[[Any], Explainer] | None = None
     job_handlers: Mapping[Kind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -198,4 +201,5 @@ def collect_hooks(wings: Sequence[Wing], application: object) -> Hooks:
         passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
         derived_states=[wing.derived_state for wing in wings if wing.derived_state is not None],
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
+        explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
     )
