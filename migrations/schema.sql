@@ -509,8 +509,7 @@ CREATE TABLE weight_audit (
     precision DOUBLE PRECISION[] NOT NULL,
     counted BOOLEAN DEFAULT true NOT NULL,
     contested BOOLEAN DEFAULT false NOT NULL,
-    CONSTRAINT weight_audit_pkey PRIMARY KEY (collection_id, event_id, model),
-    CONSTRAINT weight_audit_model_check CHECK (model IN ('reranker', 'round', 'sufficiency'))
+    CONSTRAINT weight_audit_pkey PRIMARY KEY (collection_id, event_id, model)
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE weight_audit ALTER COLUMN information SET STORAGE EXTERNAL;
 ALTER TABLE weight_audit ALTER COLUMN precision SET STORAGE EXTERNAL;
@@ -650,8 +649,7 @@ CREATE TABLE learned_weights (
     precision DOUBLE PRECISION[] NOT NULL,
     events BIGINT DEFAULT 0 NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-    CONSTRAINT learned_weights_pkey PRIMARY KEY (collection_id, model, prior),
-    CONSTRAINT learned_weights_model_check CHECK (model IN ('reranker', 'round', 'sufficiency'))
+    CONSTRAINT learned_weights_pkey PRIMARY KEY (collection_id, model, prior)
 );
 COMMENT ON TABLE learned_weights IS 'What verdicts taught about a model''s weights: the sum of the events'' terms.';
 COMMENT ON COLUMN learned_weights.model IS 'The model whose weights the belief is about.';

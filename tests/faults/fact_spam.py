@@ -109,7 +109,7 @@ def _state(application: Application, scope: Scope, subject: int, place: str, *, 
 
 def _beliefs(application: Application, scope: Scope, facts: Sequence[int]) -> list[float]:
     with application.database.read() as reader:
-        rows = fact_rows.rows(reader, scope.collection.id, list(facts))
+        rows = fact_rows.load_facts(reader, scope.collection.id, list(facts))
     return [rows[fact].belief for fact in facts]
 
 

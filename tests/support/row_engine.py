@@ -115,7 +115,7 @@ def move_memory(
     update = kalman.update_memories(
         memory.vector[None],
         np.array([memory.perplexity]),
-        kalman.units(direction[None]),
+        kalman.normalise_directions(direction[None]),
         np.array([float(observation.target)]),
         np.array([observation.observation_noise]),
         np.array([event.process_noise]),

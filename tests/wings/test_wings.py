@@ -116,7 +116,7 @@ def test_rules_of_wings_change_questions_and_answers_in_order(
 
 def test_a_wing_that_is_off_answers_404_whatever_is_asked(variant: Variant) -> None:
     off = variant(wings="none")
-    assert off.wings == {}
+    assert off.wing_services == {}
     http = TestClient(create_app(off))
     for params in ({}, {"name": "a.txt"}):
         refused = http.post(

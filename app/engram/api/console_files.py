@@ -12,7 +12,7 @@ from engram.context.errors import NotFoundError
 
 PATH = "/"
 FILES = "/console"
-"""Under which the page finds its parts: apart from the API's routes, so that a mistyped one is still a problem."""
+"""Path of the console's files, apart from the API's routes: a mistyped route still answers a problem document."""
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -21,7 +21,7 @@ MEDIA_TYPES = {
     ".woff2": "font/woff2",
     ".txt": "text/plain; charset=utf-8",
 }
-"""Of the files that are served, by their endings; what else is there, as SOURCES, is not."""
+"""Ending -> media type. Files with other endings, such as SOURCES, are not served."""
 COMPRESSED_SUFFIXES = frozenset({".html", ".js", ".css", ".svg", ".txt"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -29,14 +29,14 @@ POLICY = (
 )
 """What the page loads and whom it asks: this service alone, and nothing that is written into the page."""
 IMMUTABLE_HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
-"""Names of parts change with what is in them."""
+"""For files whose name changes with their content."""
 REVALIDATION_HEADERS = {"cache-control": "no-cache"}
 
 router = APIRouter(include_in_schema=False)
 
 
 def is_console(path: str) -> bool:
-    """Whether the console or a part of it stands there."""
+    """Whether the path is the console's or one of its files."""
     return path == PATH or path.startswith(f"{FILES}/")
 
 

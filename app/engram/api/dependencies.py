@@ -100,7 +100,7 @@ def require_wing(name: str) -> params.Depends:
     """Declare that a route belongs to a wing; it answers 404 `wing-off` while the wing is off."""
 
     async def check(app: App) -> None:
-        if name not in app.wings:
+        if name not in app.wing_services:
             raise WingOffError(f"The wing {name!r} is off. ENGRAM_WINGS says which wings are on.")
 
     return cast(params.Depends, Depends(check))

@@ -31,7 +31,7 @@ class PassageRoute(Route):
     """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match by the path as it was sent where a key and a passage decode alike."""
+        """Match the route that the undecoded path asks for: the passage's or its key's."""
         match, child = super().matches(scope)
         if match is Match.NONE:
             return match, child
@@ -48,7 +48,7 @@ class FeedbackRoute(Route):
     """A route on a verdict. ``/feedback/revoke`` and ``/feedback/retry`` are routes of their own and name none."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match as every route does, except for those names."""
+        """Match unless the id is the name of another route (``NO_IDS``)."""
         match, child = super().matches(scope)
         if match is not Match.NONE and child["path_params"].get("feedback_id") in NO_IDS:
             return Match.NONE, {}

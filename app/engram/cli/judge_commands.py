@@ -40,7 +40,7 @@ def list_judges(
     after: Annotated[str | None, typer.Option(help="Judges after this name.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Judges shown, in name order.")] = 100,
 ) -> Iterator[Any]:
-    """Show who judges, and how far each counts; what is a judge's own has a star."""
+    """Show who judges, and how far each counts. A star marks what was set for this judge."""
     path = build_path("collections", collection, "judges")
     page = client.send("GET", path, params={"limit": limit, "after": after})
     yield page
@@ -71,7 +71,7 @@ def set_judge(
     like_all: Annotated[bool, typer.Option("--like-all", help="Let it be as every other judge.")] = False,
     collection: CollectionOption = "default",
 ) -> Iterator[Any]:
-    """Set how far a judge counts from now on; what is not said is as for every judge."""
+    """Set how far a judge counts from now on. What you leave out is as for every judge."""
     values = (positive, negative, share, contested, comparisons)
     body = drop_unset(dict(zip(FIELDS, values, strict=True)) | {"trusted": trusted})
     if like_all == bool(body):

@@ -50,11 +50,11 @@ class Application:
 
     Args:
         consumer: name of the process among the readers of the wake-up stream.
-        wings: what there is beside the core; None for the installed wings.
+        wings: wings that there are, on or off; None for the installed ones.
 
     Attributes:
         installed_wings: all wings, on or off.
-        wings: name of a wing that is on -> its services.
+        wing_services: name of a wing that is on -> its services.
         hooks: what these add to services.
         models: models and constants. Assign one before its first use to replace it.
     """
@@ -140,7 +140,7 @@ class Application:
         """Compose the services.
 
         Raises:
-            ConfigurationError: ENGRAM_WINGS names a wing that is not installed.
+            ConfigurationError: ENGRAM_WINGS names a wing that is not installed, or omits one that another needs.
         """
         self.installed_wings = list_installed_wings() if wings is None else tuple(wings)
         self._chosen_wings = choose_wings(settings.wings, self.installed_wings)
@@ -156,9 +156,9 @@ class Application:
         self._closing.callback(self.models.close)
         self._closing.callback(self.connections.close)
         self._compose()
-        self.wings: dict[str, object] = {}
+        self.wing_services: dict[str, object] = {}
         for wing in self._chosen_wings:
-            self.wings[wing.name] = wing.attach(self)
+            self.wing_services[wing.name] = wing.attach(self)
 
     def _compose(self) -> None:
         """Join the parts: each gets the parts whose services it uses. No service is made yet."""
@@ -208,7 +208,7 @@ class Application:
     def _list_job_handlers(self) -> dict[Kind, JobHandler]:
         """List what does the jobs of wings, by kind."""
         return {
-            kind: pick(self.wings[wing.name])
+            kind: pick(self.wing_services[wing.name])
             for wing in self._chosen_wings
             for kind, pick in wing.job_handlers.items()
         }
@@ -216,7 +216,7 @@ class Application:
     def _warm_up_wings(self) -> None:
         for wing in self._chosen_wings:
             if wing.warm_up is not None:
-                wing.warm_up(self.wings[wing.name])
+                wing.warm_up(self.wing_services[wing.name])
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.
@@ -224,7 +224,7 @@ class Application:
         Raises:
             LookupError: no wing that is on has such services.
         """
-        for attached in self.wings.values():
+        for attached in self.wing_services.values():
             if isinstance(attached, services):
                 return attached
         raise LookupError(f"no wing that is on has {services.__name__}")

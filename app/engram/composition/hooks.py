@@ -17,7 +17,7 @@ class Hooks:
 
     Attributes:
         question_rules: applied one after another.
-        collection_settings: name -> what completes a value of the setting.
+        collection_settings: name -> function that completes a value of the setting.
         passage_observers: called one after another when passages are written or removed.
         derived_states: copied, verified, cleared and retired one after another.
         weight_models: taught by verdicts.

@@ -18,8 +18,9 @@ class LocalServers(Protocol):
             make: create the database if it does not exist.
 
         Raises:
-            ConfigurationError: it does not exist and ``make`` is false, or it cannot start.
-            UnavailableError: it cannot start.
+            ConfigurationError: there is no database and ``make`` is false, or its folder, its user or its programs
+                cannot be used.
+            UnavailableError: the server ended or hung while starting.
         """
         ...
 
@@ -27,7 +28,8 @@ class LocalServers(Protocol):
         """Run the data directory's Redis, and give its URL.
 
         Raises:
-            ConfigurationError, UnavailableError: it cannot start.
+            ConfigurationError: its folder or its programs cannot be used.
+            UnavailableError: the server ended or hung while starting.
         """
         ...
 
@@ -35,7 +37,8 @@ class LocalServers(Protocol):
         """Run a Postgres of its own in an empty folder, and give its URL.
 
         Raises:
-            ConfigurationError, UnavailableError: it cannot start.
+            ConfigurationError: the folder, the user or the programs of Postgres cannot be used.
+            UnavailableError: the server ended or hung while starting.
         """
         ...
 

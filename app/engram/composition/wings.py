@@ -32,12 +32,13 @@ GROUP = "engram.wings"
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Places of values in an operation's answer, by the names that operations take them under.
+    """A link of the OpenAPI document: which values of some operations' answers other operations take.
 
     Attributes:
-        sources: operations, by their ids.
-        values: name -> runtime expression, or the JSON pointer of a place in the body.
-        targets: operations that take some of the values.
+        sources: operations whose answers have the values, by their ids.
+        values: name under which an operation takes the value -> where it stands in the answer: a runtime
+            expression, or a JSON pointer into the body.
+        targets: operations that take some of the values, by their ids.
     """
 
     sources: tuple[str, ...]
@@ -67,9 +68,9 @@ class WingRoutes:
     """Routes of a wing.
 
     Attributes:
-        links: from their operations, for the OpenAPI document.
-        takes_collection: of their operations, those that a collection's name is enough for.
-        dialects: of the errors of some paths.
+        links: links from these routes, for the OpenAPI document.
+        takes_collection: operations that need nothing but a collection's name, by their ids.
+        dialects: how the clients of some paths read errors.
     """
 
     routers: Sequence["APIRouter"] = ()
@@ -88,15 +89,16 @@ class Wing:
         needs: names of the wings whose services it uses. They come before it in every order.
         load_routes: imports the wing's routes. Only the API calls it, also for a wing that is off.
         question_rule: changes questions and their answers.
-        make_passage_observer: makes what follows the passages of all collections.
+        make_passage_observer: makes what follows the passages of all collections. The application has no models or
+            services yet: read them later, by a function.
         derived_state: is copied, verified, cleared and retired with collections.
-        make_weight_model: makes a model that verdicts teach.
+        make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
-        job_handlers: kind of job -> picks what does such jobs from the wing's services.
+        job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
-        collection_settings: settings of collections that are the wing's, by the names of their columns in table
-            ``collection``: what completes a value.
-        tables: of the wing, among the schema's. They are there whether it is on or off.
+        collection_settings: column of the core's table ``collection`` -> function that completes a value. The wing
+            owns the setting; the column is the core's.
+        tables: of the wing, in the one schema. They exist whether the wing is on or off.
         local_servers: runs Postgres and Redis on this machine where no address of them is configured.
     """
 
@@ -135,7 +137,7 @@ def list_installed_wings() -> tuple[Wing, ...]:
 
 
 def order_wings(wings: Iterable[Wing]) -> tuple[Wing, ...]:
-    """Order wings by name, those that need others after all that need none of these."""
+    """Order wings in turns: first those that need none, then those whose needs have come; by name in each turn."""
     by_name = {wing.name: wing for wing in wings}
     sorter = TopologicalSorter({wing.name: by_name.keys() & set(wing.needs) for wing in by_name.values()})
     sorter.prepare()

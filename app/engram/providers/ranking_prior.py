@@ -1,4 +1,4 @@
-"""The priors of ranking and of "sufficiency" as files: what every collection believes before its first verdict.
+"""Priors of ranking and sufficiency, read from files: the weights that every collection starts from.
 
 There is one set of priors for each kind of corpus, see ``core.ranking.corpus_kind``.
 """
@@ -25,18 +25,18 @@ SHIPPED_FILE = Path(__file__).parents[1] / "ranking_prior.json"
 
 @dataclass(frozen=True, slots=True)
 class RankingPrior:
-    """A prior and where it comes from.
+    """The shipped weights of a kind of corpus, and the priors of what verdicts teach.
 
     Attributes:
-        name: a fingerprint; what a collection learned from one prior says nothing about another.
-        first: weights of the first look alone, (len(FIRST_LOOK),), by which a pool is chosen; verdicts do not move
-            them, so that what one verdict says of the ranking does not hang on the others.
-        fitted: names of the data sets it was fitted to.
-        sufficiency: of the weights by which a ranked answer is said to be enough.
-        sufficiency_name: its fingerprint, which goes by the ranking's as well: its features are of that.
+        name: fingerprint of the ranking weights.
+        first: weights of the first look alone, (len(FIRST_LOOK),), by which a pool is chosen.
+        prior: prior over all features; its mean, (len(FEATURES),), is the ranking weights, which no verdict moves.
+        fitted: names of the data sets that the weights were fitted to.
+        sufficiency: prior of the weights of sufficiency.
+        sufficiency_name: its fingerprint. It depends on ``name`` too, because the features come from the ranking.
         sufficiency_level: the probability, in [0, 1], that nine in ten right answers of other corpora reach.
-        further: the same of further models, by identity.
-        reranker, reranker_name: the same of how far a reranker is trusted; None where there is none.
+        further: priors of further models, by identity.
+        reranker, reranker_name: prior of the trust in a reranker, and its fingerprint; None where there is none.
     """
 
     name: str
@@ -68,7 +68,7 @@ class RankingPrior:
 
     @property
     def priors(self) -> dict[PriorIdentity, Prior]:
-        """All."""
+        """Priors of all models that verdicts teach, by identity."""
         return self.of_answers | dict(self.further)
 
     def find_further(self, model: str) -> tuple[PriorIdentity, Prior] | None:

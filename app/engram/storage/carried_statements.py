@@ -1,4 +1,4 @@
-"""Statements that others carry along: what goes to the database together costs one way there."""
+"""Statements that another statement carries as a column, so that both take one round trip to the database."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ class CarriedStatement:
     """A statement of few rows that is read with another one, whose parameters it shares.
 
     Attributes:
-        statement: its rows come back as JSON, column by name, numbers to the bit.
-        parameters: those that the other one lacks.
+        statement: SQL whose rows come back as JSON objects, numbers to the bit.
+        parameters: parameters that the other statement lacks.
     """
 
     statement: str
@@ -19,10 +19,10 @@ class CarriedStatement:
 
     @property
     def column(self) -> str:
-        """Return the column that its carrier selects."""
+        """Return the SQL of the column by which the other statement reads this one's rows."""
         return as_rows(self.statement)
 
 
 def as_rows(statement: str) -> str:
-    """A column of all rows of a statement; None, not empty, if there is none."""
+    """Return the SQL of a column with all rows of a statement; the column is null if there is no row."""
     return f"(SELECT json_agg(row) FROM ({statement}) AS row)"

@@ -4608,7 +4608,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
              */
             kind: string;
             /**
@@ -4701,7 +4701,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
              */
             kind: string;
             /** Received */
@@ -5976,9 +5976,9 @@ export interface components {
             judge: string;
             /**
              * Models
-             * @description Whose weights would lose what it taught.
+             * @description Models whose weights would lose what it taught: sufficiency, reranker, round, or a wing's own.
              */
-            models: ("sufficiency" | "reranker" | "round")[];
+            models: string[];
             /** States */
             states: components["schemas"]["LeftOut"][];
             /**

@@ -14,7 +14,7 @@ SMALLEST, LARGEST = 4.0, 9.0
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """A tree as ``core.planning.tree_search.as_data`` gives it, whose states are the tree planner's thoughts."""
+    """The tree of a session as ``tree_search.as_data`` gives it; its states are the tree planner's thoughts."""
 
     title: str
     nodes: Sequence[Mapping[str, Any]]

@@ -64,13 +64,19 @@ class PartialRule:
         observed = observe([partial_statement], memories, SupportRows.from_rows(supports))
         if self.fixed_gain is not None:
             ratio, probabilities = (1.0 - self.fixed_gain) / self.fixed_gain, statement.probabilities
-            remembered = _set_proportional_noise(observed.remembered, ratio, memories.perplexities, probabilities)
-            recalled = _set_proportional_noise(
-                observed.recalled, ratio, observed.supports.perplexities, probabilities
+            memory_observations = _set_proportional_noise(
+                observed.memory_observations, ratio, memories.perplexities, probabilities
             )
-            observed = replace(observed, remembered=remembered, recalled=recalled)
+            support_observations = _set_proportional_noise(
+                observed.support_observations, ratio, observed.supports.perplexities, probabilities
+            )
+            observed = replace(
+                observed, memory_observations=memory_observations, support_observations=support_observations
+            )
         if RECALL in self.frozen:
-            observed = replace(observed, recalled=observed.recalled.select(np.zeros(0, dtype=np.int64)))
+            observed = replace(
+                observed, support_observations=observed.support_observations.select(np.zeros(0, dtype=np.int64))
+            )
         return observed
 
 

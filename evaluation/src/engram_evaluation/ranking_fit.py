@@ -1,4 +1,4 @@
-"""Fitting the prior of the ranking weights to judged questions of several corpora (see ``belief``)."""
+"""Fitting the prior of the ranking weights to judged questions of several corpora (see ``ranking_weights``)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,10 +13,10 @@ from engram.core.filter.caps import (
     GainBudget,
     JudgeStatements,
     add_statement,
-    comparisons,
     compute_allowed_gain,
     compute_largest_gain,
     compute_largest_gains,
+    find_comparison_cap,
     is_contested,
     select_counting,
 )
@@ -145,8 +145,12 @@ class TestCountedComparisons:
         assert select_counting([0]) == [False]
 
     def test_contested_comparisons_do_not_count(self) -> None:
-        caps = [comparisons(2, contested=False), comparisons(2, contested=True), comparisons(None, contested=True)]
-        assert select_counting([*caps, comparisons(None, contested=False)]) == [True, False, False, True]
+        caps = [
+            find_comparison_cap(2, contested=False),
+            find_comparison_cap(2, contested=True),
+            find_comparison_cap(None, contested=True),
+        ]
+        assert select_counting([*caps, find_comparison_cap(None, contested=False)]) == [True, False, False, True]
 
     def test_each_goes_by_the_cap_of_its_time(self) -> None:
         assert select_counting([1, 1, 3, None, 3, 3]) == [True, False, True, True, False, False]

@@ -52,7 +52,7 @@ def update_memories(
     process_noise: float,
 ) -> MemoryUpdate:
     """Move all memories along one direction of any length."""
-    along = kalman.units(direction[None])
+    along = kalman.normalise_directions(direction[None])
     return kalman.update_memories(memories, perplexity, along, targets, noise, process_noise)
 
 
@@ -168,14 +168,14 @@ class TestProperties:
         self, batch: tuple[Floats, Floats, Floats, Floats, Floats]
     ) -> None:
         memories, perplexity, direction, targets, noise = batch
-        memories = kalman.units(memories)
+        memories = kalman.normalise_directions(memories)
         update = update_memories(memories, perplexity, direction, targets, noise, Q)
         along = direction / np.linalg.norm(direction)
         gain = perplexity / (perplexity + noise)
         products = (1 - gain) * (memories @ along) + gain * targets
         moved = memories - np.outer(memories @ along, along) + np.outer(products, along)
 
-        assert_allclose(update.vectors, kalman.units(moved), atol=1e-5)
+        assert_allclose(update.vectors, kalman.normalise_directions(moved), atol=1e-5)
 
     @given(batches())
     def test_normalised_memories_have_unit_length(

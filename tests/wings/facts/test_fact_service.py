@@ -41,7 +41,7 @@ def state(
 
 def rows(application: Application, scope: Scope, *facts: int) -> list[fact_rows.FactRow]:
     with application.database.read() as reader:
-        found = fact_rows.rows(reader, scope.collection.id, facts)
+        found = fact_rows.load_facts(reader, scope.collection.id, facts)
     return [found[fact] for fact in facts]
 
 
@@ -122,7 +122,7 @@ def test_revoked_assertion_removes_facts_that_only_it_states(application: Applic
     facts_of(application).withdraw.revoke(scope, applied.event.id)
     assert rows(application, scope, fact) == before
     with application.database.read() as reader:
-        assert fact_rows.rows(reader, scope.collection.id, applied.facts).keys() == {fact}
+        assert fact_rows.load_facts(reader, scope.collection.id, applied.facts).keys() == {fact}
         kept = reader.rows(
             "SELECT name FROM fact_entity WHERE collection_id = %(id)s ORDER BY name", {"id": scope.collection.id}
         )
@@ -216,5 +216,5 @@ def test_a_copy_of_a_past_moment_believes_what_was_believed_then(application: Ap
     copied = application.access.scope(copy)
     assert rows(application, copied, one, other) == then
     with application.database.read() as reader:
-        assert later not in fact_rows.rows(reader, copied.collection.id, [later])
+        assert later not in fact_rows.load_facts(reader, copied.collection.id, [later])
     undo.assert_verified(application, copy)

@@ -39,7 +39,7 @@ def state(application: Application, scope: Scope, *objects: str) -> list[int]:
 
 def row(application: Application, scope: Scope, fact: int) -> FactRow:
     with application.database.read() as reader:
-        return fact_rows.rows(reader, scope.collection.id, [fact])[fact]
+        return fact_rows.load_facts(reader, scope.collection.id, [fact])[fact]
 
 
 def say(application: Application, scope: Scope, action: str, fact: int, judge: str, key: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.filter.kalman import units, update_memories
+from engram.core.filter.kalman import normalise_directions, update_memories
 from engram.core.ranking.complementarity import LINKS, CandidatePool
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, add_second_look, passage_features
@@ -32,7 +32,7 @@ def test_the_similarity_after_a_verdict_is_that_of_the_updated_memory(
 ) -> None:
     draw = np.random.default_rng(seed)
     memory, question = unit(draw.normal(size=(1, 8))), unit(draw.normal(size=8))
-    along = units(question[None])
+    along = normalise_directions(question[None])
     update = update_memories(memory, np.array([perplexity]), along, np.array([target]), np.array([0.5]), 0.001)
     before = target - float(update.residuals[0])
     assert before == pytest.approx(float(memory[0] @ question))

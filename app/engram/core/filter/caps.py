@@ -1,9 +1,9 @@
 """Caps on how far one judge may move what others rely on: per judge, memory and day.
 
 A gain K closes the share K of the distance between a memory and what a verdict says. So a judge that moved a memory
-by K1, K2, ... on one day left Π (1 - Ki) of where it stood, and a cap on the share that it may close, c, is a floor
-of 1 - c under that product. Everything here follows from the verdicts on one memory in the order of application, so
-a replay of that memory comes to the same gains.
+by K1, K2, ... on one day left the share Π (1 - Ki) of the distance open. A cap c on the share that it may close is
+a floor of 1 - c under that product. Everything here follows from the verdicts on one memory in the order of
+application, so a replay of that memory comes to the same gains.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from engram.core.filter.judge_standing import NEWCOMERS
 Floats = NDArray[np.float64]
 
 LEAST_GAIN = 1e-9
-"""What a floor leaves by rounding is nothing."""
+"""A smaller allowed gain is a rounding error and counts as 0."""
 JUDGES = 64
-"""Whose last word on one sentence for one question is kept: those who spoke first."""
+"""Judges whose last word on one sentence for one question is kept: those who spoke first."""
 
 JudgeStatements = tuple[tuple[str, int], ...]
 """Judge and its last word (1 supported, 0 rejected), in the order in which they first spoke."""
@@ -27,11 +27,11 @@ JudgeStatements = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class GainBudget:
-    """Share of a memory's gain that each judge left on the last day that the memory moved.
+    """Share of the distance between a memory and a judge's verdicts that the judge left open on the last day.
 
     Attributes:
-        day: of the verdicts, as 2026-05-01; empty before any.
-        remaining_shares: judge and the share of the memory that it left, in (0, 1], by judge.
+        day: day of the latest verdict, as 2026-05-01; empty before any.
+        remaining_shares: (judge, share of the distance that it left open, in (0, 1]), in the order of judges.
     """
 
     day: str = ""
@@ -45,7 +45,7 @@ class GainBudget:
         return GainBudget(day) if day > self.day else self
 
     def find_remaining_share(self, judge: str) -> float:
-        """Return the share of the memory that this judge left so far on the day."""
+        """Return the share of the distance that this judge has left open on the day."""
         return next((share for name, share in self.remaining_shares if name == judge), 1.0)
 
     def spend(self, judge: str, gain: float) -> "GainBudget":
@@ -56,14 +56,14 @@ class GainBudget:
 
 
 UNTOUCHED = GainBudget()
-"""Of a memory that no verdict moved."""
+"""Budget of a memory that no verdict has moved."""
 
 
 def compute_largest_gain(remaining_share: float, share: float) -> float:
     """The largest gain that keeps what a judge closes of the distance to its verdicts within ``share``.
 
     Args:
-        remaining_share: the share of the memory that the judge left so far today, in (0, 1].
+        remaining_share: the share of the distance that the judge has left open today, in (0, 1].
         share: the cap, in [0, 1]; 1 is none.
 
     Raises:
@@ -135,23 +135,20 @@ def add_statement(statements: JudgeStatements, judge: str, target: int) -> Judge
     return (*statements, (judge, target)) if len(statements) < JUDGES else statements
 
 
-def comparisons(cap: int | None, *, contested: bool) -> int | None:
-    """Return how many comparisons of a judge's day may precede a counting one; None is no limit.
-
-    What goes against what other judges said never counts.
-    """
+def find_comparison_cap(cap: int | None, *, contested: bool) -> int | None:
+    """Return how many verdicts of a judge and day may teach weights: 0 for a contested one, None for all."""
     return 0 if contested else cap
 
 
 def select_counting(caps: Sequence[int | None], before: int = 0) -> list[bool]:
-    """Tell which of a judge's comparisons of one day count towards the ranking, within each one's cap.
+    """Tell which of a judge's verdicts of one day teach weights, each within its cap.
 
     Args:
-        caps: of each, in the order of application, as ``comparisons`` gives them.
-        before: how many counted before them.
+        caps: cap of each verdict, in the order of application, see ``find_comparison_cap``.
+        before: verdicts of the day that taught before these.
     """
-    standing_statements = []
+    counting: list[bool] = []
     for cap in caps:
-        standing_statements.append(cap is None or before < cap)
-        before += standing_statements[-1]
-    return standing_statements
+        counting.append(cap is None or before < cap)
+        before += counting[-1]
+    return counting

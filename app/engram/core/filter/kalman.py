@@ -23,7 +23,7 @@ class MemoryUpdate:
     Attributes:
         vectors: updated memories, (n, d), unit length, float32.
         perplexities: posterior perplexity, (n,), in [Q, 1].
-        gains: Kalman gain, (n,), in (0, 1).
+        gains: Kalman gain, (n,), in [0, 1); 0 where a cap allows none.
         residuals: verdict minus prediction, (n,), in [-1, 2].
     """
 
@@ -89,7 +89,8 @@ def update_memories(
     Args:
         vectors: memories, (n, d), none of them zero.
         perplexities: π, (n,), in [0, 1].
-        directions: embeddings of the questions as ``units`` makes them, (n, d), or (1, d) for the same one.
+        directions: question of each memory as a unit vector, see ``normalise_directions``, (n, d), or (1, d) if all
+            have the same question.
         targets: y, (n,), 1 for supporting, 0 otherwise.
         observation_noise: R, (n,), above 0.
         process_noise: Q, in (0, 1): one, or (n,) where they differ.
@@ -119,8 +120,8 @@ def update_memories(
     )
 
 
-def units(directions: NDArray[np.floating]) -> Floats:
-    """Directions, (n, d), at unit length.
+def normalise_directions(directions: NDArray[np.floating]) -> Floats:
+    """Scale directions, (n, d), to unit length.
 
     Raises:
         ValueError: one is zero.
@@ -154,9 +155,9 @@ def update_supports(
 
 
 def _cap_gains(gains: Floats, process_noise: Floats | float, most: Floats | None) -> tuple[Floats, Floats]:
-    """The gains within their caps, and of the process noise the share that is left of each gain.
+    """Return the capped gains, and the process noise, lowered as much as each gain.
 
-    A verdict that may not move a memory is not to make it less sure either.
+    A verdict that may not move a memory must not make it less sure either.
     """
     noise = np.asarray(process_noise)
     if not ((noise > 0) & (noise < 1)).all():

@@ -5,9 +5,9 @@ both come to the same bits. States are the memories of a sentence (GAM-RAG, Eq. 
 sentence supports a question, a number. Both follow the same filter (``kalman``), within the caps of the judge
 (``caps``).
 
-An observation of a state depends on the earlier observations of this state, and on nothing else. The engine moves
-states in waves: the n-th wave holds the n-th observation of each state. A state's result does not depend on the
-states beside it.
+How an observation moves a state depends on the state's earlier observations only. ``add_judgements`` has told
+before whether it contradicts other judges. The engine moves states in waves: the n-th wave holds the n-th
+observation of each state. A state's result does not depend on the states beside it.
 """
 
 from collections.abc import Callable, Sequence
@@ -131,19 +131,19 @@ def move_memories(
         return MemoryRows.from_rows([]), AuditRows.build_empty()
     states, budgets = observations.states, observations.budgets(memories)
     vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
-    along = kalman.units(np.stack(directions.vectors))
+    along = kalman.normalise_directions(np.stack(directions.vectors))
 
-    def update(wave: Ids, prior: _Prior) -> MemoryUpdate:
+    def update(places: Ids, wave: _Wave) -> MemoryUpdate:
         after = kalman.update_memories(
-            vectors[states[wave]],
-            prior.perplexities,
-            along[directions.rows[wave]],
-            prior.targets,
-            prior.noise,
-            prior.process_noise,
-            most=prior.most,
+            vectors[states[places]],
+            wave.perplexities,
+            along[directions.rows[places]],
+            wave.targets,
+            wave.noise,
+            wave.process_noise,
+            most=wave.most,
         )
-        vectors[states[wave]] = after.vectors
+        vectors[states[places]] = after.vectors
         return after
 
     audit = _move(observations, budgets, perplexities, update)
@@ -176,19 +176,19 @@ def move_supports(
     judged = judged[observations.event_places]
     claims = np.array([event.complete for event in observations.events], dtype=np.bool_)[observations.event_places]
 
-    def update(wave: Ids, prior: _Prior) -> SupportUpdate:
-        at = states[wave]
+    def update(places: Ids, wave: _Wave) -> SupportUpdate:
+        at = states[places]
         after = kalman.update_supports(
-            values[at], prior.perplexities, prior.targets, prior.noise, prior.process_noise, most=prior.most
+            values[at], wave.perplexities, wave.targets, wave.noise, wave.process_noise, most=wave.most
         )
         values[at] = after.supports
         answered[at], sufficiency[at] = sufficiency_memory.update_sufficiency(
             answered[at],
             sufficiency[at],
-            targets=prior.targets,
+            targets=wave.targets,
             gains=after.gains,
-            judged=judged[wave],
-            complete=claims[wave],
+            judged=judged[places],
+            complete=claims[places],
         )
         return after
 
@@ -211,8 +211,8 @@ def move_supports(
     ), audit
 
 
-class _Prior(NamedTuple):
-    """States of a wave before it, and what is observed of them; arrays are (n,)."""
+class _Wave(NamedTuple):
+    """Observations of a wave, and the perplexities of their states before it; arrays are (n,)."""
 
     perplexities: Floats
     targets: Floats
@@ -226,12 +226,12 @@ def _move(
     observations: Observations,
     budgets: GainBudgets,
     perplexities: Floats,
-    update: Callable[[Ids, _Prior], MemoryUpdate | SupportUpdate],
+    update: Callable[[Ids, _Wave], MemoryUpdate | SupportUpdate],
 ) -> AuditRows:
     """Move states wave by wave, and their perplexities in place; return a row for each observation.
 
     Args:
-        update: moves the states of a wave, given by its places in ``observations``.
+        update: moves the states of a wave, whose places in ``observations`` it gets first.
     """
     count = len(observations)
     event_ids = np.array([event.id for event in observations.events], dtype=np.int64)[observations.event_places]
@@ -239,22 +239,22 @@ def _move(
     process_noise = process_noise[observations.event_places]
     targets = observations.targets.astype(np.float64)
     gains, residuals, before, after = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
-    for wave in _waves(observations.states):
-        states = observations.states[wave]
-        before[wave] = perplexities[states]
+    for places in _waves(observations.states):
+        states = observations.states[places]
+        before[places] = perplexities[states]
         effect = update(
-            wave,
-            _Prior(
-                before[wave],
-                targets[wave],
-                observations.noise[wave],
-                process_noise[wave],
-                budgets.compute_largest_gains(wave),
+            places,
+            _Wave(
+                before[places],
+                targets[places],
+                observations.noise[places],
+                process_noise[places],
+                budgets.compute_largest_gains(places),
             ),
         )
-        budgets.spend(wave, effect.gains)
-        perplexities[states] = after[wave] = effect.perplexities
-        gains[wave], residuals[wave] = effect.gains, effect.residuals
+        budgets.spend(places, effect.gains)
+        perplexities[states] = after[places] = effect.perplexities
+        gains[places], residuals[places] = effect.gains, effect.residuals
     return AuditRows(
         event_ids=event_ids,
         sentence_ids=observations.sentence_ids,
@@ -270,7 +270,7 @@ def _move(
 
 
 def _waves(states: Ids) -> list[Ids]:
-    """Places in ``states``, such that the n-th list has each state's n-th place."""
+    """Divide the places in ``states`` into waves: the n-th wave has the n-th place of each state."""
     order = np.argsort(states, kind="stable")
     first = np.flatnonzero(np.diff(states[order], prepend=states[order[0]] - 1))
     turns = np.arange(len(states)) - np.repeat(first, np.diff(first, append=len(states)))

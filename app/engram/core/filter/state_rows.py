@@ -13,7 +13,7 @@ from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 
 Ids = NDArray[np.int64]
 RemainingShares = Mapping[str, float]
-"""Judge -> the share that it left of a state, see ``caps.GainBudget``."""
+"""Judge -> the share of the distance that it left open, see ``caps.GainBudget``."""
 _NO_SHARES: RemainingShares = {}
 _SUPPORT_ARRAYS = (
     "question_ids",

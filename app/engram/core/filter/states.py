@@ -20,13 +20,13 @@ Vector = NDArray[np.float32]
 TASK = "task"
 TIME = "time"
 CHANNELS = (TASK, TIME)
-"""Of a sentence's memory."""
+"""Channels of a sentence's memory."""
 MARKS = " ?!.,;:…\"'“”‘’«»¿¡？！。"
-"""Of a question's ends, that say nothing."""
+"""Characters that mean nothing at the ends of a question."""
 RECALL = "recall"
-"""What the audit calls a question's supports."""
+"""Channel of a question's supports in the audit."""
 AUDITED = (*CHANNELS, RECALL)
-"""What there are audit rows of."""
+"""Channels that have audit rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Support:
         perplexity: how little is known of that, in [0, 1].
         update_count: how many verdicts have moved it.
         complete: whether the last verdict claimed to name all evidence.
-        pulled: what each judge's gain budget of the day still allows.
+        pulled: gain budgets of the judges on the last day.
         statements: each judge's last word on the sentence.
         answered, sufficiency: lower bounds for the sufficiency of an answer, in [0, 1]; see ``sufficiency_memory``.
     """
@@ -72,13 +72,13 @@ class Support:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A verdict as it counts: what all that it says has in common.
+    """A verdict as learning counts it, without the sentences that it names.
 
     Attributes:
-        question_id: that it teaches.
-        judge, day: whose it is (``NEWCOMERS`` of a new judge), and of which day (UTC), as 2026-05-01.
-        share, contested_share: of the distance to what the judge's verdicts of a day say, how much they may close
-            of one state, in [0, 1]; the second for what goes against what other judges said.
+        question_id: question that the verdict teaches.
+        judge, day: its judge (``NEWCOMERS`` for a new one), and its day (UTC), as 2026-05-01.
+        share, contested_share: caps on the share of the distance that the judge's verdicts of a day may close of
+            one state, in [0, 1]; the second for a verdict that contradicts other judges.
         process_noise: Q of GAM-RAG, Eq. 13, in (0, 1).
         complete: whether it claims to name all evidence.
         sufficiency: of the judged answer, in [0, 1]; None: unknown.
@@ -192,6 +192,6 @@ class AuditRows:
 
 
 def question_hash(question: str) -> bytes:
-    """Equal questions share their supports; white space, case and marks at the ends make no other question."""
+    """Hash a question for its supports. White space, case and marks at the ends make no difference."""
     words = " ".join(question.casefold().split())
     return hashlib.sha256((words.strip(MARKS) or words).encode()).digest()

@@ -23,12 +23,12 @@ class EventStatement:
     """An event and all that it says.
 
     Attributes:
-        targets: sentence -> y; those without a task memory are gone, and are left alone.
-        directions: channel -> what its memories move along, (d,); a channel without one is left alone.
-        noise: R of what it rejects, and of what it supports.
-        probabilities: sentence -> with what probability something is said of it, in (0, 1]; of others for
-            certain. R is divided by it: silence about what perhaps nobody saw says so much less, and so does the
-            support of a passage of whose sentences another one may have helped.
+        targets: sentence -> y. A sentence without a task memory was deleted and is left alone.
+        directions: channel -> vector that its memories move along, (d,); a channel without one is left alone.
+        noise: R of a rejection, and R of a support.
+        probabilities: sentence -> probability that the event says something of it, in (0, 1]; 1 for others. R is
+            divided by it: silence says less about a sentence that perhaps nobody saw, and so does the support of a
+            whole passage, of which another sentence may have helped.
     """
 
     event: Event
@@ -38,10 +38,10 @@ class EventStatement:
     probabilities: Mapping[int, float] = field(default_factory=dict)
 
     def observation_noise(self, sentence: int) -> float:
-        """R of what is said of a sentence, above 0.
+        """Return R of what the event says of a sentence, above 0.
 
         Raises:
-            ValueError: its probability is out of its range.
+            ValueError: the sentence's probability is out of its range.
         """
         probability = self.probabilities.get(sentence, 1.0)
         if not 0.0 < probability <= 1.0:
@@ -54,17 +54,17 @@ class BatchObservations:
     """Observations of a batch of events.
 
     Attributes:
-        remembered: observations of the memories, along ``directions``.
-        supports: the given supports, by question and sentence, and those that begin.
-        recalled: observations of ``supports``.
-        statements: on each support, after the batch.
+        memory_observations: observations of the memories, along ``directions``.
+        supports: the given supports, and new ones for what had none, by question and sentence.
+        support_observations: observations of ``supports``.
+        statements: judges' last words on each support, after the batch.
         contested: events that contradict what other judges said of a sentence.
     """
 
-    remembered: Observations
+    memory_observations: Observations
     directions: Directions
     supports: SupportRows
-    recalled: Observations
+    support_observations: Observations
     statements: Sequence[JudgeStatements]
     contested: frozenset[int]
 
@@ -99,7 +99,7 @@ def apply_statements(
     the less a later verdict that errs can move it.
 
     Args:
-        supports: of those that are not there, nothing was said yet.
+        supports: a question and a sentence that have none here begin a new one.
 
     Raises:
         ValueError: a value is out of its range.
@@ -116,8 +116,10 @@ def move(observed: BatchObservations, memories: MemoryRows) -> MovedStates:
     Raises:
         ValueError: a value is out of its range.
     """
-    moved_memories, memory_audit = move_memories(memories, observed.remembered, observed.directions)
-    moved_supports, support_audit = move_supports(observed.supports, observed.recalled, observed.statements)
+    moved_memories, memory_audit = move_memories(memories, observed.memory_observations, observed.directions)
+    moved_supports, support_audit = move_supports(
+        observed.supports, observed.support_observations, observed.statements
+    )
     audit = AuditRows.concatenate([memory_audit, support_audit])
     return MovedStates(moved_memories, moved_supports, audit, observed.contested)
 
@@ -153,7 +155,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
     place_of = _places(supports)
     states, spoken_statements = [place_of[key] for key in keys], [*supports.statements]
     judges = [events[at].judge for at in at_event.tolist()]
-    recalled = Observations(
+    support_observations = Observations(
         events=events,
         event_places=at_event,
         states=_ids(states),
@@ -163,11 +165,11 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
         noise=noise / probabilities,
         opposed=add_judgements(spoken_statements, states, judges, targets),
     )
-    contested = {events[at].id for at in at_event[recalled.opposed].tolist()}
+    contested = {events[at].id for at in at_event[support_observations.opposed].tolist()}
     return BatchObservations(
-        *_build_memory_observations(statements, recalled, places),
+        *_build_memory_observations(statements, support_observations, places),
         supports,
-        recalled,
+        support_observations,
         spoken_statements,
         frozenset(contested),
     )
@@ -176,11 +178,11 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
 def _build_memory_observations(
     statements: Sequence[EventStatement], judged: Observations, places: Sequence[Mapping[int, int]]
 ) -> tuple[Observations, Directions]:
-    """The observations of memories by what events judge.
+    """Build the observations of memories.
 
     Args:
         judged: a row for each event and sentence.
-        places: of each channel sentence -> place of its memory.
+        places: for each channel: sentence -> place of its memory.
     """
     directions: list[Vector] = []
     rows_judged, states, channels, rows = list[Ids](), list[Ids](), list[Ids](), list[Ids]()

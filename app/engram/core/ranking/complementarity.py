@@ -4,8 +4,8 @@ Evidence of several hops is a set: what is still missing depends on what was fou
 asks a language model what it lacks, and searches for that. Here the pool is the first ranking's best few passages,
 each believed with a probability, and what it lacks is computed: the part of the question that points away from a
 pool passage (the gap vector), the words of the question that it does not have, the names that it shares with
-another passage. What a candidate adds to each member becomes features of the candidate; their weights are
-part of the ranking belief, so verdicts teach them.
+another passage. What a candidate adds to each member becomes features of the candidate. Their weights are
+shipped with the others; no verdict moves them (docs/decisions/0017-fixed-ranking-weights.md).
 
 On the dev halves, weights fitted to the two other families of data sets, all evidence is among the first five for
 .88 of the questions of 2wiki where the first look alone finds it for .71 (evaluation/measurements/measured.md).
@@ -42,8 +42,8 @@ LINKS = ("named", "names", "shared", "shared_new", "sided", "unsaid", "gap", "jo
 - joined: cosine of j's key and q + s.
 """
 SECOND_LOOK_COLUMNS = (*LINKS, "standing")
-"""Columns of the second look: of each link the most that a member's probability times it comes to, and standing,
-the candidate's own probability."""
+"""Columns of the second look: for each link the maximum over members of their probability times the link; then
+standing, the candidate's own probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class CandidatePool:
     """The first ranking's best passages and what candidates add to them.
 
     Attributes:
-        places: of the m members among the n candidates, best first, (m,).
-        links: (m, n, len(LINKS)); 0 between a passage and itself.
+        places: places of the m members among the n candidates, best first, (m,).
+        links: what each candidate adds to each member, (m, n, len(LINKS)); 0 between a passage and itself.
     """
 
     places: Places
@@ -132,7 +132,7 @@ def gaps(question: Floats, sentences: Floats) -> Floats:
 def compute_evidence_probabilities(scores: Floats) -> Floats:
     """Probability that each of the passages is evidence, (n,): the logistic of how far it is above the fifth.
 
-    With fewer than five the last stands for it. The score is a log-odds already (see ``belief``).
+    With fewer than five the last stands for it. The score is a log-odds already (see ``ranking_weights``).
     """
     if not len(scores):
         return scores
@@ -181,10 +181,10 @@ def _share(flags: Flags, weight: Floats) -> Floats:
 
 
 def look(pool: CandidatePool, standing: Floats) -> Floats:
-    """The features of the second look, (n, len(SECOND_LOOK_COLUMNS)).
+    """Compute the features of the second look, (n, len(SECOND_LOOK_COLUMNS)).
 
     Args:
-        standing: of the candidates, (n,).
+        standing: probability that each candidate is evidence, (n,).
     """
     believed = standing[pool.places][:, None, None] * pool.links
     best = believed.max(axis=0) if len(pool.places) else np.zeros((len(standing), len(LINKS)))
@@ -192,9 +192,13 @@ def look(pool: CandidatePool, standing: Floats) -> Floats:
 
 
 def find_completed(pool: CandidatePool, standing: Floats, weights: Sequence[float] | Floats) -> NDArray[np.int64]:
-    """The member that each candidate completes, (n,), as its place in ``places``; -1 for one that completes none.
+    """Find the member that each candidate completes, (n,), as its place in ``places``; -1 for none.
 
-    It is the one to which the candidate adds most by these weights of the links, (len(LINKS),), if that is above 0.
+    It is the member to which the candidate adds most, if that is above 0.
+
+    Args:
+        standing: probability that each candidate is evidence, (n,).
+        weights: of the links, (len(LINKS),).
     """
     if not len(pool.places):
         return np.full(len(standing), -1)

@@ -1,11 +1,11 @@
-"""A stated rule for when evidence suffices, for when no LLM is asked."""
+"""The coverage rule: evidence suffices if it has the question's content words. It asks no language model."""
 
 import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-# A recall prior from which verdicts that claimed to name all evidence vouch for it by themselves.
-VOUCHED_PRIOR = 0.5
+VOUCHED_ENOUGH = 0.5
+"""P(same need) x net support from which on a verdict that claimed to name all evidence ends the hops."""
 
 _WORD = re.compile(r"[^\W_]+")
 _FUNCTION_WORDS = frozenset(

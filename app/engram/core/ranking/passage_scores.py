@@ -125,7 +125,7 @@ def passage_features(
 
 
 def names_title(features: NDArray[np.floating]) -> bool:
-    """Whether a candidate is titled after an entity of the question, by the features of any candidate, (k,)."""
+    """Whether some candidate is titled after an entity of the question. One candidate's features, (k,), tell."""
     untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED_FEATURES]
     return not features[untitled].any()
 

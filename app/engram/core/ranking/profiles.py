@@ -25,12 +25,12 @@ class Profile:
 
     Attributes:
         name: recorded on the episode.
-        max_hops: I, propagation rounds.
+        max_hops: I, hops at most.
         sentences_per_hop: K_S, sentences selected per hop.
         entities_per_hop: K_E, entities that lead the next hop.
         prior_weight: α, weight of passage-question similarity where passages are ranked by Eq. 8.
         rare_first: the next hop starts from entities that no hop started from yet, rare ones first.
-        by_features: rank by weighted features instead of Eq. 8; the weights are a belief that verdicts move.
+        by_features: rank by weighted features instead of Eq. 8; no verdict moves their weights.
         ranked_sentences: reached sentences per hop whose passages are ranked, best first.
         ranked_passages: passages nearest to the question, by either key, that are ranked, reached or not; at least
             top_k are.

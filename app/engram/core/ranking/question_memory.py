@@ -19,8 +19,8 @@ from engram.core.ranking.same_need import SAME_NEED_SHARE
 Floats = NDArray[np.float64]
 
 DOUBTS = 3.0
-"""Power of the doubt 1 - net support that remains of a support: one full verdict of a trusted judge leaves a net
-support of 2/3, and is taken to be right 26 times of 27."""
+"""Power: a support is wrong with probability (1 - net support)^3. One full verdict of a trusted judge leaves a net
+support of 2/3, so it is right 26 times of 27."""
 LEAST_PRIOR = SAME_NEED_SHARE
 """A recall of less probability is left out: what is known of the two questions speaks against the same need."""
 EVEN_ODDS = 0.5
@@ -28,13 +28,13 @@ EVEN_ODDS = 0.5
 MOST_CERTAIN = 1.0 - 1e-9
 
 
-def compute_reliability(net_support: float) -> float:
+def compute_reliability(net: float) -> float:
     """Probability that a sentence is evidence of the question that verdicts supported it for, in [0, 1].
 
     Args:
-        net_support: see ``net_support``, in [0, 1].
+        net: net support, see ``net_support``, in [0, 1].
     """
-    return float(1.0 - (1.0 - net_support) ** DOUBTS)
+    return float(1.0 - (1.0 - net) ** DOUBTS)
 
 
 def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, float]:

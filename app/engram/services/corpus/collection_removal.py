@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 class RemovalService:
     """Deletes collections with everything in them.
 
-    A collection is gone for everyone with the first transaction. Whatever ends a removal after that, the next one
+    The first transaction hides a collection from everyone. If a removal is interrupted after that, the next one
     goes on with it: workers look for what was left.
     """
 
@@ -30,8 +30,9 @@ class RemovalService:
             should_stop: polled; once true, the rest is left to ``run``.
 
         Raises:
-            NotFoundError: it was deleted meanwhile; one made since under its name stays.
-            UnavailableError: Postgres went away, before which it may have been deleted: a worker removes the rest.
+            NotFoundError: it was deleted meanwhile. A new collection of its name stays.
+            UnavailableError: Postgres is out of reach. If the collection is hidden already, a worker removes the
+                rest.
         """
         with self._database.write() as writer:
             if not collection_deletion.begin(writer, target.id):
@@ -41,7 +42,7 @@ class RemovalService:
         self._empty(target.id, should_stop)
 
     def run(self, should_stop: Callable[[], bool] = lambda: False, tenant: str | None = None) -> int:
-        """Remove what is left of deleted collections, a tenant's or all; how many are gone for good.
+        """Remove what is left of deleted collections, of a tenant or of all; return how many this call completed.
 
         Raises:
             UnavailableError: Postgres is out of reach.
@@ -51,7 +52,7 @@ class RemovalService:
         return sum(self._empty(collection_id, should_stop) for collection_id in collection_ids)
 
     def _empty(self, collection_id: int, should_stop: Callable[[], bool]) -> bool:
-        """Remove all rows; whether this one removed the last, and nobody else did at the same time."""
+        """Remove all rows; return whether this call completed the removal, not another one at the same time."""
         with tenancy.allow_all_tenants():
             rows = 0
             for table in collection_deletion.tables():

@@ -13,14 +13,14 @@ from engram.storage.feedback_log.judged_queries import JudgedVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedStatement:
-    """A verdict and what it speaks of.
+class PlacedVerdict:
+    """A verdict, and the passages of the sentences that it names.
 
     Attributes:
-        within: sentence -> its passage, of those of its sentences that there are.
-        named: (passage, y) of these.
-        supports_exist: whether every sentence that it supports is there.
-        noise: R of the verdict.
+        within: sentence that the verdict names and that still exists -> its passage.
+        named: (passage, y) of each of these sentences.
+        supports_exist: whether every sentence that it supports still exists.
+        noise: observation noise R of the verdict.
     """
 
     judged: JudgedVerdict
@@ -30,11 +30,11 @@ class JudgedStatement:
     noise: float
 
     @classmethod
-    def from_verdict(cls, judged: JudgedVerdict, holders: Mapping[int, int], noise: float) -> "JudgedStatement":
-        """Make the statement of a judged verdict.
+    def from_verdict(cls, judged: JudgedVerdict, holders: Mapping[int, int], noise: float) -> "PlacedVerdict":
+        """Place a verdict.
 
         Args:
-            holders: sentence -> its passage, of those that there are.
+            holders: sentence -> its passage, of sentences that exist.
         """
         within = {sentence: holders[sentence] for sentence in judged.targets if sentence in holders}
         named = [(passage, judged.targets[sentence]) for sentence, passage in within.items()]
@@ -46,7 +46,7 @@ class WeightModel(Protocol):
 
     Attributes:
         name: of the model in the log.
-        features: names of what its weights are of.
+        features: names of the features that its weights belong to, (k,).
     """
 
     name: str
@@ -56,13 +56,13 @@ class WeightModel(Protocol):
         """Load the belief before any verdict; None where nothing was fitted, so that verdicts teach nothing."""
         ...
 
-    def observe(self, prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
+    def observe(self, prior: Prior, statement: PlacedVerdict) -> WeightObservation | None:
         """Compute a verdict's observation of the weights, independent of other verdicts; None if it has none."""
         ...
 
 
 def observe_statements(
-    believed: PriorIdentity, prior: Prior, statements: Sequence[JudgedStatement], models: Mapping[str, WeightModel]
+    believed: PriorIdentity, prior: Prior, statements: Sequence[PlacedVerdict], models: Mapping[str, WeightModel]
 ) -> list[WeightObservation | None]:
     """Compute each verdict's observation of these weights, independent of the others; None if it has none.
 
@@ -87,7 +87,7 @@ def _observe_rankings(
 
 
 def _compare_by_reranker(
-    believed: PriorIdentity, prior: Prior, statement: JudgedStatement
+    believed: PriorIdentity, prior: Prior, statement: PlacedVerdict
 ) -> CandidateComparison | None:
     """Compare the candidates by a reranker's scores, if the belief is in this reranker."""
     reranked = statement.judged.reranked
@@ -97,7 +97,7 @@ def _compare_by_reranker(
 
 
 def _compare_candidates(
-    prior: Prior, statement: JudgedStatement, features: NDArray[np.float32] | None
+    prior: Prior, statement: PlacedVerdict, features: NDArray[np.float32] | None
 ) -> CandidateComparison | None:
     """Compare the candidates that the verdict speaks of by these features, (n, k)."""
     judged = statement.judged
@@ -115,7 +115,7 @@ def _compare_candidates(
     )
 
 
-def _observe_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
+def _observe_answer(prior: Prior, statement: PlacedVerdict) -> WeightObservation | None:
     """Return the verdict's observation of whether the answer was sufficient."""
     judged = statement.judged
     if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):

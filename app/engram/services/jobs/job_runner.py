@@ -1,4 +1,4 @@
-"""Doing jobs: claimed one at a time in each lane, kept while they last, tried again, and closed.
+"""Doing jobs: claimed one by one in each lane of a collection, kept while they last, tried again, and closed.
 
 A claim is a lease: a beat puts its end off while the job runs, and whatever ends the worker lets it run out. It
 holds neither a connection nor a transaction, so it also ends with a worker that hangs or a machine that is lost,
@@ -37,13 +37,13 @@ log = structlog.get_logger(__name__)
 
 MAX_ATTEMPTS = 5
 RETRY_SECONDS = 1.0
-"""Until the second try; twice as long until each that follows."""
+"""Wait before the second try; it doubles before each further try."""
 WAIT_SECONDS = 5.0
-"""Until a job that waits for somebody else's server, or for another worker's encoder, is tried again."""
+"""Wait before a job is tried again that needs another's server or the encoder of another worker."""
 BEATS = 5
-"""Beats within a lease: so many less one may be missed."""
+"""Beats within a lease; it runs out if so many in a row are missed."""
 BEAT_SECONDS = 2.0
-"""Longest time between two beats, which also tell that the job was cancelled."""
+"""Longest time between two beats. A beat also learns whether the job was cancelled."""
 TURN_SECONDS = 1.0
 """Shortest turn of a job while others wait in its lane; it ends with the batch in hand."""
 REMEMBERED_TURNS = 1_000
@@ -63,7 +63,7 @@ class Runner:
         lease_seconds: float,
         afterwards: Callable[[Callable[[], bool], int | None], object] | None = None,
     ) -> None:
-        """``afterwards``: what ``run_ready`` ends with, told when to stop and of which collection."""
+        """``afterwards``: called at the end of ``run_ready`` with its ``should_stop`` and ``collection_id``."""
         self._database = database
         self._afterwards = afterwards
         self._handlers = {kind.name: handler for kind, handler in handlers.items()}
@@ -73,12 +73,10 @@ class Runner:
     def run_ready(
         self, should_stop: Callable[[], bool] = lambda: False, *, collection_id: int | None = None
     ) -> int:
-        """Do, in this thread, every job that is ready and no other worker has; how many came to their end.
-
-        And then what is left to workers once jobs are done.
+        """Do every job that is ready, in this thread; return how many ended. Then call ``afterwards``.
 
         Args:
-            collection_id: those of this collection only.
+            collection_id: do jobs of this collection only.
 
         Raises:
             UnavailableError: a server is out of reach; the job in hand is ready again once its lease has run out.
@@ -95,19 +93,19 @@ class Runner:
     def claim(
         self, claimant: UUID, lanes: Sequence[str], collection_id: int | None = None, turns: Turns = ANY_TURN
     ) -> Job | None:
-        """The next job of these lanes, now in the hands of ``claimant``; or None.
+        """Claim the next job of these lanes for ``claimant``; None if no job is ready.
 
         Args:
-            turns: what the claimant has in hand in them already, and whom it served before.
+            turns: jobs that the claimant has in hand, and tenants that it served before.
         """
         with self._database.write_once() as writer:
             return job_claims.claim(writer, claimant, lanes, self._lease_seconds, collection_id, turns)
 
     def carry_out(self, job: Job, should_stop: Callable[[], bool], *, takes_turns: bool = False) -> bool:
-        """Do a claimed job to its end, or until told to stop; whether it came to its end, be it a failure.
+        """Do a claimed job to its end, or until told to stop; return whether it ended, also by failing.
 
         Args:
-            takes_turns: it also stops, to go on later, while jobs of other collections wait in its lane.
+            takes_turns: whether it also stops, to go on later, while jobs of other collections wait in its lane.
 
         Raises:
             UnavailableError: a server is out of reach; the job stays in hand, and its claimant may claim it again.
@@ -160,7 +158,7 @@ class Runner:
         return False
 
     def _build_turn_check(self, job: Job) -> Callable[[], bool]:
-        """A function that says whether the job's turn, which begins now, is over and others wait."""
+        """Build a function that tells whether the job's turn, which begins now, is over and others wait."""
         asks_again = time.monotonic() + TURN_SECONDS
 
         def is_over() -> bool:
@@ -174,7 +172,7 @@ class Runner:
         return is_over
 
     def _record_failure(self, work: Work, handler: JobHandler, error: Exception) -> bool:
-        """Count a failed try; whether it was the last."""
+        """Count a failed try; return whether it was the last."""
         if isinstance(error, NameTakenError):
             return self._end(work, handler, "failed", error.detail)
         job, reason = work.job, f"{type(error).__name__}: {error}"
@@ -196,7 +194,7 @@ class Runner:
             job_claims.put_back(writer, work.job, after_seconds=after_seconds, error=error, tried=tried)
 
     def _end(self, work: Work, handler: JobHandler, status: str, error: str | None = None) -> bool:
-        """Close a job that did not come to do all; what its transactions did so far stays."""
+        """Close a job as failed or cancelled. What its transactions did so far stays."""
         job = work.job
         with self._database.write() as writer:
             work.close(writer, status, error=error)
@@ -207,7 +205,7 @@ class Runner:
 
     @contextmanager
     def _heartbeat(self, work: Work) -> Iterator[None]:
-        """Beat while the block lasts."""
+        """Renew the lease regularly while the block runs."""
         over = threading.Event()
 
         def beat() -> None:
@@ -256,10 +254,10 @@ class JobThreads:
         self._pool.shutdown()
 
     def step(self) -> bool:
-        """Have a thread begin the next job of those that a lane with room may do; whether there was one.
+        """Begin the next ready job of a lane with room, in a thread; return whether there was one.
 
         Raises:
-            UnavailableError: a server is out of reach, or was for a thread.
+            UnavailableError: a server is out of reach, for this call or for an earlier job's thread.
         """
         for thread in [thread for thread in self._threads if thread.done()]:
             self._threads.remove(thread)
@@ -271,7 +269,7 @@ class JobThreads:
         return True
 
     def _claim_next(self) -> Job | None:
-        """Claim a job, of a tenant that has none in hand in its lane."""
+        """Claim a job of a tenant that has no job in hand in that lane; None if there is none."""
         with self._lock:
             lanes = [lane for lane in self._runner.lanes if self._count_busy(lane) < TENANTS_AT_ONCE]
             if not lanes:

@@ -1,4 +1,4 @@
-"""Kinds of jobs, and a job in hand: what its handler says of it, and hears."""
+"""Kinds of jobs, and a claimed job, by which its handler reports progress and learns when to stop."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Kind:
     """A kind of job.
 
     Attributes:
-        lane: kinds of one lane wait for each other, in the order in which they were asked for: in a collection, and
-            in a worker, which does one job of each lane at a time.
-        single: of two jobs in one collection, the later would undo what the earlier one is still at.
+        lane: jobs of one lane and collection are done one by one, in the order in which they were asked for. A
+            worker does a few jobs of a lane at once, each of another tenant.
+        single: a collection has at most one open job of the kind, because a second would undo the first.
     """
 
     name: str
@@ -25,18 +25,18 @@ class Kind:
 
 
 class ClaimLostError(Exception):
-    """The job is another worker's now, or gone; what the transaction did must not be kept."""
+    """Another worker has claimed the job, or it is gone; the transaction must be undone."""
 
 
 class Work:
     """A claimed job. Each transaction that does some of it is passed to ``advance``, ``report`` or ``finish``.
 
     Attributes:
-        job: as it was claimed; its counts are those of then.
-        cancelled: somebody asked for its end.
-        lost: it is another worker's now, or gone.
-        finished: the handler has done all of it.
-        yielded: others wait for their turn, and it has had its own.
+        job: the job with its counts, as it was claimed.
+        cancelled: whether somebody asked for its end.
+        lost: whether another worker has claimed it, or it is gone.
+        finished: whether the handler has done all of it.
+        yielded: whether it stops because its turn is over and other jobs wait.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Work:
 
         Args:
             should_stop: whether the process ends.
-            others_wait: whether the job's turn is over; asked only once some of it is done.
+            others_wait: whether the job's turn is over and other jobs wait; called only once some of it is done.
         """
         self.job = job
         self.cancelled = job.cancel_requested_at is not None
@@ -58,21 +58,21 @@ class Work:
         self._others_wait = others_wait
 
     def should_stop(self) -> bool:
-        """Whether to return as soon as what is in hand is whole: the job goes on in its next turn, or has ended."""
+        """Whether to return after the batch in hand: the job goes on in its next turn, or has ended."""
         return self.must_stop() or self.should_yield()
 
     def must_stop(self) -> bool:
-        """Whether to return whether others wait or not."""
+        """Whether to return for any reason but waiting jobs."""
         return self.cancelled or self.lost or self._should_stop()
 
     def should_yield(self) -> bool:
-        """Whether to return for others' sake; not before a transaction of this turn has done some of the job."""
+        """Whether to return because other jobs wait; not before a transaction of this turn has done some of it."""
         self.yielded = self.yielded or (self._progressed and self._others_wait())
         return self.yielded
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether nothing more of it is of use: computations may break off at once."""
+        """Whether nobody needs the rest of the job: computations may break off at once."""
         return self.cancelled or self.lost
 
     def advance(
@@ -97,7 +97,7 @@ class Work:
         self._progressed = True
 
     def warn(self, writer: Writer, kind: str, count: int, detail: str) -> None:
-        """Add to what the job's result says was done in another way than was configured.
+        """Add a warning to the job's result: something was done in another way than was configured.
 
         Args:
             kind: what was done instead, such as "time-by-rules".
@@ -163,10 +163,10 @@ class Work:
             self.hear(None)
 
     def hear(self, cancelled: bool | None) -> None:
-        """Take note of what the job's row says: whether to cancel, or None, that the claim is lost.
+        """Note what the job's row says: whether the job was cancelled; None if the claim is lost.
 
         Raises:
-            ClaimLostError: it is.
+            ClaimLostError: the claim is lost.
         """
         if cancelled is None:
             self.lost = True
@@ -178,13 +178,13 @@ class JobHandler(Protocol):
     """Does the jobs of a kind."""
 
     def run(self, work: Work) -> None:
-        """Do the job to its end, which ``work.finish`` says, or until ``work.should_stop``.
+        """Do the job until ``work.finish`` closes it, or until ``work.should_stop``.
 
-        What it raises is a failed try, unless a server is away. It is called again after that, after a stop and
-        after its worker was lost, and goes on from what its transactions left.
+        An exception is a failed try, unless a server is away. The method is called again after a failed try, after
+        a stop and after its worker was lost. It goes on from what its transactions left.
         """
         ...
 
     def let_go(self, writer: Writer, job: Job) -> None:
-        """Forget what is still staged for a job that failed or was cancelled, in the transaction that says so."""
+        """Remove what is staged for a job, in the transaction that closes it as failed or cancelled."""
         ...

@@ -43,7 +43,7 @@ class _Progress:
     Attributes:
         judged: episodes that were judged.
         failed: episode -> how the LLM failed on it.
-        endpoint_is_away: whether the round ended because of that.
+        endpoint_is_away: whether the round ended because the endpoint is away.
     """
 
     judged: int = 0
@@ -80,10 +80,10 @@ class JudgeService:
         self._stopping.set()
 
     def run(self, resolve: Callable[[], Scope], *, once: bool) -> int:
-        """Judge what is there, then, unless ``once``, what comes; how many episodes were judged.
+        """Judge waiting episodes, then, unless ``once``, new ones; return how many were judged.
 
         Args:
-            resolve: asked anew for each round, as the collection may be yet to come, or be made again.
+            resolve: returns the scope. Called for each round, as the collection may be made later, or made anew.
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured.
@@ -156,7 +156,7 @@ class JudgeService:
         return progress
 
     def _judge(self, scope: Scope, episode: StoredEpisode, llm: Llm) -> bool:
-        """Whether this judged the episode; the sentences are those that are still there."""
+        """Ask the model to judge the episode, and store its verdict; return whether it was stored."""
         collection_id = scope.collection.id
         with self._database.read() as reader:
             if episodes.find(reader, collection_id, episode.id).judged:
@@ -186,7 +186,7 @@ class JudgeService:
 
 
 def _load_shown_sentences(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[tuple[int, str]]:
-    """The sentences to judge that are still there: those that hops selected, and what was shown of the explored.
+    """Load the sentences to judge that still exist: those that hops selected, and those shown of explored passages.
 
     A plain search selects none, so all sentences of the passages that it found are judged.
     """

@@ -23,8 +23,8 @@ class Batch:
         events: in the order of application.
         constants: event -> constants by which it is applied.
         questions: event -> the question that it teaches, in the order of the events.
-        memories: of the judged sentences that are there.
-        supports: what the questions know of these.
+        memories: of the judged sentences that exist.
+        supports: how surely each of these sentences supports each of the questions.
     """
 
     events: Sequence[PendingEvent]
@@ -41,7 +41,7 @@ class Batch:
         events: Sequence[PendingEvent],
         constants: Mapping[int, FilterConstants],
     ) -> "Batch":
-        """Lock all states that the events speak of, and read them; what they name stays as long as they are.
+        """Lock all states that the events speak of, and read them. Locked sentences cannot be deleted.
 
         Locks are taken in the same order by everyone, questions by hash and then sentences by id, so two batches
         that share state wait for each other instead of deadlocking.
@@ -56,7 +56,7 @@ class Batch:
         return cls(events, constants, questions, memories, supports)
 
     def apply(self, writer: Writer, collection_id: int, rule: LearningRule) -> MovedStates:
-        """Move what is locked, and write it with its audit."""
+        """Move the locked states by the rule, and write them with their audit rows."""
         statements = [
             build_statement(event, self.questions[event.id], self.constants[event.id]) for event in self.events
         ]
@@ -68,7 +68,7 @@ class Batch:
 
 
 def _lock_questions(writer: Writer, collection_id: int, events: Sequence[PendingEvent]) -> dict[int, int]:
-    """Event -> its question, all of them locked."""
+    """Lock the questions of the events; return event -> its question."""
     hashed = {event.id: states.question_hash(event.question) for event in events}
     first: dict[bytes, tuple[str, Vector]] = {}
     for event in events:
@@ -78,9 +78,9 @@ def _lock_questions(writer: Writer, collection_id: int, events: Sequence[Pending
 
 
 def build_statement(event: PendingEvent, question: int, constants: FilterConstants) -> EventStatement:
-    """The event and all that it says, as it counts for a question by these constants.
+    """Build the statement of an event on a question, with the noises and caps of these constants.
 
-    Only a question of time moves time memories.
+    Only a question about a time moves time memories.
     """
     confidence = event.verdict.confidence
     timed = {} if event.time_embedding is None else {TIME: event.time_embedding}

@@ -36,19 +36,22 @@ log = structlog.get_logger(__name__)
 MOST_PER_STATEMENT = 100
 """Verdicts that are stored by one statement at most."""
 NAMES_TOGETHER = 5_000
-"""Sentences they name, from which on no further verdict joins them."""
+"""Sentences that verdicts of one statement name: from this number on no further verdict joins."""
 GATHER_SECONDS = 0.01
-"""How long more are waited for where several came at the same time: no single caller ever waits."""
+"""How long a batch waits for more verdicts, if several came at the same time. A single verdict never waits."""
 LOOKING_UP = 4
-"""Threads for verdicts that name what has to be looked up."""
+"""Threads for verdicts whose names have to be looked up."""
 
 HASHED_FIELDS = [
     attribute.name
     for attribute in fields(Verdict)
     if attribute.name not in ("scope", "rounds", "rating", "cited", "reason")
 ]
-"""Fields that tell one verdict from another under its key, besides those of a rating; rounds are the session's
-own."""
+"""Fields whose values make the hash of a verdict under its key.
+
+A new field of ``Verdict`` changes all hashes: leave it out here, and add it in ``hash`` only where it is set. A
+session fills in ``rounds`` itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class _PendingVerdict:
     future: "Future[StoredVerdictEvent]" = field(default_factory=Future)
 
     def hash(self) -> bytes:
-        """Return a hash by which the same verdict is recognised under its key."""
+        """Return the hash that recognises a repeated verdict under its key."""
         verdict = self.verdict
         content = {name: getattr(verdict, name) for name in HASHED_FIELDS}
         if verdict.rating is not None:
@@ -84,9 +87,8 @@ class _PendingVerdict:
 class Intake:
     """Stores verdicts under their Idempotency-Keys, and announces them.
 
-    A verdict that names sentences by their ids alone, as most do, is checked and stored by one statement together
-    with all others of its kind that wait, in a thread of its own: many callers then need neither many transactions
-    nor many threads that take turns.
+    Most verdicts name sentences by their ids alone. One thread checks and stores all of these that wait by one
+    statement. So many callers need neither many transactions nor many threads that take turns.
     """
 
     def __init__(self, database: Database, stream: WakeStream, encoder: Encoder) -> None:
@@ -100,14 +102,14 @@ class Intake:
         self._looking_up = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="intake-look-up")
 
     def accept(self, verdict: Verdict, key: str, *, announced: bool = True) -> StoredVerdictEvent:
-        """Store the verdict under its key, here; the same verdict again gets the event of then.
+        """Store the verdict under its key, in this thread. The same verdict again gets the first event.
 
         Args:
-            announced: whether a worker is told at once.
+            announced: whether a worker is woken at once.
 
         Raises:
             NotFoundError: the query does not exist.
-            GoneError: the collection does not; one of its name may.
+            GoneError: the collection was deleted, even if a new one has its name.
             InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
             ForbiddenError: it names another judge than its key does, or vouches without the right.
             IdempotencyConflictError: the key was used with another verdict.
@@ -128,12 +130,12 @@ class Intake:
         """Accept a verdict in the background, together with others submitted meanwhile.
 
         Raises:
-            NotFoundError: its scope has no collection.
+            NotFoundError: there is no such collection.
             ForbiddenError: as ``accept``.
             EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
-            UnavailableError: it was closed.
+            UnavailableError: the intake was closed.
         """
-        _ = verdict.scope.collection  # if there is none, this verdict alone is told, and none that waits with it
+        _ = verdict.scope.collection  # raises here if there is none, before the verdict joins others
         self._check(verdict)
         arriving = _PendingVerdict(verdict, key, announced)
         try:
@@ -147,7 +149,7 @@ class Intake:
         return arriving.future
 
     def _check(self, verdict: Verdict) -> None:
-        """Expansions are embedded when the verdict is applied; all else that it teaches has its vectors already."""
+        """Check the right to judge under this name, the right to vouch, and the encoder if there are expansions."""
         verdict.scope.judge(verdict.judge)
         if verdict.vouches and not verdict.scope.is_allowed(VOUCH):
             raise ForbiddenError(
@@ -157,7 +159,7 @@ class Intake:
             self._encoder.check(verdict.scope.collection)
 
     def check_expansions(self, verdict: Verdict) -> None:
-        """Refuse expansions that would take the encoder for too long; not on the event loop, as it takes time.
+        """Refuse expansions that have too many tokens. Do not call it on the event loop: it takes time.
 
         Raises:
             InvalidRequestError: they have too many tokens.
@@ -165,7 +167,7 @@ class Intake:
         self._encoder.check_question("", [expansion.text for expansion in verdict.expansions])
 
     def close(self) -> None:
-        """Accept nothing more; what was submitted and nobody waits for any more is left."""
+        """Accept no more verdicts, and give up look-ups that have not begun."""
         self._together.shutdown(wait=False)
         self._looking_up.shutdown(wait=False, cancel_futures=True)
 
@@ -185,7 +187,7 @@ class Intake:
                 self._store_together(arrivals)
             except UnavailableError as error:
                 _fail(arrivals, error)
-            except Exception as error:  # whatever it is, nobody waits for ever
+            except Exception as error:  # whatever failed, no caller may wait for ever
                 log.exception("verdicts not stored")
                 _fail(arrivals, error)
 

@@ -33,19 +33,19 @@ from engram.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
-MAX_MOVES = 5
+MAX_SPACE_CHANGES = 5
 
 
 class _TakenError(Exception):
-    """Another worker applies events to the collection."""
+    """Another worker is applying events to the collection."""
 
 
-class _MovedError(Exception):
-    """Vectors that were read or made for these events are not comparable with the collection's any more."""
+class _OtherSpaceError(Exception):
+    """The collection has changed to another vector space since vectors were read or made for these events."""
 
 
 class LearningService:
-    """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
+    """Applies accepted verdicts: moves memories and supports, teaches weights, credits expansions."""
 
     def __init__(
         self,
@@ -71,8 +71,8 @@ class LearningService:
     def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
         """Apply events for a worker; None, with nothing done, while another worker applies to the collection.
 
-        So no two wait for each other's rows, and collections spread over workers. An event that its caller waits
-        for is applied beside them: rows are locked in one order, so that this is slower and no less right.
+        So no two workers wait for each other's rows, and collections spread over workers. An event whose caller
+        waits is applied at the same time. Both lock rows in one order: slower, but correct.
         """
         try:
             return self.apply(collection_id, events, alone=True)
@@ -80,14 +80,15 @@ class LearningService:
             return None
 
     def apply(self, collection_id: int, events: Sequence[int], *, alone: bool = False) -> int:
-        """Apply those of the events that still wait, all at once; how many there were.
+        """Apply those of the events that still wait, all at once; return how many were applied.
 
-        If the batch fails for anything but a lost database, its events are tried one by one, so that one that
-        cannot be applied, or not in the time a statement has, is found, noted and in the end parked, and holds
-        nobody else back. One whose expansions another encoder is to embed waits for a worker that runs it.
+        If the batch fails while Postgres is within reach, its events are tried one by one. An event that cannot be
+        applied, or not in the time that a statement has, is noted and in the end parked, so it holds nobody back.
+        An event whose expansions another encoder has to embed waits for a worker that runs this encoder.
 
         Raises:
-            UnavailableError: Postgres is out of reach; the events keep waiting.
+            UnavailableError: Postgres is out of reach, or the vectors are exchanged again and again; the events
+                wait.
         """
         try:
             return self._apply(collection_id, events, alone=alone)
@@ -118,7 +119,7 @@ class LearningService:
             log.error("feedback parked", collection_id=collection_id, event_id=event, reason=reason)
 
     def apply_overdue(self, age_seconds: float, limit: int) -> int:
-        """Apply events whose wake-up was lost and that another encoder need not embed; how many there were."""
+        """Apply events whose wake-up was lost and that need no other encoder; return how many were applied."""
         with self._database.read() as reader:
             overdue = feedback_events.list_overdue(
                 reader, age_seconds, limit, self._attribution.encoder.fingerprints
@@ -129,7 +130,7 @@ class LearningService:
         return sum(self._apply_apart(collection_id, waiting) for collection_id, waiting in by_collection.items())
 
     def _apply_apart(self, collection_id: int, events: Sequence[int]) -> int:
-        """Apply one collection's events; what is wrong with it does not keep the others waiting."""
+        """Apply one collection's events; log a failure, so that other collections do not wait."""
         try:
             return self.apply_alone(collection_id, events) or 0
         except UnavailableError:
@@ -139,10 +140,10 @@ class LearningService:
             return 0
 
     def _apply(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
-        for _ in range(MAX_MOVES):
+        for _ in range(MAX_SPACE_CHANGES):
             try:
                 return self._apply_in(collection_id, events, alone=alone)
-            except _MovedError:
+            except _OtherSpaceError:
                 self._attribution.ask_anew(collection_id, events)
         raise UnavailableError("The collection is given other vectors again and again.")
 
@@ -150,8 +151,8 @@ class LearningService:
         """Apply the events by vectors of the space that the collection is in.
 
         Raises:
-            _TakenError: it is to be alone, and another worker is at the collection.
-            _MovedError: the questions' vectors are of another one, or the expansions' are.
+            _TakenError: ``alone``, and another worker is applying events to the collection.
+            _OtherSpaceError: the vectors of the questions or of the expansions are of another space.
         """
         with stage("attribute"):
             units, space = self._attribution.prepare(collection_id, events)
@@ -166,11 +167,11 @@ class LearningService:
             if not pending:
                 return 0
             if any(event.space != event.served or space not in {event.served, None} for event in pending):
-                raise _MovedError
+                raise _OtherSpaceError
             constants = self._choose_constants(writer, collection_id, pending)
             batch = Batch.lock(writer, collection_id, pending, constants)
             holders = self._weights.holders(writer, collection_id, pending)
-            with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
+            with writer.ahead():  # Postgres writes the states while the terms of weights are computed
                 moved_states = batch.apply(writer, collection_id, self._rule)
                 taught = self._weights.terms(kind, pending, constants, holders, moved_states.contested)
             if units:
@@ -190,7 +191,10 @@ class LearningService:
     def _choose_constants(
         self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]
     ) -> dict[int, FilterConstants]:
-        """By what each event is applied: its judge's constants, and less if the judge is not trusted."""
+        """Choose each event's constants: its judge's.
+
+        New judges get less; so does an untrusted judge's word against others on a reworded question.
+        """
         set_for = judges.find(reader, collection_id, {event.judge for event in events})
         constants = {event.id: set_for.get(event.judge, JudgeSettings()).adapt(self._constants) for event in events}
         named = {judge for judge, own in set_for.items() if own.trusted}
@@ -235,7 +239,7 @@ class LearningService:
         }
 
     def _evolve_if_due(self, collection_id: int) -> None:
-        """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
+        """Let the keys evolve if it is due. If that fails, they stay due, and the events stay applied."""
         try:
             with stage("evolve"):
                 self._evolve.evolve_if_due(collection_id)
@@ -246,7 +250,7 @@ class LearningService:
 
 
 def _count(batch: Batch, moved_states: MovedStates) -> None:
-    """Tell of events that were applied."""
+    """Count the applied events in the metrics."""
     audit = moved_states.audit
     metrics.count_ended_verdicts([("applied", len(batch.events)), ("contested", len(moved_states.contested))])
     for event in batch.events:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
-from engram.services.feedback_log.weight_terms import JudgedStatement, WeightModel, observe_statements
+from engram.services.feedback_log.weight_terms import PlacedVerdict, WeightModel, observe_statements
 from engram.storage.corpus import collections, passages
 from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -29,7 +29,7 @@ class WeightTeaching:
         self._models = models
 
     def holders(self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]) -> dict[int, int]:
-        """Read sentence -> its passage, for the sentences of events that teach weights."""
+        """Read sentence -> its passage, for events on a ranked answer or on rounds of a session, not for others."""
         judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in event.targets})
         return passages.holders(reader, collection_id, judged)
 
@@ -50,7 +50,7 @@ class WeightTeaching:
             contested: events that contradict what other judges said.
         """
         statements = [
-            JudgedStatement.from_verdict(
+            PlacedVerdict.from_verdict(
                 event, holders, constants[event.id].observation_noise(1, event.verdict.confidence)
             )
             for event in events

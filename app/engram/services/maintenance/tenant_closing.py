@@ -1,6 +1,6 @@
-"""Removing tenants: at once nobody is of one any more, and then all that it has goes, collection by collection.
+"""Removing tenants: a tenant is closed at once, and then all that it has goes, collection by collection.
 
-Whatever ends a removal before its end, the next one goes on with it: workers look for tenants that were closed.
+If a removal is interrupted, the next one goes on with it: workers look for tenants that were closed.
 """
 
 from collections.abc import Callable
@@ -29,20 +29,20 @@ class ClosingService:
     """Removes tenants with all that they have."""
 
     def __init__(self, database: Database, changed: Callable[[], None] = lambda: None) -> None:
-        """``changed`` is called when nobody is of a tenant any more."""
+        """``changed`` is called when a tenant was closed."""
         self._database = database
         self._changed = changed
         self._removal = RemovalService(database)
 
     def close(self, tenant: str, confirm: str) -> None:
-        """Have nobody be of the tenant any more; what it has is removed from now on.
+        """Close the tenant: nobody can use it any more, and what it has is removed from now on.
 
         Args:
-            confirm: its name once more, as there is no way back.
+            confirm: the tenant's name once more, as there is no way back.
 
         Raises:
             InvalidRequestError: ``confirm`` is another name.
-            ConflictError: it is the one of those who need no key.
+            ConflictError: it is the tenant of requests without a key.
             NotFoundError: there is no such tenant.
         """
         if confirm != tenant:
@@ -56,7 +56,7 @@ class ClosingService:
         log.info("tenant closed", tenant=tenant)
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> list[str]:
-        """Remove what closed tenants have, and then these; which are gone.
+        """Remove what closed tenants have, and then these tenants; return the names of those that are gone.
 
         Raises:
             UnavailableError: Postgres is out of reach.
@@ -66,7 +66,7 @@ class ClosingService:
         return [tenant for tenant in closed_tenants if self._remove(tenant, should_stop)]
 
     def _remove(self, tenant: str, should_stop: Callable[[], bool]) -> bool:
-        """Remove a closed tenant; whether this did, and nobody else at the same time."""
+        """Remove a closed tenant; return whether this call removed it, not another one at the same time."""
         with tenancy.allow_all_tenants():
             while not should_stop():
                 with self._database.read() as reader:
@@ -81,14 +81,14 @@ class ClosingService:
                 self._removal.run(should_stop, tenant)
                 with self._database.write() as writer:
                     if tenants.remove(writer, tenant):
-                        _record(writer, tenant)
+                        _replace_audit_log(writer, tenant)
                         log.info("tenant removed", tenant=tenant)
                         return True
         return False
 
 
-def _record(writer: Writer, tenant: str) -> None:
-    """Remove the tenant's audit log with it, and record the removal for those who run the service."""
+def _replace_audit_log(writer: Writer, tenant: str) -> None:
+    """Remove the tenant's audit log, and record the tenant's removal in the operator's."""
     audit_log.forget(writer, tenant)
     act = audit_log.begin(
         writer,

@@ -1,4 +1,4 @@
-"""Whether a ranked answer is enough, by what is believed of that."""
+"""How probably a ranked answer holds all evidence."""
 
 import math
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ _NAMED = complementarity.LINKS.index("named")
 
 @dataclass(frozen=True, slots=True)
 class SufficiencyEstimate:
-    """With what probability the first five of a ranking hold all the evidence.
+    """Probability that the first five passages of a ranking hold all the evidence.
 
     Attributes:
-        model: by the features and their weights, in [0, 1]; 0 where nothing was found.
-        vouched: strongest recall prior by a verdict that claimed to name all evidence, in [0, 1].
-        features: see ``sufficiency.FEATURES``, (k,); none where nothing was found.
-        weights: what is believed of them, (k,).
+        model: probability by the features and their weights, in [0, 1]; 0 where nothing was found.
+        vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
+        features: see ``sufficiency.FEATURES``, (k,); empty where nothing was found.
+        weights: mean weights of the features, (k,).
         events: verdicts in the weights.
-        remembered: lower bound by what is known of the evidence that leads, see ``remembered_sufficiency``.
+        remembered: lower bound by past questions whose evidence leads the ranking, see ``remembered_sufficiency``.
     """
 
     model: float
@@ -41,7 +41,7 @@ class SufficiencyEstimate:
 
     @property
     def probability(self) -> float:
-        """The model's, but at least what verdicts on a nearby past question vouch for: recall brings that up."""
+        """The highest of the three: recall brings up the evidence of past questions."""
         return max(self.model, self.vouched, self.remembered)
 
 
@@ -55,15 +55,15 @@ def estimate_sufficiency(
     weights: NDArray[np.float64],
     events: int,
 ) -> SufficiencyEstimate:
-    """Whether a ranking is enough.
+    """Estimate how probably a ranking holds all evidence.
 
     Args:
         scores, features: of all candidates, by the ranking weights, the best before recall first, (n,) and
             (n, k).
-        words: the question's words that the first of them have.
-        pool: of the same candidates in the same order; None where it has no member.
-        weights: what is believed of ``sufficiency.FEATURES``.
-        events: verdicts in that.
+        words: the question's words in the first passages.
+        pool: pool of the same candidates in the same order; None where it has no member.
+        weights: mean weights of ``sufficiency.FEATURES``, (k,).
+        events: verdicts in the weights.
     """
     if not len(scores):
         return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events)

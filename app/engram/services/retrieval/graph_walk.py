@@ -64,19 +64,19 @@ class WalkHop:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """All rounds of one query so far.
+    """All hops of one query so far.
 
     Attributes:
-        frontier: what the next hop starts from; None where that is still to be drawn from the last one.
+        frontier: what the next hop starts from; None where it is still to be computed from the last hop.
         joining: sentences that the next hop reaches whatever it starts from.
-        hops: those made.
-        recalled: what nearby past questions were supported by.
+        hops: the hops made.
+        recalled: sentences that supported nearby past questions and have a prior.
         priors: sentence -> recall prior in [0, 1], the strongest few.
-        vouched: strongest prior from a verdict that claimed to name all evidence.
+        vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
         evidence_known: sentences that supported nearby past questions, by question.
         stop_reason: why it stopped; None while it may go on.
         near: passages near the question, best first; None where the collection is small, see ``hop_loop``.
-        reached: by the first hop, if that was read already; it is not stored, and read again then.
+        reached: result of the first hop, if the opening has read it. It is not stored; a loaded walk reads it anew.
     """
 
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))

@@ -19,12 +19,12 @@ from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
 from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 
 NeedComparison = Callable[[Sequence[PastSupport]], Mapping[int, SameNeed]]
-"""Supports of past questions -> past question -> how sure it is that it has the need of the present one."""
+"""Computes from supports: past question -> how probably it has the same need as the present one."""
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
-# A question without entities scans every sentence of a collection up to this size, then the nearest passages': it
-# is to cost hardly more than one with entities, however large the collection.
+# A question without entities scans all sentences of a collection up to this size. In a larger one it scans those of
+# the nearest passages, so that it costs hardly more than a question with entities.
 SCANNED_SENTENCES = 5_000
 SCANNED_PASSAGES = 1_000
 NEAR_PASSAGES = 100
@@ -32,12 +32,15 @@ NEAR_PASSAGES = 100
 
 
 def recalls(plan: QueryPlan) -> bool:
-    """Whether a walk hears past questions."""
+    """Whether walks of this plan read question memory."""
     return plan.profile.recalls and plan.focus.use_memory
 
 
 def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
-    """Read the opening of a walk from the question's names, unless one of them has to be embedded first."""
+    """Read the entities named, the first hop and past questions in one statement.
+
+    None if the question names nothing, or if names had to be embedded for this plan.
+    """
     if not plan.mentions or plan.unknown:
         return None
     return openings.read(
@@ -58,25 +61,25 @@ def begin(
     compare_needs: NeedComparison,
     opened: WalkOpening | None = None,
 ) -> Walk:
-    """A walk before its first hop, with what past questions recall and what a session's pool holds.
+    """Begin a walk: before its first hop, with what past questions recall and what a session's pool holds.
 
-    Where the question resumes an earlier walk, it goes on from where that would have gone as well.
+    If the query resumes a walk, the new walk also starts from the entities that the old one would have gone to.
 
     Args:
-        nearest_lookup: tells which passages are nearest to the question, where the process knows them.
-        compare_needs: tells how sure it is that past questions have the same need.
-        opened: what was read already for a walk from this start.
+        nearest_lookup: finds the passages nearest to the question among the keys that the process keeps.
+        compare_needs: computes how probably past questions have the same need.
+        opened: the opening, if it was read for a walk from this start.
     """
     past = plan.query.walk
     walk = Walk(start) if past is None else resume_walk(plan, _add_names(reader, plan, past), start)
-    same_snapshot = opened if past is None else None
+    usable_opening = opened if past is None else None
     near = (
         _find_near_passages(reader, plan, walk.frontier or start, nearest_lookup)
-        if same_snapshot is None
-        else same_snapshot.near
+        if usable_opening is None
+        else usable_opening.near
     )
     walk = replace(
-        walk, near=near, reached=None if same_snapshot is None or plan.query.pool else same_snapshot.reached
+        walk, near=near, reached=None if usable_opening is None or plan.query.pool else usable_opening.reached
     )
     if not recalls(plan):
         return replace(walk, joining=plan.query.pool)
@@ -114,7 +117,7 @@ def cut_walk(plan: QueryPlan, walk: Walk) -> Walk:
 
 
 def _add_names(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
-    """A walk that was kept as ids, with the names of those of its entities that there still are."""
+    """Return a walk that was stored as ids with the names of its entities; deleted entities are left out."""
     onward = walk.frontier or Frontier({}, {})
     names = entity_lookup.names(reader, plan.collection, list(onward.activation))
     return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
@@ -123,10 +126,10 @@ def _add_names(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
 def _find_near_passages(
     reader: Reader, plan: QueryPlan, start: Frontier, nearest_lookup: NearestLookup
 ) -> Sequence[int] | None:
-    """Passages near the question, best first, where there is too much to read of all; None where there is not.
+    """Find passages near the question, best first; None where the collection is small enough to read all.
 
-    Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
-    question without entities reads their sentences.
+    A large collection names a country in more sentences than can be read, so hubs are read in these passages only.
+    A question without entities reads the sentences of these passages.
     """
     if start.activation:
         near_count = NEAR_PASSAGES if _reads_near_hubs(plan) else 0
@@ -143,7 +146,10 @@ def _reads_near_hubs(plan: QueryPlan) -> bool:
 
 
 def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
-    """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
+    """Make hops until the walk stops.
+
+    With stop rule "learned" or "llm", make one hop: the caller decides on the next.
+    """
     while walk.stop_reason is None:
         walk = _step(reader, plan, walk)
         if plan.stop_rule in ("learned", "llm"):
@@ -154,17 +160,17 @@ def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
 def resume(
     reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
 ) -> Walk:
-    """Go on with a walk that stopped, as far as ``plan`` lets it, see ``resume_walk``."""
+    """Resume a stopped walk (``resume_walk``) and make hops as ``advance`` does."""
     return advance(reader, plan, resume_walk(plan, walk, start, sentences))
 
 
 def resume_walk(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
-    """A walk that stopped, before its next hop.
+    """Make a stopped walk ready for its next hop.
 
     Args:
-        plan: may be another than the walk began with; the hops made count among its own.
+        plan: may be another than the walk began with; hops already made count towards its ``max_hops``.
         start: entities to start from besides those that the last hop leads to.
-        sentences: that the next hop reaches whatever it starts from.
+        sentences: sentences that the next hop reaches whatever it starts from.
     """
     frontier = walk.frontier or _compute_next_frontier(plan, walk)
     if start is not None:
@@ -177,7 +183,7 @@ def resume_walk(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sent
 
 
 def _step(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
-    """One more hop, or the reason why there is none."""
+    """Make one hop, or set the reason why the walk stops."""
     if walk.hops and len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
     frontier = walk.frontier or _compute_next_frontier(plan, walk)
@@ -226,10 +232,10 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
 def _read(
     reader: Reader, plan: QueryPlan, reached: HopResult, selected: Sequence[int]
 ) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
-    """The selected sentences as they can be read, and how many sentences name the entities that they name.
+    """Read the selected sentences, and count the sentences that name each of their entities.
 
-    Most often the hop has read just these: its statement orders as ``propagation`` does, but for the time that a
-    sentence speaks of.
+    The hop's own statement has mostly read these already. It differs where the time of a sentence changes the
+    order.
     """
     if reached.evidence.keys() == set(selected):
         return reached.evidence, reached.counts
@@ -241,7 +247,10 @@ def _read(
 
 
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
-    """Return the frontier after the last hop (GAM-RAG, Eq. 9); a recalled sentence counts with its prior."""
+    """Return the frontier after the last hop (GAM-RAG, Eq. 9).
+
+    After the first hop, likely recalled sentences add their prior.
+    """
     hop, profile = walk.hops[-1], plan.profile
     leading = {} if len(walk.hops) > 1 else select_leading(walk.priors)
     scores = {sentence: hop.score(sentence) + leading.get(sentence, 0.0) for sentence in hop.selected}
@@ -261,9 +270,9 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
 
 
 def question_memory_priors(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
-    """Return the strongest prior of each recalled sentence, and the strongest voucher.
+    """Return the strongest prior of each recalled sentence, and how far past verdicts vouch for its evidence.
 
-    A prior vouches for a question's evidence if the verdict behind it claimed to name all of it.
+    A verdict that claimed to name all evidence vouches with P(same need) x net support, which is not a prior.
     """
     supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
     priors = recall_priors((past.sentence_id, same_need, net) for past, same_need, net in supports)
@@ -278,7 +287,7 @@ def _get_probability(past: PastSupport) -> float:
 
 
 def _collect_past_evidence(recalled: Sequence[PastSupport]) -> list[PastEvidence]:
-    """Evidence of past questions, for the sufficiency of answers that it leads."""
+    """Collect the evidence of past questions, which tells how sufficient an answer is if it leads the ranking."""
     return [
         PastEvidence(
             question_id=past.question_id,
@@ -293,5 +302,5 @@ def _collect_past_evidence(recalled: Sequence[PastSupport]) -> list[PastEvidence
 
 
 def _is_covered(hop: WalkHop, walk: Walk) -> bool:
-    """The coverage rule: the evidence names all that the question names, or verdicts vouch for it."""
-    return (hop.coverage or 0.0) >= 1.0 or walk.vouched >= coverage.VOUCHED_PRIOR
+    """Apply the coverage rule: the evidence has all content words of the question, or verdicts vouch for it."""
+    return (hop.coverage or 0.0) >= 1.0 or walk.vouched >= coverage.VOUCHED_ENOUGH

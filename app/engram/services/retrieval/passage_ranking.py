@@ -37,13 +37,13 @@ from engram.storage.retrieval import passage_candidates, passage_likeness, passa
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 TITLES = 20_000
-"""Titles that a process remembers the names of."""
+"""Titles whose names a process caches."""
 GAP_PASSAGES = 10
 """Passages that are looked for in each gap."""
 RECORDED_CANDIDATES = 64
-"""Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
+"""Best candidates that an episode records: their ids, and their scores by the reranker if there is one."""
 MOST_NEAREST = 1_000
-"""Nearest passages that are looked for at most to fill the places of duplicates."""
+"""Most nearest passages that a search reads to fill the places of duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class PassageRanking:
 
     Attributes:
         best: passage and score of the ``top_k`` best, best first.
-        candidates: all that were ranked by features, best before recall first, (n,); none if ranked as published.
+        candidates: all that were ranked by features, best before recall first, (n,); empty if ranked as published.
         features: of the candidates, (n, k).
         weights: of the features, (k,).
-        pool: what they were looked at again with; None if ranked as published.
-        recalled: whether recall had a say in what was reached and in which order.
+        pool: the best few, which the second look compares with; None where there was no second look.
+        recalled: whether recall changed what was reached or its order.
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
-        sufficiency: whether it is enough, before recall; None where features do not rank.
+        sufficiency: how probably the first five hold all evidence; None where features do not rank.
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
-        reranked: what a reranker says of the candidates; None where none was asked, or it gave nothing.
-        level: of sufficiency below which the answer is withheld; None unless the query leaves it to Engram.
+        reranked: scores of a reranker for the candidates; None where none was asked, or it failed.
+        level: sufficiency below which the answer is withheld; None unless ``min_sufficiency`` is "auto".
     """
 
     best: list[tuple[int, float]]
@@ -98,10 +98,9 @@ class PassageRanking:
 
     @property
     def teaches(self) -> bool:
-        """Whether a verdict teaches sufficiency and a reranker: not where what is known of the question had a say.
+        """Whether a verdict on this answer may teach weights: not if recall or expansions changed it.
 
-        Nor where expansions had one: they change what likeness comes to, and the weights are those of questions as
-        they are asked.
+        Weights are those of questions as they are asked, and expansions change the similarities.
         """
         return len(self.candidates) > 0 and not self.recalled and not self.expanded
 
@@ -116,12 +115,12 @@ _NO_FEATURES = (
 def rank(
     reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, depth: int, nearest_lookup: NearestLookup
 ) -> PassageRanking:
-    """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
+    """Rank the passages that a walk touched and those nearest to the question; without a walk, those of a search.
 
     Args:
-        prior: what is believed before any verdict.
+        prior: shipped weights, from which a collection starts.
         depth: how many passages a search has to find.
-        nearest_lookup: tells which passages are nearest to the question, where the process knows them.
+        nearest_lookup: finds the passages nearest to the question among the keys that the process keeps.
     """
     top_k = plan.query.top_k
     if plan.query.strategy != "graph":

@@ -48,7 +48,7 @@ class Query:
         text: the question.
         scope: where to look, and who asks.
         top_k: passages wanted.
-        max_hops: propagation rounds at most; None for the profile's own.
+        max_hops: hops at most; None for the profile's own.
         memory: whether learned state is read.
         profile: the published constants, where there are any, or ours.
         strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.

@@ -39,11 +39,11 @@ class QueryPlan:
         query_id: of the answer.
         profile: the constants that it is retrieved by.
         focus: what all its statements look for, and where.
-        max_hops: propagation rounds at most.
-        stop_rule: what may end them early.
+        max_hops: hops at most.
+        stop_rule: what may end the hops early.
         mentions: normalised name -> the name as the question writes it.
-        unknown: of these, those that no entity is called like -> embedding, (d,).
-        constraint: the time that the question names, or was given.
+        unknown: of these, the names that no entity bears -> embedding, (d,).
+        constraint: the time that the question names, or that the caller gave.
         language: of the question, as an ISO 639 code; that of its collection where its words do not tell. None: the
             collection has several.
         terms: what is matched word for word: term -> weight > 0.
@@ -100,8 +100,8 @@ class QueryPlanner:
             profile: constants in place of those that the query names.
 
         Raises:
-            InvalidRequestError: the query bounds hops that its strategy does not make, or goes by whether the
-                answer is enough where that is not told; or the question has too many tokens.
+            InvalidRequestError: the query bounds hops that its strategy does not make, or needs a sufficiency that
+                its strategy or profile does not compute; or the question has too many tokens.
             LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
@@ -168,7 +168,7 @@ class QueryPlanner:
         return replace(self.plan(query, plan.profile), stop_rule=plan.stop_rule, warnings=plan.warnings)
 
     def embed_mentions(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
-        """The plan with the embeddings of these of its names.
+        """Return the plan with the embeddings of these names.
 
         Few need any: most names that a question mentions are names of entities, and one embedding takes as long as
         the walk.
@@ -205,9 +205,9 @@ class QueryPlanner:
         return query.stop_rule or ("coverage" if profile.recalls else "none")
 
     def _analyse_question(self, query: Query) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
-        """Normalised name -> mention, the time constraint, and whether rules had to find it.
+        """Return normalised name -> mention, the time constraint, and a warning if rules replaced the model.
 
-        Where nothing is walked, names have no say, nor has a time; but a given one is kept for verdicts.
+        Strategies without a walk use neither names nor times. A given time is kept for verdicts.
         """
         if query.strategy != "graph":
             return {}, query.time_constraint or None, ()
@@ -230,7 +230,7 @@ def _gaps(vectors: Vector) -> Sequence[Vector]:
 
 
 def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple[TimeExpression, ...]:
-    """The intervals that the time constraint names, where they have a say."""
+    """Return the intervals that the time constraint names; none where strategy or profile does not use them."""
     if constraint is None or strategy != "graph" or not profile.by_features:
         return ()
     return tuple(find_time_expressions(constraint))

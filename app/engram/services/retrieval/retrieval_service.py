@@ -1,4 +1,4 @@
-"""Retrieval: a plan carried out on one snapshot. It explains nothing, keeps nothing and learns nothing."""
+"""Retrieval: carries out a plan, on one snapshot at a time. It explains, keeps and learns nothing."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,9 +72,9 @@ class _Search:
     """A search as far as it has come.
 
     Attributes:
-        began: when, by ``time.perf_counter``; later by what the embedding of names took.
-        entities: that the mentions were aligned to.
-        walk: None until they are.
+        began: when it began, by ``time.perf_counter``. Time spent on embedding names does not count.
+        entities: entities that the mentions were aligned to.
+        walk: None until the mentions are aligned.
     """
 
     began: float
@@ -83,7 +83,7 @@ class _Search:
 
     @classmethod
     def begin(cls, plan: QueryPlan) -> "_Search":
-        """Begin a search. Only the graph is walked."""
+        """Begin a search. Any strategy but "graph" gets a walk without hops."""
         return cls(
             time.perf_counter(), walk=None if plan.query.strategy == "graph" else Walk(stop_reason="no_hops")
         )
@@ -106,7 +106,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _OtherVectors:
-    """A search whose collection has other vectors than those that the plan was made for."""
+    """A search whose collection has changed its vectors since the plan was made."""
 
     search: _Search
     collection: Collection
@@ -114,7 +114,7 @@ class _OtherVectors:
 
 @dataclass(frozen=True, slots=True)
 class _UnknownNames:
-    """A search that wants names embedded, as no entity bears them."""
+    """A search that needs names embedded, because no entity bears them."""
 
     search: _Search
     names: Sequence[str]
@@ -122,7 +122,7 @@ class _UnknownNames:
 
 @dataclass(frozen=True, slots=True)
 class _UnjudgedWalk:
-    """A search that wants to know whether the evidence of its walk suffices."""
+    """A search that has to ask the endpoint whether the evidence of its walk suffices."""
 
     search: _Search
     walk: Walk
@@ -130,7 +130,7 @@ class _UnjudgedWalk:
 
 @dataclass(frozen=True, slots=True)
 class _UnreadCandidates:
-    """A search that wants its best candidates read by the reranker."""
+    """A search whose best candidates the reranker has to read."""
 
     search: _Search
     passages: Sequence[tuple[int, StoredPassage]]
@@ -155,14 +155,14 @@ class RetrievalService:
         reranker: PassageReranker | None = None,
         rules: Sequence[QuestionRule] = (),
     ) -> None:
-        """Find by these parts.
+        """Take the parts that a search uses.
 
         Args:
-            kept_keys: what the process keeps of passages' keys.
-            spreads: what it measured of collections' questions.
-            threshold: from which probability on an answer is enough for hops to end (stop_rule "learned").
+            kept_keys: passage keys that the process keeps in memory.
+            spreads: how near questions of each collection come to each other.
+            threshold: probability of sufficiency from which on hops end (stop_rule "learned"), in [0, 1].
             reranker: reads the best candidates where features rank.
-            rules: choose in this order which passages an answer shows.
+            rules: choose one after another which passages an answer shows.
         """
         self._reranker = reranker
         self._rules = rules
@@ -205,10 +205,10 @@ class RetrievalService:
     def on_snapshot(self, plan: QueryPlan) -> Iterator[tuple[Reader, RetrievalResult]]:
         """Execute the plan, and keep its snapshot open for further reads.
 
-        Everything is read on one snapshot, but none is held while others work: between two of them names are
-        embedded that no entity bears, the endpoint is asked whether a walk's evidence suffices, and a reranker
-        reads the best candidates. If the endpoint fails, the walk goes on to its last hop; if the
-        reranker does, the ranking without it answers. The plan says so.
+        The search reads one snapshot and closes it while others work: names are embedded, the endpoint is asked
+        whether the evidence suffices, a reranker reads. It then goes on with its walk on a new snapshot. If the
+        endpoint fails, the walk goes on to its last hop; if the reranker does, the ranking without it answers. The
+        plan's warnings say so.
         """
         search = _Search.begin(plan)
         while True:
@@ -220,9 +220,9 @@ class RetrievalService:
             plan, search = self._fetch(plan, found)
 
     def _search(self, reader: Reader, plan: QueryPlan, search: _Search) -> _Found | _Want:
-        """Go on with a search on this snapshot: align, walk, rank, until all is found or something is wanted.
+        """Go on with a search on this snapshot: align, walk, rank. Return the result, or what is needed first.
 
-        What is wanted takes a while, so it is fetched when the snapshot is closed (``_fetch``).
+        What is needed takes a while, so ``_fetch`` gets it when the snapshot is closed.
         """
         aligned = search.walk is not None
         with nullcontext() if aligned else stage("align"):
@@ -251,7 +251,7 @@ class RetrievalService:
         return _Found(search, walk, ranking or self._rank_passages(reader, plan, walk, nearest_lookup))
 
     def _fetch(self, plan: QueryPlan, want: _Want) -> tuple[QueryPlan, _Search]:
-        """Fetch what a search wants; no transaction is open."""
+        """Fetch what a search needs; no transaction is open. Return the plan and the search to go on with."""
         search = want.search
         match want:
             case _OtherVectors():  # they have taken the place of those that the plan was made for
@@ -288,9 +288,9 @@ class RetrievalService:
     def _advance_walk(
         self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup
     ) -> tuple[Walk, PassageRanking | None]:
-        """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
+        """Make hops until the walk stops or an endpoint has to be asked; return the walk and its ranking.
 
-        Stop rule "learned" ranks after every hop.
+        The ranking is None unless stop rule "learned", which ranks after every hop, ended the walk.
         """
         walk = self._walk_hops(reader, plan, walk)
         while plan.stop_rule == "learned" and walk.stop_reason is None:
@@ -374,10 +374,12 @@ class RetrievalService:
 def _align_mentions(
     reader: Reader, plan: QueryPlan, opened: WalkOpening | None
 ) -> tuple[list[EntityAnswer], list[str], WalkOpening | None]:
-    """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what was read with
-    them for a walk that starts from just these.
+    """Align each mention to its most similar entity (Eq. 3).
 
     An equal name is the most similar by definition, and one that is only spelt otherwise is taken for equal.
+
+    Returns:
+        The entities, the names that must be embedded first, and the opening if every name was found by its words.
     """
     called: dict[str, tuple[int, str]] = {}
     if opened is not None:

@@ -21,7 +21,7 @@ from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvid
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
-from engram.services.feedback_log.weight_terms import JudgedStatement, WeightModel, observe_statements
+from engram.services.feedback_log.weight_terms import PlacedVerdict, WeightModel, observe_statements
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import TABLES, TOLERANCE, Findings, VerificationReport, values
@@ -239,7 +239,7 @@ def _check_weights(
         )
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
         terms = [term for term in page if term.targets.keys() <= holders.keys()]
-        statements = [JudgedStatement.from_verdict(term, holders, term.noise) for term in terms]
+        statements = [PlacedVerdict.from_verdict(term, holders, term.noise) for term in terms]
         anew = () if known is None else observe_statements(believed, known, statements, models)
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _is_near(term.evidence, seen.evidence):
@@ -249,7 +249,7 @@ def _check_weights(
         for term in page:
             _check_term(term, believed, findings)
             name = f"event {term.event_id}, {believed.model}"
-            cap = caps.comparisons(term.cap, contested=term.contested)
+            cap = caps.find_comparison_cap(term.cap, contested=term.contested)
             counts_now = caps.select_counting([cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
             if term.contested != (term.event_id in opposing_events):

@@ -17,20 +17,20 @@ from engram.storage.row_lookups import NOT_DELETED
 from engram.storage.tables.table_base import metadata
 
 ROWS = 1_000
-"""Of a piece, which takes 0.1 to 0.4 s: benchmarks/deletion.py."""
+"""Rows of a piece, which takes 0.1 to 0.4 s: benchmarks/deletion.py."""
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedPiece:
-    """A table as a piece left it: how many rows went, and the last one's key, to go on after; None: no other."""
+    """How many rows of a table went, and the key of the last one, to go on after; None if no row is left."""
 
     rows: int
     last: Sequence[Any] | None
 
 
 def begin(writer: Writer, collection_id: int) -> bool:
-    """Have nobody find the collection any more, and free its name; False if it is gone or going already.
+    """Hide the collection from everyone, and free its name; False if it was deleted before.
 
     Waits for transactions that write to it. Later ones find that it is gone.
     """
@@ -63,9 +63,9 @@ def tables() -> list[Table]:
 
 
 def claim(writer: Writer, collection_id: int) -> bool:
-    """Be the one who removes rows of the collection until the transaction ends; False if it is gone.
+    """Claim the removal of the collection's rows until the transaction ends; False if it is gone.
 
-    Two who are at it take turns. Each statement after this sees what the other one's removed.
+    Two removals take turns. Each statement after this one sees what the other has removed.
     """
     return lock_row(writer, collection_id, EXCLUSIVE, condition=f"NOT {NOT_DELETED}") is not None
 
@@ -75,7 +75,7 @@ def remove_piece(
 ) -> DeletedPiece:
     """Remove the first rows of the table that follow the key ``after``, in the order of their keys.
 
-    Going on after a key spares reading what the index still holds of the rows that went.
+    The key spares reading the index entries of rows that went before.
     """
     columns = [column for column in table.primary_key.columns if column.name != "collection_id"]
     key = ", ".join(f'"{column.name}"' for column in columns)
@@ -105,22 +105,21 @@ def _placeholders(name: str, columns: "Sequence[Column[Any]]") -> str:
 def has_rows(reader: Reader, collection_id: int, table: Table) -> bool:
     """Whether the table has rows of the collection left.
 
-    Who looks from the first key on has the index note which rows went, which spares ``end`` a look at each of them
-    while it holds the collection.
+    Call it before ``end``: Postgres marks removed rows in the index here, so ``end`` need not visit each.
     """
     statement = f'SELECT 1 FROM "{table.name}" WHERE collection_id = %(id)s LIMIT 1'
     return reader.row(statement, {"id": collection_id}) is not None
 
 
 def end(writer: Writer, collection_id: int) -> None:
-    """Remove the collection itself, with what was written by transactions that did not look whether it is there."""
+    """Remove the collection itself, and rows of transactions that did not check whether it exists."""
     parameters = {"id": collection_id}
     # No foreign keys lead from these: checking one would cost an ingest more than the posting itself.
     writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", parameters)
     writer.execute("DELETE FROM episode WHERE collection_id = %(id)s", parameters)
     # Before the time expressions they began as, which the cascade may come to first.
     writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
-    if writer.distributed:  # where no foreign keys lead to the collection: see ``distribution``
+    if writer.distributed:  # where no foreign keys lead to the collection: see ``citus_distribution``
         for table in reversed(metadata.sorted_tables):
             if "collection_id" in table.columns:
                 writer.execute(f'DELETE FROM "{table.name}" WHERE collection_id = %(id)s', parameters)

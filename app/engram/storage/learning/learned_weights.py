@@ -150,7 +150,7 @@ def _count_terms(
     for term in terms:
         own.setdefault((term.judge, term.day), []).append(term)
     caps = {
-        judge_day: [caps_of.comparisons(term.cap, contested=term.contested) for term in those]
+        judge_day: [caps_of.find_comparison_cap(term.cap, contested=term.contested) for term in those]
         for judge_day, those in own.items()
     }
     # More than the highest cap makes no difference, so the count need not go through a whole day.
@@ -220,7 +220,7 @@ def terms_of_day(
         """,
         {**_prior_key(collection_id, prior), "judge": judge, "day": day},
     )
-    return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
+    return [(row.id, caps_of.find_comparison_cap(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
 def _load_weights(reader: Reader, collection_id: int, prior: PriorIdentity, lock: str) -> LearnedWeights | None:

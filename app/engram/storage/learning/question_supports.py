@@ -24,7 +24,7 @@ class PastSupport:
 
     Attributes:
         similarity: cosine of the two questions.
-        same_need: probability that they have the same need, in [0, 1]; None before it was computed.
+        same_need: the probability of the same need and its signals; None before it was computed.
     """
 
     question_id: int
@@ -45,10 +45,10 @@ SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 
 
 def recall(reader: Reader, focus: Focus, questions: int) -> list[PastSupport]:
-    """Supports of the ``questions`` nearest past questions, nearest first.
+    """Read the supports of the ``questions`` nearest past questions, nearest first.
 
-    A sentence that was once supported, and since rejected as much, is among them: it recalls nothing, and an answer
-    that it leads is as sufficient as the judged one was.
+    A sentence that was supported, and later rejected as often, is among them. It recalls nothing. An answer that it
+    leads is as sufficient as the judged one was.
     """
     rows = reader.rows(build_recall_query(focus), focus.parameters(questions=questions))
     return [PastSupport(**row._asdict()) for row in rows]

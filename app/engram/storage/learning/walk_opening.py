@@ -1,7 +1,7 @@
 """Opening of a walk in one statement: the question's entities, its recalled supports, and the first links.
 
-The first hop goes on from what has the names, each with activation 1. That is the walk's own first hop nearly
-always: where past questions bring sentences to it, or a name has to be compared by embedding, it is made again.
+The first hop starts from the entities that bear the names, each with activation 1. This is nearly always the walk's
+own first hop. It is made again if past questions add sentences, or if a name has to be compared by embedding.
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ class WalkOpening:
 
     Attributes:
         called: normalised name -> (entity, surface), see ``entity_lookup.find_called_entities``.
-        recalled: see ``question_supports.recall``; None if past questions are not heard.
+        recalled: see ``question_supports.recall``; None if question memory is not read.
         near: passages nearest to the question, best first; None if they were not asked for.
-        reached: by a hop from the entities called, where each has activation 1 and nothing is recalled.
-        current: which vectors the snapshot has; None: the collection is gone.
+        reached: result of a hop from these entities, each with activation 1, without recalled sentences.
+        current: version of the vectors on the snapshot; None if the collection is gone.
     """
 
     called: dict[str, tuple[int, str]]

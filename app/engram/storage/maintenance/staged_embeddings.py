@@ -85,7 +85,7 @@ def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
 def list_unembedded_rows(
     reader: Reader, collection_id: int, table: Row, encoder: str, after: int, limit: int
 ) -> list[UnembeddedText]:
-    """The table's next rows after ``after`` that have no vector of this encoder, in id order."""
+    """List rows of the table that follow ``after`` and have no vector of this encoder, in id order."""
     rows = reader.rows(
         f"""
         SELECT r.id, r.{TEXT_COLUMNS[table]} AS text FROM {table} r
@@ -103,7 +103,7 @@ def list_unembedded_rows(
 def list_unembedded_passages(
     reader: Reader, collection_id: int, encoder: str, after: int, limit: int
 ) -> list[KeySource]:
-    """The next passages after ``after`` whose present content has no vector of this encoder, in id order."""
+    """List passages that follow ``after`` and whose present content has no vector of this encoder, in id order."""
     rows = reader.rows(
         f"""
         {SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s AND (
@@ -259,7 +259,7 @@ def forget_texts(writer: Writer, collection_id: int) -> None:
 
 
 def drop(writer: Writer, collection_id: int, limit: int) -> int:
-    """Remove up to ``limit`` vectors; how many there were."""
+    """Remove up to ``limit`` vectors; return how many were removed."""
     return writer.execute(
         """
         DELETE FROM staged_embedding WHERE collection_id = %(collection)s AND id IN (
@@ -274,11 +274,11 @@ Table = Literal["sentence", "entity", "time_expression", "passage", "question", 
 TABLES: Sequence[Table] = (
     "passage", "sentence", "entity", "time_expression", "question", "expansion_unit", "judged_query",
 )  # fmt: skip
-"""Those whose rows have vectors made of texts, in the order in which they are locked."""
+"""Tables whose rows have vectors made of texts, in the order in which they are locked."""
 
 
 def list_next_ids(reader: Reader, collection_id: int, table: Table, after: Any, limit: int) -> list[Any]:
-    """The table's next ids after ``after``; None: the first."""
+    """List the table's ids that follow ``after``; from the first on if it is None."""
     id_condition = "" if after is None else "AND r.id > %(after)s"
     rows = reader.rows(
         f"""

@@ -217,7 +217,6 @@ weight_audit = Table(
     require("contested", Boolean, default="false", comment="Whether the verdict goes against other judges."),
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
     build_parent_key("feedback_event", "event_id"),
-    CheckConstraint("model IN ('reranker', 'round', 'sufficiency')", name="model"),
     postgresql_with={"toast_tuple_target": "8160"},
     comment="Terms of events in the weights of models.",
 )

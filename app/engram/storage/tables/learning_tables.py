@@ -140,7 +140,6 @@ learned_weights = Table(
     require("events", BigInteger, default="0"),
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "model", "prior"),
-    CheckConstraint("model IN ('reranker', 'round', 'sufficiency')", name="model"),
     comment="What verdicts taught about a model's weights: the sum of the events' terms.",
 )
 

@@ -1250,9 +1250,9 @@ class PreviewOut(Struct):
     """
     feedback_id: int
     judge: str
-    models: list[Literal["sufficiency", "reranker", "round"]]
+    models: list[str]
     """
-    Whose weights would lose what it taught.
+    Models whose weights would lose what it taught: sufficiency, reranker, round, or a wing's own.
     """
     states: list[LeftOut]
     status: str
@@ -2404,7 +2404,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, reembed, revocation, replay or session
+    ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
     """
     next_errors_after: int | None
     """
@@ -2471,7 +2471,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, reembed, revocation, replay or session
+    ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
     """
     received: int
     rejected: int

@@ -67,7 +67,7 @@ class Publisher:
                 )
                 stated += applied.facts
         with self._database.read() as reader:
-            rows = fact_rows.rows(reader, scope.collection.id, stated)
+            rows = fact_rows.load_facts(reader, scope.collection.id, stated)
         named = {_identity(row): fact for fact, row in rows.items()}
         places = {place: named.get(_identity(fact)) for place, fact in enumerate(memory.facts)}
         revisions = list(_revisions(memory, {place: fact for place, fact in places.items() if fact is not None}))

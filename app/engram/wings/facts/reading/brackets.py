@@ -75,7 +75,11 @@ def read_bracket_facts(
 
 
 def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: bool | None) -> Iterator[Triple]:
-    """Birth and death, or beginning and end of what is no person; None for what a name in passing is."""
+    """Read birth and death of a person, or beginning and end of something else.
+
+    Args:
+        is_person: whether the subject is a person; None if unknown, as for a name in passing.
+    """
     if _DATE_INSIDE.search(text) is None or _FLOURISHED.match(text.strip()):
         return
     halves = _halves(text)
@@ -97,7 +101,10 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
 
 
 def _halves(text: str) -> dict[str, str]:
-    """Return the parts about birth and death: behind "born" and "died", or around a dash between two dates."""
+    """Return the texts under "birth" and "death"; none if neither is told.
+
+    They stand behind "born" and "died", or around a dash between two dates.
+    """
     born, died = _BORN.search(text), _DIED.search(text)
     if born or died:
         halves = {}

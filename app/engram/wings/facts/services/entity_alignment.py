@@ -33,17 +33,18 @@ from engram.wings.facts.storage.namesakes import KnownEntity, NamePair
 log = structlog.get_logger(__name__)
 
 JUDGE = "alignment"
-"""Who joins them, in the log."""
+"""Judge of these joins in the log of facts."""
 PAGE = 2_000
-"""Names that are looked at together."""
+"""Names that are aligned together."""
 BY_ALIAS, BY_SIMILARITY = "alias", "similarity"
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedJoin:
-    """A name that means an entity: ids and names of both, and by what.
+    """A name that means an entity: ids and names of both, and how the name was matched.
 
     Attributes:
+        way: ``BY_ALIAS`` or ``BY_SIMILARITY``.
         similarity: cosine, 1 for an alias.
     """
 
@@ -56,7 +57,7 @@ class ProposedJoin:
 
     @property
     def reason(self) -> str:
-        """Return the reason as the log stores it."""
+        """Return how the name was matched, as the log of facts stores it."""
         return self.way if self.way == BY_ALIAS else f"{self.way} {self.similarity:.3f}"
 
 

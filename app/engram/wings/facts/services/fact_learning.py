@@ -160,7 +160,7 @@ def leave(
     """
     lost = stale_sources.list_by_sentence(writer, collection_id, removed)
     stated = stale_sources.list_stated(writer, collection_id, list(changed))
-    facts = fact_rows.rows(writer, collection_id, [one.fact_id for one in stated]) if stated else {}
+    facts = fact_rows.load_facts(writer, collection_id, [one.fact_id for one in stated]) if stated else {}
     for one in stated:
         text = changed[one.passage_id]
         before, after = _fold_text(text.before), _fold_text(text.after)

@@ -246,7 +246,7 @@ def _revise(
     writer: Writer, target: int, author: Author, revisions: Sequence[Revision], first: int = 0
 ) -> list[AppliedEvent]:
     named = {one.fact_id for one in revisions} | {one.by for one in revisions if one.by is not None}
-    facts = fact_rows.rows(writer, target, named)
+    facts = fact_rows.load_facts(writer, target, named)
     missing = sorted(named - facts.keys())
     if missing:
         raise NotFoundError(f"There is no fact {missing[0]}.")

@@ -57,7 +57,7 @@ class FactViewService:
         """
         target = scope.collection.id
         with self._database.snapshot() as reader:
-            fact = fact_rows.rows(reader, target, [fact_id]).get(fact_id)
+            fact = fact_rows.load_facts(reader, target, [fact_id]).get(fact_id)
             if fact is None:
                 raise NotFoundError(f"There is no fact {fact_id} in collection {scope.collection.name!r}.")
             groups = belief_groups.groups(reader, target, belief_groups.find_keys(reader, target, [fact_id]))
@@ -71,7 +71,7 @@ class FactViewService:
     def facts(self, scope: Scope, facts: Sequence[int]) -> list[FactRow]:
         """These facts as they stand, in the given order, each once; those that are gone are left out."""
         with self._database.read() as reader:
-            fact_rows_by_id = fact_rows.rows(reader, scope.collection.id, facts)
+            fact_rows_by_id = fact_rows.load_facts(reader, scope.collection.id, facts)
         return [fact_rows_by_id[fact] for fact in dict.fromkeys(facts) if fact in fact_rows_by_id]
 
     def entity(self, scope: Scope, entity_id: int, most: int) -> Neighbourhood:
@@ -89,7 +89,7 @@ class FactViewService:
             joined = fact_rows.members(reader, target, [root])
             entities = fact_rows.entities(reader, target, [root, *joined])
             near = fact_edges.find_around(reader, target, [root], EdgeFilter(), most).edges
-            facts = fact_rows.rows(reader, target, [edge.id for entity, edge in near if entity == root])
+            facts = fact_rows.load_facts(reader, target, [edge.id for entity, edge in near if entity == root])
             return Neighbourhood(
                 entity,
                 None if entity.stands_for is None else entities.get(entity.stands_for),

@@ -113,7 +113,7 @@ def find_start(pattern: FactPattern, find: Callable[[Sequence[str]], Sequence[St
 
 
 def compute_days(question: str) -> tuple[int, int] | None:
-    """The days that a question speaks of, first and after the last."""
+    """Return the first day that a question speaks of, and the one after the last; None if it names no time."""
     constraint = time_constraint(question)
     if constraint is None or (constraint.start is None and constraint.end is None):
         return None
@@ -124,7 +124,7 @@ def compute_days(question: str) -> tuple[int, int] | None:
 
 
 def list_names(pattern: FactPattern) -> tuple[list[str], list[int]]:
-    """Normalised names that may be meant, and ids of entities."""
+    """Return the normalised names that the pattern may mean, and the ids of entities in it."""
     names = [name for name in pattern.entities if isinstance(name, str)]
     names += [name for name in (pattern.subject, pattern.object) if name is not None]
     normalised_names = dict.fromkeys(normalise_entity(name) for name in names)
@@ -134,7 +134,7 @@ def list_names(pattern: FactPattern) -> tuple[list[str], list[int]]:
 
 
 def runs(question: str, *, lower: bool = False) -> Iterable[str]:
-    """Every run of words that may be a name, the longest first; of those in lower case only if so."""
+    """List runs of words that may be a name, longest first; if ``lower``, those in lower case, else the others."""
     places = [match.span() for match in _WORD.finditer(question)][:QUESTION_WORDS]
     for length in range(min(NAME_WORDS, len(places)), 0, -1):
         for first in range(len(places) - length + 1):
@@ -162,7 +162,11 @@ def select_longest(pattern: FactPattern, starts: Sequence[Start]) -> list[Start]
 
 
 def list_other_words(question: str, names: Iterable[str]) -> list[str]:
-    """The question's words that are not of these names."""
+    """List the words of the question that belong to none of these names.
+
+    Args:
+        names: in lower case, with single spaces.
+    """
     folded = " ".join(question.casefold().split())
     for name in sorted(names, key=len, reverse=True):
         folded = folded.replace(name, " ")
@@ -172,7 +176,11 @@ def list_other_words(question: str, names: Iterable[str]) -> list[str]:
 def walk(
     ground: WalkGraph, begun: WalkStart, pattern: FactPattern, *, dated: bool
 ) -> tuple[list[Path], dict[int, Edge]]:
-    """The best paths, and all edges that were read; ``dated``: days are asked for, and the edges hold then."""
+    """Walk from the start; return the best paths, and all edges that were read, by id.
+
+    Args:
+        dated: whether the question asks for days, so that ``ground`` has only edges that hold then.
+    """
     edges: dict[int, Edge] = {}
     web = Web()
     known = frozenset(begun.starts)
@@ -223,7 +231,7 @@ def _select_matching(
 
 
 class _Links:
-    """Edges as ranking sees them. Where days are asked for, one that began nobody knows when is a guess."""
+    """Converts edges to links of paths. If days are asked for, an edge without a first day counts less."""
 
     def __init__(self, roots: Mapping[int, int], asked_terms: Sequence[frozenset[str]], *, dated: bool) -> None:
         self._roots = roots
@@ -247,14 +255,14 @@ class _Links:
 
 
 def statement(names: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> ReadableFact:
-    """A fact as it is to be read: with when it held where that is known, and a word where it is doubted or over."""
+    """Return a fact to read: with its years where they are known, and a note if it is doubted or over."""
     notes = (_span(edge), "doubted" if belief < LEAST_BELIEF else "", "over" if edge.closed else "")
     when = ", ".join(filter(None, notes))
     return ReadableFact(*names, source, when)
 
 
 def _span(edge: Edge) -> str:
-    """Return the years in which it held."""
+    """Return the years in which an edge holds; empty if unknown."""
     first = "" if edge.valid_from == ALWAYS else str(datetime.fromordinal(edge.valid_from).year)
     last = "" if edge.held_until >= NEVER else str(datetime.fromordinal(max(edge.held_until - 1, 1)).year)
     if first == last:

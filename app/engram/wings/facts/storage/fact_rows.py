@@ -106,8 +106,8 @@ _NAMES = join_by_index("fact_entity s", "s.id = f.subject_id") + join_by_index(
 )
 
 
-def rows(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, FactRow]:
-    """These facts."""
+def load_facts(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, FactRow]:
+    """Load these facts; fact -> its row."""
     fact_rows = reader.rows(
         f"SELECT {_FACT} FROM {WANTED_IDS} {join_by_index('fact f', 'f.id = wanted.id')} {_NAMES}",
         {"collection": collection_id, "ids": sorted(set(facts))},
@@ -137,12 +137,12 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
 def load_believed_facts(
     reader: Reader, collection_id: int, facts: Sequence[int], as_of: datetime | None = None
 ) -> dict[int, BelievedFact]:
-    """These facts, each with what is believed of it and the first that says it; one statement for a search.
+    """Load these facts, each with its belief and its first source, by one statement.
 
-    Who says so still comes before who does no more.
+    A source that still states the fact comes before one that was withdrawn.
 
     Args:
-        as_of: by then; of what nobody had said then, or nothing is known to have been believed, nothing is told.
+        as_of: moment of belief and sources; a fact that had no source or no belief by then is left out.
     """
     believed = "SELECT f.belief AS believed"
     by_then = "" if as_of is None else "AND held.learned_at <= %(as_of)s"
@@ -215,7 +215,7 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
 
 
 def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int, EntityRow]:
-    """These entities."""
+    """Load these entities; entity -> its row."""
     entity_rows = reader.rows(
         f"""
         SELECT e.id, e.graph_id, e.name, e.surface, e.stands_for
@@ -227,7 +227,7 @@ def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int
 
 
 def list_next_names(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> dict[int, str]:
-    """The next entities of a graph, in id order, with their normalised names."""
+    """List entities of a graph that follow ``after``, in id order; entity -> its normalised name."""
     rows = reader.rows(
         """
         SELECT id, name FROM fact_entity WHERE collection_id = %(collection)s AND graph_id = %(graph)s
@@ -239,7 +239,7 @@ def list_next_names(reader: Reader, collection_id: int, graph_id: int, after: in
 
 
 def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
-    """The entities that stand for one of these."""
+    """List the entities that were joined to one of these."""
     member_rows = reader.rows(
         f"SELECT e.id FROM {WANTED_IDS} {join_by_index('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
         {"collection": collection_id, "ids": sorted(set(ids))},

@@ -24,8 +24,9 @@ class EmbeddedServers:
             make: create the database if it does not exist.
 
         Raises:
-            ConfigurationError: it does not exist and ``make`` is false, or it cannot start.
-            UnavailableError: it cannot start.
+            ConfigurationError: there is no database and ``make`` is false, or its folder, its user or its programs
+                cannot be used.
+            UnavailableError: the server ended or hung while starting.
         """
         data = settings.data_dir.resolve()
         postgres = EmbeddedPostgres(
@@ -46,7 +47,8 @@ class EmbeddedServers:
         """Run the data directory's Redis, and give its URL.
 
         Raises:
-            ConfigurationError, UnavailableError: it cannot start.
+            ConfigurationError: its folder or its programs cannot be used.
+            UnavailableError: the server ended or hung while starting.
         """
         redis = EmbeddedRedis(settings.data_dir.resolve() / "redis")
         try:
@@ -59,7 +61,8 @@ class EmbeddedServers:
         """Run a Postgres of its own in an empty folder, and give its URL.
 
         Raises:
-            ConfigurationError, UnavailableError: it cannot start.
+            ConfigurationError: the folder, the user or the programs of Postgres cannot be used.
+            UnavailableError: the server ended or hung while starting.
         """
         with EmbeddedPostgres(folder, settings.embedded_user, memory_mb=settings.embedded_memory_mb) as server:
             yield server.url

@@ -1,4 +1,4 @@
-"""Classify whether a session's evidence pool suffices (R-Feedback, ``core.planning.feedback_stop``)."""
+"""Classify whether a session's evidence pool suffices (R-Feedback, ``wings.sessions.core.feedback_stop``)."""
 
 from collections.abc import Sequence
 

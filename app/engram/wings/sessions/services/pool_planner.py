@@ -2,10 +2,11 @@
 missing.
 
 Without a language model, rules do all of it. Patterns give the question's triples
-(``core.planning.question_triples``), and sentences that were read bind their unknowns (``core.planning.binding``).
-The gap is the first open triple whose other end is known; its query is that part of the question with the values
-put in. A query is asked only if it is well formed (``core.planning.sub_questions``). Where nothing is left to ask,
-the session says whether what it read may hold the answer (``core.planning.answerable``).
+(``core.text.question_triples``), and sentences that were read bind their unknowns
+(``wings.sessions.core.binding``). The gap is the first open triple whose other end is known; its query is that part
+of the question with the values put in. A query is asked only if it is well formed
+(``wings.sessions.core.sub_questions``). Where nothing is left to ask, the session says whether what it read may
+hold the answer (``wings.sessions.core.answerable``).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from engram.core.ranking.ranking_weights import Prior, WeightObservation
-from engram.services.feedback_log.weight_terms import JudgedStatement
+from engram.services.feedback_log.weight_terms import PlacedVerdict
 from engram.wings.sessions.core import round_sufficiency
 from engram.wings.sessions.services.stop_weights import StopWeights
 
@@ -12,7 +12,7 @@ ROUND = "round"
 
 
 class RoundModel:
-    """The model ``round``, see ``core.round_sufficiency``.
+    """The model ``round``, see ``wings.sessions.core.round_sufficiency``.
 
     Args:
         load_weights: loads the file that has its prior.
@@ -28,7 +28,7 @@ class RoundModel:
         """Load the belief before any verdict; None where nothing was fitted."""
         return self._load_weights().rounds
 
-    def observe(self, prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
+    def observe(self, prior: Prior, statement: PlacedVerdict) -> WeightObservation | None:
         """Compute a verdict's observation of the pools after its rounds; None if it has none."""
         return round_sufficiency.observe_verdict(
             statement.judged.verdict, statement.named, prior, statement.noise, known=statement.supports_exist

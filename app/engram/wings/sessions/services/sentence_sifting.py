@@ -29,7 +29,7 @@ def sift(
     """The sentences that the model keeps; by rules where there is none or it fails.
 
     It sees every sentence of the passages that were read, and only it says which bear on the search; which of them
-    say the same is for ``core.planning.curation`` to tell, whoever chose.
+    say the same is for ``wings.sessions.core.curation`` to tell, whoever chose.
     """
     if tools.llm is None:
         return SiftedSentences(*tools.curate_sentences(queries), [], [])

@@ -30,7 +30,7 @@ class OrderedPassages:
 def rank_by_rules(
     state: SessionState, queries: Sequence[AskedQuery], evidence: Sequence[PoolSentence], notes: Sequence[Note] = ()
 ) -> OrderedPassages:
-    """Rank all passages read, see ``core.planning.pool_ranking``; the caller's passages come last.
+    """Rank all passages read, see ``wings.sessions.core.pool_ranking``; the caller's passages come last.
 
     Args:
         notes: of this round, besides those that there are.

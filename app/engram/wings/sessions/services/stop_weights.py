@@ -34,9 +34,8 @@ class Relevance(Protocol):
 class StopWeights:
     """The classifier, what its second feature went by and the data sets it was fitted to.
 
-    ``rounds`` is what is believed of the pool after a round before any verdict on a session, see
-    ``core.planning.round_sufficiency``;
-    None where nothing was fitted for that.
+    ``rounds`` is the prior of whether the pool suffices after a round, see
+    ``wings.sessions.core.round_sufficiency``; None where nothing was fitted.
     """
 
     network: Network

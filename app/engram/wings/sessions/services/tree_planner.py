@@ -113,7 +113,7 @@ class TreePlanner:
 
 
 class _Wave:
-    """One round: rollouts side by side, and what they found put together in their order."""
+    """One round: rollouts at the same time, whose results are joined in the order in which they began."""
 
     def __init__(
         self, state: SessionState, tools: StepTools, llm: Llm, options: TreeOptions, tree: Tree[BranchState]
@@ -147,7 +147,7 @@ class _Wave:
         return [self._failures[at] for at in sorted(self._failures)]
 
     def step(self, tree: Tree[BranchState]) -> SessionStep:
-        """Return the result of the wave."""
+        """Return what this wave of rollouts adds to the session, and its answer if it ends."""
         nothing_left = tree_search.claim(tree, self._limits, self._options.seed) is None
         if self._options.combine == "vote" and is_decided(tree, self._limits.rollouts):
             nothing_left = True
@@ -196,7 +196,7 @@ class _Wave:
         return remaining_shares.divide(size), size
 
     def _roll(self, tree: Tree[BranchState], claimed: RolloutClaim) -> Rollout[BranchState]:
-        """From the claimed action to a conclusion, as far as the rollout's share of the budget goes."""
+        """Make a rollout: act from the claimed action to a conclusion, within its share of the budget."""
         quota = Quota(self._tools.meter, self._share)
         tools = copy.copy(self._tools)
         tools.llm = self._llm.attach_meter(quota)
@@ -234,7 +234,7 @@ class _Wave:
     def _merge_rollouts(
         self, tree: Tree[BranchState]
     ) -> tuple[list[PoolSentence], list[Note], list[AskedQuery], CurationCounts]:
-        """The shared memory after the wave: what rollouts found, in the order in which they were begun.
+        """Merge what the rollouts found, in the order in which they began: pool, notes, queries asked and counts.
 
         Of sentences that say the same the first is kept, and any that something cites. Notes that a rollout rewrote
         (Eq. 2) stay rewritten.
@@ -268,7 +268,7 @@ class _Wave:
 def _rank_passages(
     ordered: OrderedPassages, pool: Sequence[PoolSentence], warnings: Sequence[Fallback]
 ) -> list[int]:
-    """Passages by rules; those first of which the model kept something, where it was the model that sifted."""
+    """Rank passages by rules. If the model sifted, passages of which it kept a sentence come first."""
     if any(warning.type == "sifted-by-rules" for warning in warnings):
         return ordered.ranked
     return move_evidence_first(ordered.ranked, pool)

@@ -75,8 +75,8 @@ class PreviewOut(BaseModel):
     )
     states: list[LeftOut]
     cut: bool = Field(description="Whether there are more states than are shown.")
-    models: list[Literal["sufficiency", "reranker", "round"]] = Field(
-        description="Whose weights would lose what it taught."
+    models: list[str] = Field(
+        description="Models whose weights would lose what it taught: sufficiency, reranker, round, or a wing's own."
     )
 
     @classmethod

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import state_replay as core
-from engram.core.filter.caps import comparisons, select_counting
+from engram.core.filter.caps import find_comparison_cap, select_counting
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking.learned_means import compute_mean
@@ -264,7 +264,8 @@ class Weights:
             of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
             remaining = [term for term in of_day if term.event_id != event]
             caps = [
-                comparisons(term.cap, contested=term.contested != (term.event_id in flipped)) for term in remaining
+                find_comparison_cap(term.cap, contested=term.contested != (term.event_id in flipped))
+                for term in remaining
             ]
             counts = {term.event_id: count for term, count in zip(remaining, select_counting(caps), strict=True)}
             for term in of_day:
