@@ -119,7 +119,7 @@ def write(
                 writer,
                 collection_id,
                 [
-                    PassageRow(body["id"], body["title"], body["text"], {}, version, vector)
+                    PassageRow(body["id"], body["title"], body["text"], "en", {}, version, vector)
                     for body, vector in batch
                 ],
             )

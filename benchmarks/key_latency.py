@@ -33,7 +33,6 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application, Servers
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.explanations.verdict_influence import Influences
 from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Memory, Query
@@ -106,8 +105,7 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
         app.question_spreads,
         threshold=1.0,
     )
-    influences = Influences(app.priors, app.question_spreads)
-    return QueryService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
+    return QueryService(database, app.reads, retrieve, durable=app.settings.episodes_durable)
 
 
 def build_way(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:

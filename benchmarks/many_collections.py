@@ -41,7 +41,7 @@ COLUMNS = """
 """
 OF_COLLECTION = (
     "encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
-    "lexical_length, key_building"
+    "lexical_length, key_building, languages"
 )
 AT_ONCE = 50
 TOP_K = 10

@@ -59,9 +59,10 @@ _COPY = (
     "CREATE UNIQUE INDEX ON copied (id)",
     "ANALYZE copied, common_entity",
     """
-    INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
-    SELECT %(target)s, p.id + %(offset)s, p.external_id || '#' || %(copy)s::bigint, p.title, p.text, p.metadata,
-           p.content_hash, CASE WHEN %(copy)s = 0 THEN p.embedding ELSE l2_normalize(
+    INSERT INTO passage (collection_id, id, external_id, title, text, language, metadata, content_hash,
+                         embedding)
+    SELECT %(target)s, p.id + %(offset)s, p.external_id || '#' || %(copy)s::bigint, p.title, p.text, p.language,
+           p.metadata, p.content_hash, CASE WHEN %(copy)s = 0 THEN p.embedding ELSE l2_normalize(
                p.embedding * %(own)s::vector + other.embedding * %(others)s::vector) END
     FROM copied JOIN passage p ON p.collection_id = %(source)s AND p.id = copied.id
     JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding FROM passage
@@ -119,7 +120,8 @@ _COPY = (
         sentence_count = sentence_count + (SELECT count(*) FROM sentence s JOIN copied ON copied.id = s.passage_id
                                            WHERE s.collection_id = %(source)s),
         lexical_length = lexical_length + (SELECT sum(length) FROM lexical_passage l
-            JOIN copied ON copied.id = l.passage_id WHERE l.collection_id = %(source)s)
+            JOIN copied ON copied.id = l.passage_id WHERE l.collection_id = %(source)s),
+        languages = (SELECT languages FROM collection WHERE id = %(source)s)
     WHERE id = %(target)s
     """,
 )

@@ -98,6 +98,8 @@ CREATE TABLE collection (
     key_building TEXT DEFAULT 'full' NOT NULL,
     key_generation BIGINT DEFAULT 0 NOT NULL,
     serving TEXT DEFAULT 'live' NOT NULL,
+    languages JSONB DEFAULT '{}' NOT NULL,
+    language TEXT,
     experiment JSONB,
     exploration JSONB,
     past JSONB,
@@ -128,6 +130,8 @@ COMMENT ON COLUMN collection.lexical_length IS 'Length of all passages in terms;
 COMMENT ON COLUMN collection.key_building IS 'The parts of a passage that its base key is made of.';
 COMMENT ON COLUMN collection.key_generation IS 'The generation that serves; 0: base keys.';
 COMMENT ON COLUMN collection.serving IS 'shadow: the collection learns, and answers without memory.';
+COMMENT ON COLUMN collection.languages IS 'How many of its passages have each language.';
+COMMENT ON COLUMN collection.language IS 'The language of passages that come without one; null: theirs is recognised.';
 COMMENT ON COLUMN collection.experiment IS 'Arms of the running experiment, each with its share of the queries.';
 COMMENT ON COLUMN collection.exploration IS 'Share of the queries that give positions to chance, and how many positions.';
 COMMENT ON COLUMN collection.past IS 'For a copy as of a past moment: its source, that moment, and the job.';
@@ -160,6 +164,7 @@ CREATE TABLE passage (
     external_id TEXT NOT NULL,
     title TEXT,
     text TEXT NOT NULL,
+    language TEXT NOT NULL,
     metadata JSONB DEFAULT '{}' NOT NULL,
     content_hash BYTEA NOT NULL,
     embedding VECTOR NOT NULL,
@@ -171,6 +176,7 @@ CREATE TABLE passage (
 ALTER TABLE passage ALTER COLUMN embedding SET STORAGE MAIN;
 CREATE INDEX passage_metadata_gin ON passage USING gin (metadata jsonb_path_ops);
 CREATE INDEX passage_text_idx ON passage (collection_id, hashtextextended(text, 0));
+COMMENT ON COLUMN passage.language IS 'ISO 639 code; by it words are analysed and sentences split.';
 
 CREATE TABLE time_expression (
     collection_id BIGINT NOT NULL,

@@ -16,7 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from engram.composition.container import Application, Servers, servers
-from engram.composition.wings import load_tables
+from engram.composition.wings import choose_wings, list_installed_wings, load_tables
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
@@ -29,7 +29,7 @@ from tests.support import encoder, threads
 from tests.support.citus import open_distributed
 from tests.support.command import Cli
 from tests.support.databases import open_migrated
-from tests.support.environment import PRECISION
+from tests.support.environment import PRECISION, WINGS  # reads the environment before it is cleared
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications
 from tests.support.processes import eventually
@@ -39,13 +39,9 @@ DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
 """The folder of Postgres' programs where Citus is installed: tests of storage then run on a cluster of it."""
 
-WINGS = os.environ.get("ENGRAM_WINGS", "all")
-"""Wings that are on in the applications of tests; of the machine's settings, the only one that tests go by."""
-
 for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
     if _name in {"DATABASE_URL", "READ_DATABASE_URL", "REDIS_URL"} or (
-        _name.startswith("ENGRAM_")
-        and not _name.startswith(("ENGRAM_EVALUATION_", "ENGRAM_WINGS"))  # which other processes read too
+        _name.startswith("ENGRAM_") and not _name.startswith("ENGRAM_EVALUATION_")  # which other processes read too
     ):
         del os.environ[_name]
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of each pipeline
@@ -92,6 +88,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def turn(item: pytest.Item) -> int:
         return next((at for at, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
 
+    on = {wing.name for wing in choose_wings(WINGS, list_installed_wings())}
+    for item in items:
+        needed = {name for mark in item.iter_markers("wing") for name in mark.args}
+        if needed - on:
+            item.add_marker(pytest.mark.skip(f"ENGRAM_WINGS leaves out {', '.join(sorted(needed - on))}"))
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
 

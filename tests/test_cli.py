@@ -20,6 +20,7 @@ from engram.runtime.api_process import create_app
 from engram.runtime.worker import Worker
 from engram.storage.corpus import collections
 from tests.conftest import CURIE
+from tests.support import state
 from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.live_server import LiveServer
 from tests.support.strict_client import TestClient
@@ -169,6 +170,15 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     assert (answer["memory"], answer["profile"], answer["trace"]) == ("off", "paper", None)
     receipt = json.loads(cli("feedback", answer["query_id"], "-c", curie, "--partial", "--json").stdout)
     assert receipt["status"] == "applied"
+
+
+def test_a_judged_sentence_that_the_answer_does_not_show_has_its_text(
+    cli: Cli, application: Application, curie: str
+) -> None:
+    text, sentence = next(iter(state.sentences(application, curie, "tokyo").items()))
+    answer = json.loads(cli("query", QUESTION, "-c", curie, "--top-k", "1", "--json").stdout)
+    judged = cli("feedback", answer["query_id"], "-c", curie, "-s", str(sentence), "--partial")
+    assert f"     [{sentence}] {text}" in judged.stdout.splitlines(), judged.stderr
 
 
 def test_an_answer_is_rated(cli: Cli, curie: str) -> None:

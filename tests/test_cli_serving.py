@@ -25,12 +25,12 @@ def write(path: Path, value: Any) -> str:
 
 
 def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) -> None:
-    fresh, kind, facts = show_collection(cli, curie)
+    fresh, kind, facts, languages = show_collection(cli, curie)
     assert re.fullmatch(rf"{curie}: 5 passages, 9 sentences, \d+ entities; live", fresh)
     assert re.fullmatch(
         r"     ranked as encyclopedic, by its titles \(\d+% of passages titled after their subject\)", kind
     )
-    assert facts == "     facts are read from no passages"
+    assert (facts, languages) == ("     facts are read from no passages", "     languages: en 5")
     shadow, *_ = show_collection(cli, curie, "--shadow")
     assert shadow == fresh.removesuffix("live") + "in shadow: it learns, and serves without memory"
     experiment = write(tmp_path / "arms.json", ARMS)
@@ -39,6 +39,7 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
         shadow,
         kind,
         facts,
+        languages,
         "     arm off: 50%, memory off, profile default, strategy graph",
         "     arm read: 50%, memory read, profile default, strategy graph",
         exploration,
@@ -47,9 +48,19 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
     assert show_collection(cli, curie, *options) == expected
     assert show_collection(cli, curie) == expected
     assert show_collection(cli, curie, "--slots", "1")[-1] == exploration.replace("3,", "1,")
-    assert show_collection(cli, curie, "--no-experiment", "--no-exploration", "--live") == [fresh, kind, facts]
+    assert show_collection(cli, curie, "--no-experiment", "--no-exploration", "--live") == [
+        fresh,
+        kind,
+        facts,
+        languages,
+    ]
     assert show_collection(cli, curie, "--corpus-kind", "general")[1] == "     ranked as general, as set"
     assert show_collection(cli, curie, "--corpus-kind", "auto")[1] == kind
+    for option, language in (("de", "de"), ("auto", None)):
+        assert (
+            json.loads("\n".join(show_collection(cli, curie, "--language", option, "--json")))["language"]
+            == language
+        )
     as_json = json.loads("\n".join(show_collection(cli, curie, "--json")))
     assert (as_json["kind_source"], as_json["question_share"], as_json["question_count"]) == ("titles", None, 0)
     assert (as_json["serving"], as_json["experiment"], as_json["exploration"]) == ("live", None, None)

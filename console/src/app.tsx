@@ -30,7 +30,7 @@ interface Page {
 /** In the order of the navigation. A page that needs what the key does not allow, or a wing that is off, is not there. */
 const PAGES: readonly Page[] = [
   { name: "ask", title: "Ask", needs: "query", shows: Ask },
-  { name: "why", title: "Why", needs: "query", shows: Why },
+  { name: "why", title: "Why", needs: "query", wing: "why", shows: Why },
   { name: "learned", title: "What it learned", needs: "audit", shows: Learned },
   { name: "sessions", title: "Sessions", needs: "query", wing: "sessions", shows: Sessions },
   { name: "facts", title: "Facts", needs: "query", wing: "facts", shows: Facts },

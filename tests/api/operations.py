@@ -7,14 +7,27 @@ from uuid import UUID
 import httpx
 
 from engram.api.schemas import MAX_ID
-from engram.runtime.api_process import create_app
+from engram.composition.wings import choose_wings, list_installed_wings
+from engram.runtime.api_process import create_app, list_required_scopes
+from tests.support.environment import WINGS
 
 Operation = tuple[str, str]
 Arguments = dict[str, Any]
 DOCUMENT = create_app(None).openapi()
+_OFF = {
+    (method, route.path_format)
+    for wing in list_installed_wings()
+    if wing not in choose_wings(WINGS, list_installed_wings())
+    for route, _ in list_required_scopes(wing.load_routes().routers)
+    for method in route.methods
+}
 OPERATIONS: list[Operation] = [
-    (method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods
+    (method.upper(), path)
+    for path, methods in DOCUMENT["paths"].items()
+    for method in methods
+    if (method.upper(), path) not in _OFF
 ]
+"""Those of the core, and of the wings that are on."""
 RACES = {
     ("POST", "/passages", 404),
     ("POST", "/documents", 404),
@@ -55,7 +68,7 @@ SEARCH = "/v1/vector_stores/{name}/search"
 RERANK = ("/v1/rerank", "/v2/rerank")
 WORDED = frozenset({"/answer"})
 """Paths where nothing is looked for if no endpoint could put it into words."""
-BODIES: dict[str, Any] = {
+_BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
     "/queries:batch": {"queries": [{"query": "Where was Marie Curie born?"}]},
     "/query/compare": {"query": "Where was Marie Curie born?"},
@@ -105,6 +118,8 @@ BODIES: dict[str, Any] = {
     "/predicates": {"predicate": "spouse", "functional": True},
     "/predicates/count": {},
 }
+BODIES = {path: body for path, body in _BODIES.items() if path in {path for _, path in OPERATIONS}}
+"""Path -> a body that is right there."""
 PARAMETERS: dict[str, Arguments] = {"/queries": {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}}
 """Path of a request without a body -> parameters that it needs besides the collection."""
 EMBEDDING: dict[str, Arguments] = {

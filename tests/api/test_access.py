@@ -26,6 +26,7 @@ NEEDED: dict[tuple[str, str], RequiredScope] = {
     (method, route.path_format): need
     for route, need in list_required_scopes(list_routers(list_installed_wings()))
     for method in route.methods or ()
+    if (method, route.path_format) in OPERATIONS
 }
 REMEMBERED_SECONDS = 0.3
 

@@ -42,6 +42,7 @@ class TestIdsWithoutCollection:
         assert http.get(f"/jobs/{job['job_id']}").json()["collection"] == collection
         assert http.delete(f"/jobs/{job['job_id']}").json()["status"] == "cancelled"
 
+    @pytest.mark.wing("sessions")
     def test_a_session_is_read_followed_gone_on_with_and_cancelled(self, http: TestClient, curie: str) -> None:
         body = {"collection": curie, "question": QUESTION, "planner": "caller"}
         path = f"/sessions/{http.post('/sessions', json=body).json()['session_id']}"
@@ -62,6 +63,7 @@ class TestIdsWithoutCollection:
     @pytest.mark.parametrize(
         "path", [f"/{what}/{uuid.UUID(int=0)}" for what in ("jobs", "queries", "sessions")] + ["/feedback/1"]
     )
+    @pytest.mark.wing("sessions")
     def test_unknown_id_is_404_in_any_collection(self, path: str, http: TestClient) -> None:
         answer = http.get(path.replace("/1", f"/{2**62}"))
         assert answer.status_code == 404

@@ -194,6 +194,7 @@ def test_operation_answers_as_documented(case: Case, live: Live) -> None:
     )
 
 
+@pytest.mark.wing("experiments", "facts", "frontends", "importing", "sessions")
 def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
     """What one answer names, the next request asks for, changes or deletes."""
     failures: list[Exception] = []

@@ -82,6 +82,7 @@ def owned(keyed: KeyedClient, curie: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("who", ["stranger", "colleague"])
+@pytest.mark.wing("experiments", "facts", "frontends", "importing", "sessions")
 def test_foreign_resource_is_indistinguishable_from_a_missing_one(
     who: str, keyed: KeyedClient, owned: Mapping[str, Any]
 ) -> None:
@@ -101,6 +102,7 @@ def test_foreign_resource_is_indistinguishable_from_a_missing_one(
     assert compared > 40
 
 
+@pytest.mark.wing("experiments", "facts", "frontends", "importing", "sessions")
 def test_foreign_id_without_collection_looks_missing(keyed: KeyedClient, owned: Mapping[str, Any]) -> None:
     stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{owned['name']}")
     stranger.get("/access/me")

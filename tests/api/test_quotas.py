@@ -101,6 +101,7 @@ def test_a_language_model_takes_its_scope_and_its_budget(
     assert len(llm_server.requests) == 1
 
 
+@pytest.mark.wing("facts", "sessions")
 def test_collections_keys_sessions_and_facts(guarded: Application, collection: str) -> None:
     guarded.access_keys.set_tenant(collection, Quotas(collections=1, keys=2, sessions=1, facts=2))
     app = client(guarded, collection)

@@ -51,6 +51,7 @@ def fill_all_rooms(app: TestClient, guarded: Application, collection: str, tenan
     guarded.runner.run_ready()
 
 
+@pytest.mark.wing("facts", "sessions")
 def test_removed_tenant_leaves_nothing_and_others_lose_nothing(guarded: Application, curie: str) -> None:
     tenant = f"acme-{uuid4().hex}"
     docs = f"{tenant}-docs"
@@ -119,6 +120,7 @@ def test_judges_have_a_quota(guarded: Application, collection: str) -> None:
     assert app.put(f"/collections/{collection}/judges/second", json={"daily_share": 0.5}).status_code == 200
 
 
+@pytest.mark.wing("facts")
 def test_idempotency_keys_are_separate_per_principal(guarded: Application, collection: str) -> None:
     """Two that use one Idempotency-Key for different things each get what they asked for."""
     tenant = collection

@@ -82,6 +82,7 @@ def test_a_trace_id_is_text_and_a_list_needs_one(http: TestClient, curie: str) -
         ({"x-openwebui-message-id": "message-9"}, {"trace_id": "mine"}, "mine"),
     ],
 )
+@pytest.mark.wing("frontends")
 def test_a_chat_answer_belongs_to_the_message_that_shows_it(
     modelled: ModelApplications, curie: str, headers: dict[str, str], body: dict[str, str], stored: str
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_chat_answer_belongs_to_the_message_that_shows_it(
     assert grounds["query_id"] in list_traced_queries(http, curie, stored)
 
 
+@pytest.mark.wing("sessions")
 def test_a_session_gives_its_trace_to_its_own_question(http: TestClient, curie: str) -> None:
     body = {"question": QUESTION, "collection": curie, "trace_id": "session-1", "wait": True}
     session = http.post("/sessions", json=body).json()

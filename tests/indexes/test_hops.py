@@ -209,7 +209,7 @@ class Keys:
         near = [unit(self.question + random.normal(scale=0.04, size=dimension)) for _ in range(16)]
         self.base: dict[str, Vector] = {f"p{at}": vector for at, vector in enumerate(near)}
         rows = [
-            PassageRow(key, f"Title of {key}", key, {"odd": int(key[1:]) % 2 == 1}, b"", vector)
+            PassageRow(key, f"Title of {key}", key, "en", {"odd": int(key[1:]) % 2 == 1}, b"", vector)
             for key, vector in self.base.items()
         ]
         with application.database.write() as writer:

@@ -56,8 +56,9 @@ def filled(application: Application, collection: str, healthy: None) -> Iterator
         target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
         writer.execute(
             f"""
-            INSERT INTO passage (collection_id, external_id, text, content_hash, embedding)
-            SELECT %(c)s, 'r' || n, 'A text.', ''::bytea, {RANDOM.format(row="n")} FROM generate_series(1, 300) AS n
+            INSERT INTO passage (collection_id, external_id, text, language, content_hash, embedding)
+            SELECT %(c)s, 'r' || n, 'A text.', 'en', ''::bytea, {RANDOM.format(row="n")}
+            FROM generate_series(1, 300) AS n
             """,
             {"c": target},
         )

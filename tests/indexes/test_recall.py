@@ -62,8 +62,8 @@ def grow(application: Application, name: str, rows: int, seed: int) -> None:
         writer.execute(
             """
             WITH written AS (
-                INSERT INTO passage (collection_id, external_id, text, content_hash, embedding)
-                SELECT %(c)s, %(seed)s || '-' || n, 'A text.', ''::bytea, v
+                INSERT INTO passage (collection_id, external_id, text, language, content_hash, embedding)
+                SELECT %(c)s, %(seed)s || '-' || n, 'A text.', 'en', ''::bytea, v
                 FROM unnest(%(passages)s::vector[]) WITH ORDINALITY AS drawn(v, n) RETURNING id, external_id
             )
             INSERT INTO sentence (collection_id, passage_id, position, text, embedding)

@@ -65,11 +65,11 @@ def test_normalisation_is_idempotent(surface: str) -> None:
     ],
 )
 def test_sentences_end_where_a_reader_would_say(sentences: list[str]) -> None:
-    assert split_sentences(" ".join(sentences)) == sentences
+    assert split_sentences(" ".join(sentences), "en") == sentences
 
 
 def test_an_empty_line_ends_a_sentence() -> None:
-    assert split_sentences(" A heading\n\nThe text\ngoes on. ") == ["A heading", "The text\ngoes on."]
+    assert split_sentences(" A heading\n\nThe text\ngoes on. ", "en") == ["A heading", "The text\ngoes on."]
 
 
 @pytest.mark.timeout(20)
@@ -80,9 +80,45 @@ def test_long_monotonous_text_takes_no_unreasonable_time(rules: RuleLanguage, pi
     assert "".join("".join(s.text for s in sentences).split()) == "".join((piece * 5_000).split())
 
 
-@given(st.text())
-def test_splitting_loses_nothing_but_white_space(text: str) -> None:
-    assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+LANGUAGES = ["en", "de", "fr", "es", "ru", "ar", "hi", "zh", "ja", "th", "ko", "xx"]
+
+
+@given(st.text() | st.text('Ab .。?!\n\u2028\u3000\x85("।1漢'), st.sampled_from(LANGUAGES))
+def test_splitting_loses_nothing_but_white_space(text: str, language: str) -> None:
+    assert "".join("".join(split_sentences(text, language)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("de", ["Er kam am 12. Juni 1815.", "Das ist z. B. in Köln bzw. Bonn so.", "Im 19. Jahrhundert auch."]),
+        ("de", ["Es hatte 30 °C.", "Das war „warm“ für J. S. Bach.", "Ludwig XIV. regierte."]),
+        ("fr", ["M. Dupont est né en 753 av. J.-C. à Rome.", "Il est parti !", "Pourquoi ?", "Voilà."]),
+        ("ru", ["Он родился в 1815 г. в Москве.", "Э. И. Дюпон, т. е. химик."]),
+        ("zh", ["北京有2154.5万人口！", "你去过吗？", "「我去过。」", "他说。"]),
+        ("ja", ["R.マレが作った。", "高さ約15.5メートル。", "はい。"]),
+        ("hi", ["यह एक वाक्य है।", "यह दूसरा वाक्य है।"]),
+        ("ar", ["هل تسمعني؟", "نعم!", "هذا نص."]),
+        ("ko", ["이것은 문장이다.", "3.5배 증가했다."]),
+        ("pl", ["Urodził się 5 maja 1900 r. w Łodzi.", "Np. tak."]),
+    ],
+)
+def test_sentences_of_other_languages_end_where_a_reader_would_say(language: str, sentences: list[str]) -> None:
+    text = ("" if language in ("zh", "ja") else " ").join(sentences)
+    assert split_sentences(text, language) == sentences
+    assert split_sentences(text.replace(" ", "\u2028"), language) == [
+        one.replace(" ", "\u2028") for one in sentences
+    ]
+
+
+def test_thai_is_split_at_empty_lines_only() -> None:
+    assert split_sentences("บ้านเก่า ปีค.ศ.1345 เขาซื้อ\n\nผลไม้", "th") == ["บ้านเก่า ปีค.ศ.1345 เขาซื้อ", "ผลไม้"]
+
+
+def test_a_text_of_an_unknown_language_is_read_as_it_is_recognised() -> None:
+    german = "Im 19. Jahrhundert wurde die Stadt durch einen Brand vollständig zerstört."
+    assert split_sentences(german) == [german]
+    assert split_sentences("It rained. Nobody came.") == ["It rained.", "Nobody came."]
 
 
 @pytest.mark.parametrize(

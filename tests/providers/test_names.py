@@ -79,7 +79,7 @@ def test_a_question_has_so_many_names(rules: RuleLanguage) -> None:
 
 
 def test_a_passage_has_so_many_sentences() -> None:
-    sentences = split_sentences("Ab. " * (SENTENCES + 7))
+    sentences = split_sentences("Ab. " * (SENTENCES + 7), "en")
 
     assert len(sentences) == SENTENCES
     assert sentences[-2:] == ["Ab.", "Ab. " * 7 + "Ab."]

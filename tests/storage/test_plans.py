@@ -143,8 +143,8 @@ def test_a_new_collection_is_looked_up(
 _NEW = """
 INSERT INTO collection (id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, indexed)
 OVERRIDING SYSTEM VALUE VALUES (2, 'new', '', '', 384, 2000, ARRAY['entity', 'passage', 'question']);
-INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
-SELECT 2, id, external_id, title, text, metadata, content_hash, embedding
+INSERT INTO passage (collection_id, id, external_id, title, text, language, metadata, content_hash, embedding)
+SELECT 2, id, external_id, title, text, language, metadata, content_hash, embedding
 FROM passage WHERE collection_id = 1 AND id <= 2000;
 INSERT INTO entity (collection_id, id, name, surface, spelling, embedding)
 SELECT 2, id, name, surface, spelling, embedding FROM entity WHERE collection_id = 1 AND id <= 2000;

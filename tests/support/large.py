@@ -27,8 +27,8 @@ INSERT INTO collection (id, name, encoder_model, encoder_fingerprint, encoder_di
                         sentence_count, entity_count, lexical_length, key_generation)
 OVERRIDING SYSTEM VALUE VALUES (1, 'large', '', '', {dimension}, {passages}, {sentences}, {sentences},
                                 {passages} * 60, 2);
-INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
-SELECT 1, n, 'p' || n, 'Title ' || n, repeat('word ', 60), jsonb_build_object('part', n % 10),
+INSERT INTO passage (collection_id, id, external_id, title, text, language, metadata, content_hash, embedding)
+SELECT 1, n, 'p' || n, 'Title ' || n, repeat('word ', 60), 'en', jsonb_build_object('part', n % 10),
        sha256(n::text::bytea), pg_temp.at(n)
 FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO time_expression (collection_id, id, text, starts_on, ends_on, embedding)

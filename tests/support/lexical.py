@@ -87,7 +87,10 @@ def from_texts(application: Application, name: str) -> Index:
             {"c": collections.find(reader, name).id},
         )
     return fresh(
-        {row.external_id: Counter(terms(f"{row.title}. {row.text}" if row.title else row.text)) for row in rows}
+        {
+            row.external_id: Counter(terms(f"{row.title}. {row.text}" if row.title else row.text, "en"))
+            for row in rows
+        }
     )
 
 
@@ -101,7 +104,7 @@ def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, f
         placed = passages.upsert(
             writer,
             collection,
-            [PassageRow(key, None, key, {"even": len(key) % 2 == 0}, b"", vector) for key in corpus],
+            [PassageRow(key, None, key, "en", {"even": len(key) % 2 == 0}, b"", vector) for key in corpus],
         )
         counted = [TermCounts(placed[key], frequencies) for key, frequencies in corpus.items()]
         length = lexical_index.index(writer, collection, counted, analyser)

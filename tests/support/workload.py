@@ -15,6 +15,7 @@ from engram.wings.experiments.parts import ExperimentServices
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest
+from engram.wings.why.parts import why_of
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 
@@ -125,9 +126,9 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
         application.feedback.event(scope, event)
     application.ask.episode(scope, stored[0].event.query_id)
     sentences = state.list_sentence_ids(application, name)
-    application.explain.memories(scope, sentences)
+    why_of(application).explain.memories(scope, sentences)
     for sentence in sentences[:3]:
-        application.explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
+        why_of(application).explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
     for passage in ("warsaw", "curie", "tokyo"):
         application.key_view.view(scope, passage, 10)
         application.ingest.passage(scope, passage)

@@ -181,6 +181,7 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
         ["local", "off", "nothing"],
         ["sessions", "off", "nothing"],
         ["upkeep", "off", "nothing"],
+        ["why", "off", "nothing"],
         ["agent", "off", "nothing"],
     ]
     unconfirmed = shell("wing", "clear", "frontends", **env)  # nobody answers

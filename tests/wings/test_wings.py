@@ -164,10 +164,11 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "local",
         "sessions",
         "upkeep",
+        "why",
         "agent",
     ]
     assert choose_wings("all", installed) == choose_wings(
-        "importing,frontends, experiments,agent,upkeep,sessions,facts,local,history", installed
+        "importing,frontends, experiments,agent,why,upkeep,sessions,facts,local,history", installed
     )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]

@@ -98,6 +98,13 @@ class CollectionOut(ResponseModel):
         description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
         "encyclopedia are; 'off': none."
     )
+    language: str | None = Field(
+        description="The language of passages that come without one; null: theirs is recognised."
+    )
+    languages: dict[str, int] = Field(
+        description="How many of its passages have each language. A question is read in its own, and in those that "
+        "one passage in a hundred has."
+    )
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None

@@ -13,7 +13,7 @@ BODY = "$response.body#"
 COLLECTION_PARAMETER = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
-    "get_learned", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
+    "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
     "list_feedback", "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""
@@ -23,7 +23,9 @@ IN_QUERY = {COLLECTION_PARAMETER: "$request.query.collection"}
 IN_PATH = {COLLECTION_PARAMETER: "$request.path.name"}
 COLLECTION_LINK = {COLLECTION_PARAMETER: "/collection"}
 QUERY_TARGETS = ("get_query", "post_feedback")
-VERDICT_TARGETS = ("get_feedback", "get_preview", "delete_feedback", "post_retry_one")
+VERDICT_SOURCES = ("post_feedback", "get_feedback", "delete_feedback", "post_retry_one")
+VERDICT_TARGETS = ("get_feedback", "delete_feedback", "post_retry_one")
+LISTED_VERDICT = {"feedback_id": "/feedback/0/feedback_id", COLLECTION_PARAMETER: "/feedback/0/collection"}
 WORK = ("get_job", "delete_job")
 PASSAGE = ("get_passage", "get_key", "delete_passage")
 
@@ -37,17 +39,12 @@ FLOWS = (
         PASSAGE,
     ),
     Flow(
-        ("post_query", "get_query"),
-        {"sentence_id": "/passages/0/sentences/0/sentence_id", **COLLECTION_LINK},
-        ("get_sentence_memory",),
-    ),
-    Flow(
         ("post_queries",),
         {"query_id": "/answers/0/answer/query_id", COLLECTION_PARAMETER: "/answers/0/answer/collection"},
         QUERY_TARGETS,
     ),
     Flow(
-        ("post_feedback", "get_feedback", "delete_feedback", "post_retry_one"),
+        VERDICT_SOURCES,
         {"feedback_id": "/feedback_id", **COLLECTION_LINK},
         VERDICT_TARGETS,
     ),
@@ -56,11 +53,7 @@ FLOWS = (
         {"judge": "/judge", **COLLECTION_LINK},
         ("post_revoke", "put_judge", "post_retry"),
     ),
-    Flow(
-        ("list_feedback",),
-        {"feedback_id": "/feedback/0/feedback_id", COLLECTION_PARAMETER: "/feedback/0/collection"},
-        VERDICT_TARGETS,
-    ),
+    Flow(("list_feedback",), LISTED_VERDICT, VERDICT_TARGETS),
     Flow(
         ("post_passages", "post_reembed", "post_rekey", "post_revoke"),
         {"job_id": "/job_id", **COLLECTION_LINK},
@@ -70,7 +63,6 @@ FLOWS = (
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", COLLECTION_PARAMETER: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
-    Flow(("get_passage",), {"sentence_id": "/sentences/0/sentence_id", **IN_QUERY}, ("get_sentence_memory",)),
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
     Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
     Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),

@@ -147,6 +147,8 @@ JudgeName = Annotated[
 ]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
+LanguageCode = Annotated[str, Field(pattern="^[a-z]{2,3}$", examples=["de"])]
+"""A language by its code of ISO 639-1, or of 639-3 where it has none there."""
 TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]
 """The caller's id of a trace or a message: printable ASCII without spaces."""
 EncoderName = Annotated[

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engram.cli.explanation_commands import say_passage_causes, say_sentence_causes, shorten
+from engram.cli.answer_causes import say_passage_causes, say_sentence_causes
 from engram.cli.http_client import Client, build_path
-from engram.cli.terminal import format_count, say
+from engram.cli.terminal import format_count, say, shorten
 
 TEXT = 200
 """Characters shown of a passage that no sentence speaks for, or of a sentence in a verdict."""
@@ -93,13 +93,12 @@ def say_changes(client: Client, receipt: Mapping[str, Any]) -> None:
     where = {"collection": receipt["collection"]}
     verdict = client.send("GET", f"/feedback/{receipt['feedback_id']}", params=where)["verdict"]
     answer = client.send("GET", f"/queries/{receipt['query_id']}", params=where)
-    texts = dict(_texts(answer))
     likely = [one["sentence_id"] for one in verdict["likely"]]
-    for sentence in (*verdict["missed"], *likely, *verdict["rejects"]):  # the answer may not hold them
-        if sentence not in texts:
-            texts[sentence] = client.send("GET", f"/sentences/{sentence}/memory", params=where | {"limit": 1})[
-                "text"
-            ]
+    texts = dict(_texts(answer))
+    if not texts.keys() >= {*verdict["supports"], *likely, *verdict["rejects"]}:  # the answer may not hold them
+        page = where | {"after": receipt["feedback_id"] - 1, "limit": 1}
+        (listed,) = client.send("GET", "/feedback", params=page)["feedback"]
+        texts |= {row["sentence_id"]: row["text"] or "" for row in listed["sentences"]}
     changes: dict[int, list[Mapping[str, Any]]] = {}
     for change in receipt["changes"] or ():
         changes.setdefault(change["sentence_id"], []).append(change)

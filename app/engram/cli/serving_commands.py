@@ -55,6 +55,10 @@ def set_collection(
             help="Which passages facts are read from at ingest: on (those about their title), off (none)."
         ),
     ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="Language of passages that come without one, such as de; auto: theirs is recognised."),
+    ] = None,
 ) -> Iterator[Any]:
     """Change how a collection serves. A setting that no option names stays as it is."""
     exploring = drop_unset({"share": explore, "slots": slots, "seed": seed})
@@ -73,6 +77,8 @@ def set_collection(
         patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
     if passage_facts is not None:
         patch["passage_facts"] = passage_facts
+    if language is not None:
+        patch["language"] = None if language == "auto" else language
     if not patch:
         raise ClientError("Name at least one setting to change: engram collection set --help.")
     document = client.send("PATCH", build_path("collections", collection), json=patch)
@@ -110,6 +116,9 @@ def _say_collection(document: dict[str, Any]) -> None:
     say(f"{document['name']}: {counts}; {serving}")
     say(f"     ranked as {document['corpus_kind']}, {_kind_reason(document)}")
     say(f"     facts are read from {_FACTS_FROM[document['passage_facts']]}")
+    if document["languages"]:
+        counted = (f"{language} {passages}" for language, passages in document["languages"].items())
+        say(f"     languages: {', '.join(counted)}")
     for arm in (document["experiment"] or {}).get("arms", []):
         say(
             f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "

@@ -6,10 +6,19 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import collection_group, passage_group
-from engram.cli.explanation_commands import shorten
 from engram.cli.http_client import Client, build_path
 from engram.cli.service_commands import service_command
-from engram.cli.terminal import RUN, CollectionOption, UrlOption, cli, format_count, open_client, say, say_table
+from engram.cli.terminal import (
+    RUN,
+    CollectionOption,
+    UrlOption,
+    cli,
+    format_count,
+    open_client,
+    say,
+    say_table,
+    shorten,
+)
 
 SHOWN_CHECKS = ("postgres", "migrations", "redis", "workers", "encoder", "language", "llm")
 HEADINGS = ("collection", "passages", "sentences", "entities", "keys of", "serving", "encoder")

@@ -26,6 +26,9 @@ RUN = "Run the service"
 MEASURE = "Measure"
 HEADINGS = (ASK, STOCK, LEARNT, RUN, MEASURE)
 
+QUOTED_CHARACTERS = 60
+"""Characters of a quoted text that are shown."""
+
 
 # What people type who do not know the command's name yet.
 OTHER_NAMES = {
@@ -215,6 +218,22 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def join_lines(text: str) -> str:
+    """A text in one line."""
+    return " ".join(text.split())
+
+
+def shorten(text: str, most: int) -> str:
+    """A text in one line, cut where it is longer than that."""
+    line = join_lines(text)
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def quote_text(text: str) -> str:
+    """The beginning of a text, in one line and in quotation marks."""
+    return f"'{shorten(text, QUOTED_CHARACTERS)}'"
+
+
 def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
     """Rows in aligned columns; ``sides`` has a sign for each, as formats do: "<" to the left, ">" to the right."""
     rows = [[escape_controls(cell).replace("\n", "\\n").replace("\t", "\\t") for cell in row] for row in rows]
@@ -226,7 +245,7 @@ def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
 
 def complain(text: str) -> None:
     """Print one line about what went wrong, with control characters in a visible form."""
-    err().print(escape_controls(" ".join(text.split())), markup=False, highlight=False, emoji=False)
+    err().print(escape_controls(join_lines(text)), markup=False, highlight=False, emoji=False)
 
 
 def say_json(value: Any) -> None:

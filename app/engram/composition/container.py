@@ -9,7 +9,6 @@ from engram.composition.models import Models
 from engram.composition.parts.answer_services import AnswerServices
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.corpus_services import CorpusServices
-from engram.composition.parts.explanation_services import ExplanationServices
 from engram.composition.parts.job_services import JobServices
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.maintenance_services import MaintenanceServices
@@ -69,7 +68,6 @@ class Application:
     learning_services: LearningServices
     passage_key_services: PassageKeyServices
     revocation_services: RevocationServices
-    explanation_services: ExplanationServices
     job_services: JobServices
     maintenance: MaintenanceServices
     startup: Startup
@@ -126,9 +124,6 @@ class Application:
     verify = PartAttribute(lambda app: app.revocation_services.verify)
     forget = PartAttribute(lambda app: app.revocation_services.forget)
 
-    explain = PartAttribute(lambda app: app.explanation_services.explain)
-    learned = PartAttribute(lambda app: app.explanation_services.learned)
-
     handlers = PartAttribute(lambda app: app.job_services.handlers)
     runner = PartAttribute(lambda app: app.job_services.runner)
     jobs = PartAttribute(lambda app: app.job_services.jobs)
@@ -171,7 +166,6 @@ class Application:
         self.auth_services = AuthServices(settings, self.connections, models)
         self.retrieval_services = RetrievalServices(settings, database, models, self.hooks)
         self.passage_key_services = PassageKeyServices(database, models)
-        self.explanation_services = ExplanationServices(database, models)
         self.corpus_services = CorpusServices(settings, database, models, self.passage_key_services, self.hooks)
         self.learning_services = LearningServices(
             settings,

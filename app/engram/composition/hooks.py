@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
+from engram.services.queries.explainer import Explainer
 from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
@@ -20,6 +21,7 @@ class Hooks:
         passage_observers: called one after another when passages are written or removed.
         derived_states: copied, verified, cleared and retired one after another.
         weight_models: taught by verdicts.
+        explainer: finds the verdicts behind answers.
     """
 
     question_rules: Sequence[QuestionRule] = ()
@@ -27,3 +29,4 @@ class Hooks:
     passage_observers: Sequence[PassageObserver] = ()
     derived_states: Sequence[DerivedState] = ()
     weight_models: Sequence[WeightModel] = ()
+    explainer: Explainer | None = None

@@ -14,6 +14,7 @@ from engram.context.errors import ConfigurationError
 from engram.providers.embedder import choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.prefixes import MOST_DIMENSION
+from engram.providers.language.language_detection import load_identifier
 from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.storage.corpus import collections
 from engram.storage.database import Database
@@ -55,6 +56,7 @@ class Startup:
             models.reranker.load()
         self._warn_of_other_encoders()
         models.language.analyse_question("Where was Marie Curie born?")
+        load_identifier()
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
             if embedder is not None and not isinstance(embedder, EndpointEmbedder):
                 choose_question_embed(embedder)(["warm-up"])

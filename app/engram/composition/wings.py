@@ -14,6 +14,7 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, Kind
+from engram.services.queries.explainer import Explainer
 from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Table
     from starlette.types import Scope
 
-    from engram.composition.container import Application
 
 W = TypeVar("W")
 GROUP = "engram.wings"
@@ -91,6 +91,7 @@ class Wing:
         make_passage_observer: makes what follows the passages of all collections.
         derived_state: is copied, verified, cleared and retired with collections.
         make_weight_model: makes a model that verdicts teach.
+        make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         job_handlers: kind of job -> picks what does such jobs from the wing's services.
         warm_up: loads what the wing's services need, before the first request.
         collection_settings: settings of collections that are the wing's, by the names of their columns in table
@@ -100,13 +101,14 @@ class Wing:
     """
 
     name: str
-    attach: Callable[["Application"], object]
+    attach: Callable[[Any], object]
     needs: Sequence[str] = ()
     load_routes: Callable[[], WingRoutes] = WingRoutes
     question_rule: QuestionRule | None = None
-    make_passage_observer: Callable[["Application"], PassageObserver] | None = None
+    make_passage_observer: Callable[[Any], PassageObserver] | None = None
     derived_state: DerivedState | None = None
-    make_weight_model: Callable[["Application"], WeightModel] | None = None
+    make_weight_model: Callable[[Any], WeightModel] | None = None
+    make_explainer: Callable[[Any], Explainer] | None = None
     job_handlers: Mapping[Kind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -200,7 +202,7 @@ def find_local_servers(chosen: str, wings: Sequence[Wing]) -> LocalServers | Non
     return next((wing.local_servers for wing in choose_wings(chosen, wings) if wing.local_servers), None)
 
 
-def collect_hooks(wings: Sequence[Wing], application: "Application") -> Hooks:
+def collect_hooks(wings: Sequence[Wing], application: object) -> Hooks:
     """Collect what these wings add to services of the core of an application."""
     return Hooks(
         question_rules=tuple(wing.question_rule for wing in wings if wing.question_rule is not None),
@@ -210,4 +212,5 @@ def collect_hooks(wings: Sequence[Wing], application: "Application") -> Hooks:
         passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
         derived_states=[wing.derived_state for wing in wings if wing.derived_state is not None],
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
+        explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
     )

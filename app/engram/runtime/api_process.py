@@ -21,8 +21,6 @@ from engram.api.corpus import settings_routes
 from engram.api.corpus.schemas import PassagesIn
 from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
-from engram.api.explanations import overview_routes
-from engram.api.explanations import routes as explanations_routes
 from engram.api.jobs import routes as jobs_routes
 from engram.api.learning import judge_routes
 from engram.api.learning import routes as learning_routes
@@ -47,8 +45,6 @@ ROUTERS = tuple(
     module.router
     for module in (
         retrieval_routes,
-        explanations_routes,
-        overview_routes,
         expansion_routes,
         learning_routes,
         judge_routes,

@@ -519,6 +519,9 @@ export interface paths {
          *     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
          *     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
          *
+         *     If the keys are made of this part already, the job only analyses words anew, of passages whose terms an earlier
+         *     version of Engram made.
+         *
          *     Scope: `admin`.
          */
         post: operations["post_rekey"];
@@ -1712,7 +1715,7 @@ export interface components {
             job_id: string;
             /**
              * Notes
-             * @description How it was read, where that may surprise: an encoding, attachments.
+             * @description How it was read and what was left out, with its place: an encoding, hidden sheets.
              */
             notes: string[];
             /**
@@ -2517,6 +2520,18 @@ export interface components {
              * @enum {string}
              */
             kind_source: "setting" | "questions" | "titles" | "default";
+            /**
+             * Language
+             * @description The language of passages that come without one; null: theirs is recognised.
+             */
+            language: string | null;
+            /**
+             * Languages
+             * @description How many of its passages have each language. A question is read in its own, and in those that one passage in a hundred has.
+             */
+            languages: {
+                [key: string]: number;
+            };
             /** Name */
             name: string;
             /** Passage Count */
@@ -2590,6 +2605,9 @@ export interface components {
          * @example {
          *       "passage_facts": "on"
          *     }
+         * @example {
+         *       "language": "de"
+         *     }
          */
         CollectionPatch: {
             /**
@@ -2601,6 +2619,11 @@ export interface components {
             experiment?: components["schemas"]["ExperimentIn"] | null;
             /** @description Null: none. */
             exploration?: components["schemas"]["ExplorationIn"] | null;
+            /**
+             * Language
+             * @description The language of passages that come without one from now on. Null: theirs is recognised.
+             */
+            language?: string | null;
             /**
              * Passage Facts
              * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
@@ -5187,6 +5210,8 @@ export interface components {
         ListedPassageOut: {
             /** Id */
             id: string;
+            /** Language */
+            language: string;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -5635,6 +5660,11 @@ export interface components {
              * @default false
              */
             explored?: boolean;
+            /**
+             * Language
+             * @description Of its text, as it was given or recognised.
+             */
+            language: string;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -5668,6 +5698,12 @@ export interface components {
              * @description Yours; the same id again replaces the passage.
              */
             id: string | number;
+            /**
+             * Language
+             * @description Of its text. Null: the collection's `language`, else as Engram recognises it.
+             * @default null
+             */
+            language?: string | null;
             /**
              * Metadata
              * @description Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
@@ -5731,6 +5767,11 @@ export interface components {
         PassageOut: {
             /** Id */
             id: string;
+            /**
+             * Language
+             * @description As it was given or recognised; by it words are analysed.
+             */
+            language: string;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -7943,6 +7984,17 @@ export interface components {
             entities: components["schemas"]["EntityOut"][];
             /** Hops */
             hops: components["schemas"]["HopOut"][];
+            /**
+             * Language
+             * @description Of the question; of its collection, if the question does not tell and that has one language.
+             */
+            language?: string | null;
+            /**
+             * Lexical Terms
+             * @description Terms of the question and its expansions that are matched word for word.
+             * @default 0
+             */
+            lexical_terms?: number;
             /**
              * Passages
              * @description What memory did to each returned passage; null where the query did not ask for a trace.

@@ -8,20 +8,22 @@ import { MemoriesPart } from "../parts/memories";
 import { VerdictsPart } from "../parts/verdicts";
 import { address, usePlace, useShared } from "../state";
 
+const VERDICTS = ["verdicts", "Verdicts", VerdictsPart] as const;
+/** In the order of the tabs. A part of a wing that is off is not there. */
 const PARTS = [
-  ["memories", "Memories", MemoriesPart],
-  ["verdicts", "Verdicts", VerdictsPart],
+  ["memories", "Memories", MemoriesPart, "why"],
+  VERDICTS,
   ["judges", "Judges", JudgesPart],
   ["keys", "Passage keys", KeysPart],
-  ["lift", "Lift", LiftPart],
+  ["lift", "Lift", LiftPart, "experiments"],
 ] as const;
 
 export function Learned() {
   const { about } = usePlace();
   const { has } = useShared();
-  const parts = PARTS.filter(([name]) => name !== "lift" || has("experiments"));
+  const parts = PARTS.filter(([, , , wing]) => wing === undefined || has(wing));
   const named = /^\d+$/.test(about) ? "verdicts" : about;
-  const [current, , Part] = parts.find(([name]) => name === named) ?? PARTS[0];
+  const [current, , Part] = parts.find(([name]) => name === named) ?? parts[0] ?? VERDICTS;
   return (
     <>
       <Head title="What it learned">Nothing is learned that cannot be named, weighed and taken back.</Head>

@@ -1,7 +1,7 @@
 /** An answer: its passages with their sentences, best first, and the thumbs of each. */
 
 import type { Schemas } from "../service";
-import { address } from "../state";
+import { address, useShared } from "../state";
 import type { AnswerState, Mark } from "./answer_state";
 import { counted, Empty, figure } from "./basic";
 import { CopyButton, curlCommand } from "./copy_button";
@@ -19,6 +19,7 @@ interface Props {
 
 export function AnswerView({ state, thumbs, mark }: Props) {
   const { answer, question, collection, earlierRanks, words, marks } = state;
+  const { has } = useShared();
   if (answer.passages.length === 0) {
     return (
       <div>
@@ -36,7 +37,7 @@ export function AnswerView({ state, thumbs, mark }: Props) {
           <CopyButton text={() => location.href} label="Copy link" subject="this answer" />
           <CopyButton text={answer.query_id} label="Copy query id" />
           <CopyButton text={() => curlCommand(collection, question)} label="Copy as curl" />
-          <a href={address("why", answer.query_id, { c: collection })}>Why this order?</a>
+          {has("why") && <a href={address("why", answer.query_id, { c: collection })}>Why this order?</a>}
         </span>
       </div>
       {thumbs && <AnswerThumbs control={thumbs} />}

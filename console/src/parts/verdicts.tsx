@@ -182,7 +182,8 @@ const reasonLabel = (reason: string): string => REASONS.find(([name]) => name ==
 
 interface Details {
   verdict: Schemas["FeedbackDetail"];
-  preview: Schemas["PreviewOut"];
+  /** What revoking it would change; null where the wing that tells is off. */
+  preview: Schemas["PreviewOut"] | null;
   /** The verdict as the list has it; null if the list does not have it. */
   listed: Listed | null;
   /** The judged answer; null if it is no longer stored or the key does not show it. */
@@ -190,14 +191,14 @@ interface Details {
 }
 
 function Verdict({ id, onClose, onRevoked }: { id: number; onClose: () => void; onRevoked: () => void }) {
-  const { engram, collection, me, may } = useShared();
+  const { engram, collection, me, may, has } = useShared();
   const [error, setError] = useState<unknown>();
   const details = useLoaded<Details>(async () => {
     const params = { path: { feedback_id: id }, query: { collection } };
     const list = { query: { collection, after: id - 1, limit: 1 } };
     const [verdict, preview, page] = await Promise.all([
       read<Schemas["FeedbackDetail"]>(engram.api.GET("/feedback/{feedback_id}", { params })),
-      read<Schemas["PreviewOut"]>(engram.api.GET("/feedback/{feedback_id}/without", { params })),
+      has("why") ? read<Schemas["PreviewOut"]>(engram.api.GET("/feedback/{feedback_id}/without", { params })) : null,
       read<Schemas["FeedbackPage"]>(engram.api.GET("/feedback", { params: list })),
     ]);
     const listed = page.feedback.find((one) => one.feedback_id === id) ?? null;
@@ -239,8 +240,8 @@ function Verdict({ id, onClose, onRevoked }: { id: number; onClose: () => void; 
                 {verdict.revoked_at && `, revoked ${moment(verdict.revoked_at)}`}
               </dd>
             </dl>
-            {verdict.status === "applied" && answer && may("query") && <Order verdict={id} question={answer} />}
-            {verdict.status === "applied" ? <Without preview={preview} /> : <p>It counts for nothing {verdict.status === "revoked" ? "any more" : "yet"}.</p>}
+            {verdict.status === "applied" && preview && answer && may("query") && <Order verdict={id} question={answer} />}
+            {verdict.status === "applied" ? preview && <Without preview={preview} /> : <p>It counts for nothing {verdict.status === "revoked" ? "any more" : "yet"}.</p>}
             <Problem error={error} again={() => void revoke()} />
             {verdict.status !== "revoked" && (may("moderate") || verdict.judge === me.judge) && (
               <div class="row">

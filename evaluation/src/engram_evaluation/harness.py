@@ -19,7 +19,6 @@ from engram.providers.llm import Llm
 from engram.services.auth.scope import AccessService, Principal, Scope
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_intake import IngestService
-from engram.services.explanations.sentence_explanations import ExplanationService
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService
 from engram.services.learning.feedback_service import FeedbackService, Receipt
@@ -82,8 +81,6 @@ class EvaluatedServices(WingHolder, Protocol):
     def kinds(self) -> KindService: ...
     @property
     def dense(self) -> DenseService: ...
-    @property
-    def explain(self) -> ExplanationService: ...
     @property
     def llm(self) -> Llm | None: ...
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.services.learning.feedback_service import Receipt
+from engram.wings.why.parts import why_of
 from engram_evaluation.dataset import Question
 from engram_evaluation.harness import Harness
 
@@ -128,7 +129,7 @@ class Watch:
         if self._chosen is None:
             self._chosen = self._choose()
         sentences = sorted(sentence for _, targets in self._chosen for sentence in targets)
-        states = self._harness.services.explain.memories(self._harness.scope, sentences)
+        states = why_of(self._harness.services).explain.memories(self._harness.scope, sentences)
         for sentence in sentences:
             state = states[sentence][CHANNEL]
             self._texts[sentence] = state.text
@@ -139,7 +140,7 @@ class Watch:
         """Return the trajectories; None where no verdict moved a task memory."""
         if not self._chosen:
             return None
-        explain, scope = self._harness.services.explain, self._harness.scope
+        explain, scope = why_of(self._harness.services).explain, self._harness.scope
         return Trajectories(
             tuple(question.text for question, _ in self._chosen),
             np.stack([explain.direction(scope, question.text) for question, _ in self._chosen]).astype(np.float64),

@@ -114,7 +114,6 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
     ),
     "an expansion": lambda app, scope: app.expand.expand(scope, QUESTION, ["prf"]),
     "dense retrieval": lambda app, scope: app.dense.search(scope, QUESTION, 3),
-    "what a sentence is near to": lambda app, scope: app.explain.sentence(scope, 1, QUESTION),
     "new keys": lambda app, scope: app.rekey.request(scope, "title"),
     "passages": lambda app, scope: state.stage_passages(app, scope.collection.name, *CURIE),
     "a verdict with expansions": lambda app, scope: app.feedback.accept(
@@ -138,11 +137,9 @@ def test_reads_work_without_the_collection_encoder(application: Application, oth
     events = [add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)]
     application.learn.apply(application.access.scope(held).collection.id, events)
     scope = other.access.scope(held)
-    (sentence, *_) = state.list_sentence_ids(other, held)
 
     assert other.ingest.passage(scope, "vistula")[0].title == "Vistula"
     assert held in {found.name for found in other.ingest.collections(None, 1_000)}
-    assert other.explain.sentence(scope, sentence).channels
     assert other.ask.episode(scope, ask(application, held)).judged == 0
     assert other.evolve.evolve(scope) is not None
     assert other.key_view.view(scope, "vistula", 10)

@@ -132,4 +132,3 @@ def test_an_answer_is_read_again_as_it_was_given(application: Application, curie
     assert [(e.mention, e.name) for e in answer.trace.entities] == [
         (e["mention"], e["name"]) for e in read.trace["entities"]
     ]
-    assert [p.passage_id for p in answer.trace.passages or ()] == [p["passage_id"] for p in read.trace["passages"]]

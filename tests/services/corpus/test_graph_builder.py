@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from engram.composition.container import Application
+from engram.providers.language import ANALYSER
 from engram.services.corpus import graph_builder
 from engram.services.passage_keys import rekey
 from engram.storage.corpus import graph_writer, staged_lines
@@ -192,8 +193,8 @@ class TestTerms:
     def test_they_leave_as_they_came_when_the_analysis_is_another_by_then(
         self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(graph_builder, "terms", lambda text: text.upper().split())
-        monkeypatch.setattr(graph_builder, "ANALYSER", 2)
+        monkeypatch.setattr(graph_builder, "terms", lambda text, language: text.upper().split())
+        monkeypatch.setattr(graph_builder, "ANALYSER", ANALYSER + 1)
         ingest(passage("warsaw", "Another Warsaw"))
         assert list(lexical.search(application, curie, {"ANOTHER": 1.0})) == ["warsaw"]
         assert "warsaw" not in lexical.search(application, curie, {"vistula": 1.0, "warsaw": 1.0})

@@ -111,7 +111,7 @@ def test_the_units_terms_add_up_to_those_of_the_key(application: Application, cu
     assert list(served.values()) == sorted(served.values(), reverse=True)
     added: dict[str, float] = {}
     for unit in view.units:
-        assert {term.term for term in unit.terms} == (set(terms(unit.text)) if unit.in_key else set())
+        assert {term.term for term in unit.terms} == (set(terms(unit.text, "en")) if unit.in_key else set())
         for term in unit.terms:
             added[term.term] = added.get(term.term, 0.0) + term.increment
     assert added == pytest.approx(served, abs=1e-5)

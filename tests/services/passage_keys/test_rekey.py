@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from engram.composition.container import Application
 from engram.context.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.providers.language import terms
+from engram.providers.language import ANALYSER, terms
 from engram.services.auth.encoder import Encoder
+from engram.services.corpus import graph_builder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from engram.services.passage_keys import rekey
@@ -98,11 +99,11 @@ def assert_keyed(application: Application, name: str, building: KeyBuilding, tex
     assert set(stored) == set(texts)
     expected = application.embedder.embed(list(texts.values()))
     np.testing.assert_allclose(np.stack([stored[key] for key in texts]), expected, atol=1e-6)
-    tokens = {key: terms(text) for key, text in texts.items()}
+    tokens = {key: terms(text, "en") for key, text in texts.items()}
     assert lexical.load_index(application, name) == lexical.fresh({key: Counter(t) for key, t in tokens.items()})
     for question in QUESTIONS:
-        found = lexical.search(application, name, Counter(terms(question)))
-        assert found == pytest.approx(lexical.reference(tokens, terms(question)), rel=1e-5)
+        found = lexical.search(application, name, Counter(terms(question, "en")))
+        assert found == pytest.approx(lexical.reference(tokens, terms(question, "en")), rel=1e-5)
 
 
 Answer = tuple[str, str, tuple[str, ...], tuple[float, ...]]
@@ -115,7 +116,7 @@ def answers(application: Application, name: str) -> Iterator[Answer]:
         dense = application.dense.search(application.access.scope(name), question, 3)
         yield "dense", question, tuple(found for found, _ in dense), tuple(score for _, score in dense)
         with application.database.read() as reader:
-            words = storage.search(reader, collections.find(reader, name), Counter(terms(question)), 9)
+            words = storage.search(reader, collections.find(reader, name), Counter(terms(question, "en")), 9)
         yield "words", question, tuple(names[found] for found in words), tuple(words.values())
 
 
@@ -175,6 +176,37 @@ class TestKeys:
 
         assert (job.status, job.received, job.updated, job.unchanged) == ("succeeded", 6, 0, 6)
         assert state.snapshot(application, corpus, KEYS) == before
+
+    def test_terms_of_an_earlier_analysis_are_replaced(
+        self, application: Application, ingest: Ingest, corpus: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        index, before = lexical.load_index(application, corpus), vectors(application, corpus)
+        outdated = [{"id": f"old{n}", "text": f"Stones number {n} were found on many beaches."} for n in range(5)]
+        ingest(*outdated, into=corpus)
+        expected = lexical.load_index(application, corpus)
+        for passage in outdated:
+            application.ingest.delete_passage(application.access.scope(corpus), passage["id"])
+        assert lexical.load_index(application, corpus) == index
+        with monkeypatch.context() as earlier:
+            earlier.setattr(graph_builder, "terms", lambda text, language: text.upper().split())
+            earlier.setattr(graph_builder, "ANALYSER", ANALYSER - 1)
+            ingest(*outdated, into=corpus)
+        assert lexical.load_index(application, corpus) != expected
+        told: list[int] = []
+
+        job = rekey_collection(
+            application, corpus, "full", rebase=lambda writer, collection, passages: told.extend(passages)
+        )
+
+        assert (job.status, job.received, job.updated, job.unchanged) == ("succeeded", 11, 5, 6)
+        assert lexical.load_index(application, corpus) == expected
+        ids = state.passages(application, corpus)
+        assert sorted(told) == sorted(ids[passage["id"]] for passage in outdated)
+        assert {row["analyser"] for row in state.rows(application, corpus, "lexical_passage")} == {ANALYSER}
+        after = vectors(application, corpus)
+        for key, vector in before.items():
+            np.testing.assert_array_equal(after[key], vector)
+        assert rekey_collection(application, corpus, "full").updated == 0
 
     def test_a_collection_without_passages(self, application: Application, ingest: Ingest, collection: str) -> None:
         ingest(CORPUS[0])
@@ -479,7 +511,7 @@ class TestEvolvedKeys:
 
         rekey_collection(application, corpus, "title", rebase=rebase)
 
-        expected = {term for text in KEY_TEXTS["title"].values() for term in terms(text)}
+        expected = {term for text in KEY_TEXTS["title"].values() for term in terms(text, "en")}
         assert told == [(sorted(state.passages(application, corpus).values()), expected)]
 
     def test_ingest_tells_of_passages_that_changed_and_of_no_others(

@@ -257,13 +257,10 @@ class TestVerdict:
         assert_verified(application, doubled)
 
 
-def test_an_explained_answer_tells_of_its_duplicates(application: Application, doubled: str) -> None:
+def test_a_trace_counts_the_duplicates_that_are_left_out(application: Application, doubled: str) -> None:
     answer = ask(application, doubled, include=frozenset({"trace"}))
     assert answer.trace is not None
-    assert answer.trace.passages is not None
     assert answer.trace.collapsed == 5
-    assert [row.passage_id for row in answer.trace.passages] == [hit.passage_id for hit in answer.passages]
-    assert all(row.rank_without_memory is not None for row in answer.trace.passages)
     without = ask(application, doubled, include=frozenset({"trace"}), collapse_duplicates=False)
     assert without.trace is not None
     assert without.trace.collapsed is None

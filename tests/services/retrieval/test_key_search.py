@@ -251,8 +251,8 @@ class TestExpansions:
         answer = ask(application, curie, "lexical", expansions=UNITS)
         # The question's three terms weigh 3, and so do the units: 4 terms and 2 share 1.5 each.
         weights = {"mari": 1.0, "curi": 1.0, "born": 1.0}
-        weights |= dict.fromkeys(terms("capital Japan lies bay"), 1.5 / 4) | dict.fromkeys(
-            terms("radioactive polonium"), 1.5 / 2
+        weights |= dict.fromkeys(terms("capital Japan lies bay", "en"), 1.5 / 4) | dict.fromkeys(
+            terms("radioactive polonium", "en"), 1.5 / 2
         )
         assert map_scores(answer) == pytest.approx(rank_by_words(application, curie, weights), rel=1e-6)
         assert {"tokyo", "polonium"} <= map_scores(answer).keys()
@@ -276,7 +276,9 @@ class TestExpansions:
         assert plain.trace is not None
         assert widened.trace is not None
         # What passages are ranked by is the widened question's.
-        assert replace(widened.trace, passages=plain.trace.passages) == plain.trace
+        assert (plain.trace.lexical_terms, widened.trace.lexical_terms) == (3, 9)
+        ranked = {"passages": plain.trace.passages, "lexical_terms": 3}
+        assert replace(widened.trace, **ranked) == plain.trace
         near, asked = (
             rank_by_cosine(application, QUESTION, *(unit.text for unit in UNITS)),
             rank_by_cosine(application),
@@ -335,7 +337,11 @@ class TestExpansions:
     def test_the_weights_of_terms_are_those_of_the_query(self) -> None:
         text, units = "capital of Poland", [Expansion("m", "poland, vistula, of")]
         # Two terms weigh 2; so do the unit's two, one of which is the question's own.
-        assert term_weights(text, units) == {"capit": 1.0, "poland": 2.0, "vistula": 1.0}
-        assert term_weights(text, units) == bm25.expand_query(
-            Counter(terms(text)), [Counter(terms("poland, vistula"))]
+        assert term_weights(Counter(terms(text, "en")), units, {"en": 5}) == {
+            "capit": 1.0,
+            "poland": 2.0,
+            "vistula": 1.0,
+        }
+        assert term_weights(Counter(terms(text, "en")), units, {"en": 5}) == bm25.expand_query(
+            Counter(terms(text, "en")), [Counter(terms("poland, vistula", "en"))]
         )

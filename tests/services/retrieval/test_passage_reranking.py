@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.core.ranking.reranking import TRUST
+from engram.core.ranking.reranking import TRUST, RerankedScores
 from engram.services.retrieval import passage_reranking
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
@@ -60,9 +60,17 @@ def towns(start: Start, collection: str) -> str:
     return collection
 
 
+def build_query(services: Application, name: str, **more: Any) -> Query:
+    return Query(text=QUESTION, scope=services.access.scope(name), **more)
+
+
 def ask(services: Application, name: str, **more: Any) -> Answer:
-    query = Query(text=QUESTION, scope=services.access.scope(name), include=frozenset({"trace"}), **more)
-    return services.serving.query(query)
+    return services.serving.query(build_query(services, name, **more))
+
+
+def rerank(services: Application, name: str, **more: Any) -> RerankedScores | None:
+    plan = services.retrieve.plan(build_query(services, name, **more))
+    return services.retrieve.find(plan).ranking.reranked
 
 
 def order(answer: Answer) -> list[str]:
@@ -73,10 +81,10 @@ def scores(answer: Answer) -> dict[str, float]:
     return {hit.passage_id: hit.score for hit in answer.passages}
 
 
-def trust(answer: Answer) -> float:
-    assert answer.trace is not None
-    assert answer.trace.passages
-    return answer.trace.passages[0].features["reranker"].weight
+def trust(services: Application, name: str, **more: Any) -> float:
+    reranked = rerank(services, name, **more)
+    assert reranked is not None
+    return reranked.trust
 
 
 def judge(services: Application, name: str, town: str, count: int) -> list[int]:
@@ -93,32 +101,9 @@ def judge(services: Application, name: str, town: str, count: int) -> list[int]:
 def test_reranking_is_off_by_default(start: Start, server: ModelServer, towns: str) -> None:
     with start(reranker_url=None) as services:
         answer = ask(services, towns)
+        assert rerank(services, towns) is None
     assert order(answer)[0] == "Towna"
-    assert answer.trace is not None
-    assert answer.trace.passages is not None
-    assert all("reranker" not in row.features for row in answer.trace.passages)
     assert server.requests == []
-
-
-def test_reranker_log_odds_are_a_visible_feature(start: Start, server: ModelServer, towns: str) -> None:
-    with start(reranker_url=None) as services:
-        plain = scores(ask(services, towns, top_k=12))
-    with start() as services:
-        answer = ask(services, towns, top_k=12)
-        assert answer.trace is not None
-        assert answer.trace.passages is not None
-        for row in answer.trace.passages:
-            seen = row.features["reranker"]
-            assert seen.weight == pytest.approx(TRUST)
-            assert seen.value == pytest.approx(4.595 if row.passage_id == "Towng" else -4.595, abs=1e-3)
-            assert row.score == pytest.approx(plain[row.passage_id] + seen.weight * seen.value, abs=1e-6)
-            assert row.score == pytest.approx(
-                sum(one.value * one.weight for one in row.features.values()), abs=1e-6
-            )
-        again = services.ask.episode(services.access.scope(towns), answer.query_id)
-        assert again.trace["passages"][0]["features"]["reranker"]["weight"] == pytest.approx(TRUST)
-    assert {len(request.json["documents"]) for request in server.requests} == {len(TOWNS)}
-    assert server.requests[0].json["documents"][0].startswith("Towna\nTowna lies on")
 
 
 def test_only_the_best_candidates_are_sent(start: Start, server: ModelServer, towns: str) -> None:
@@ -176,10 +161,10 @@ def test_verdicts_teach_how_far_to_trust_it(
     with start() as services:
         for event in judge(services, towns, "Towng", 6):
             services.learn.apply(services.access.scope(towns).collection.id, [event])
-        taught = trust(ask(services, towns))
+        taught = trust(services, towns)
         assert sign * (taught - TRUST) > 0.01
         undo.assert_verified(services, towns)
-        assert trust(ask(services, towns, memory="off")) == pytest.approx(TRUST)
+        assert trust(services, towns, memory="off") == pytest.approx(TRUST)
 
 
 def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: str) -> None:
@@ -206,7 +191,7 @@ def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: s
         plain = scores(ask(services, towns))
         undo.assert_verified(services, towns)
     with start() as services:
-        assert trust(ask(services, towns)) == pytest.approx(TRUST)
+        assert trust(services, towns) == pytest.approx(TRUST)
         undo.assert_verified(services, towns)
         for event in judge(services, towns, "Towng", 2):
             services.learn.apply(services.access.scope(towns).collection.id, [event])
@@ -224,9 +209,9 @@ def test_another_reranker_is_trusted_from_the_start_again(start: Start, towns: s
     with start() as services:
         for event in judge(services, towns, "Towng", 4):
             services.learn.apply(services.access.scope(towns).collection.id, [event])
-        assert trust(ask(services, towns)) > TRUST + 0.01
+        assert trust(services, towns) > TRUST + 0.01
     with start(reranker_model="another") as services:
-        assert trust(ask(services, towns)) == pytest.approx(TRUST)
+        assert trust(services, towns) == pytest.approx(TRUST)
         undo.assert_verified(services, towns)
 
 

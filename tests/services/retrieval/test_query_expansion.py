@@ -115,7 +115,7 @@ class TestPseudoRelevanceFeedback:
             target = collections.find(reader, collection)
             total, containing = lexical_index.passage_counts(reader, target, ["zebu", "aardvark", "owl", "gnu"])
         assert (total, containing) == (10, {"zebu": 1, "aardvark": 10, "owl": 1})
-        weights = expansion.term_weights([Counter(terms("Owls: zebu aardvark."))], containing, total)
+        weights = expansion.term_weights([Counter(terms("Owls: zebu aardvark.", "en"))], containing, total)
         assert weights["zebu"] == weights["owl"] > weights["aardvark"]
 
     def test_words_and_meaning_both_find_passages(

@@ -79,13 +79,13 @@ class TestRanking:
 
     def test_it_is_that_of_bm25s_on_the_sample_corpus(self, application: Application, collection: str) -> None:
         bodies = [json.loads(line) for line in sample_corpus().splitlines()]
-        corpus = {body["_id"]: terms(f"{body['title']}. {body['text']}") for body in bodies}
+        corpus = {body["_id"]: terms(f"{body['title']}. {body['text']}", "en") for body in bodies}
         put(application, collection, count_terms(corpus))
 
         for question in sample_questions():
             for text in (question.text, question.paraphrase):
-                found = search(application, collection, Counter(terms(text)))
-                assert_same_ranking(found, reference(corpus, terms(text)))
+                found = search(application, collection, Counter(terms(text, "en")))
+                assert_same_ranking(found, reference(corpus, terms(text, "en")))
 
     def test_weights_of_terms_and_broken_frequencies_enter_the_formula(
         self, application: Application, collection: str

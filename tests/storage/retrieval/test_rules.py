@@ -1,6 +1,5 @@
 """What the database computes of GAM-RAG because only it has all rows at hand, held against the core's words."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,14 +7,12 @@ import numpy as np
 import pytest
 
 from engram.composition.container import Application
-from engram.core.filter.states import RECALL, Audit
 from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval.hop_loop import question_memory_priors
 from engram.storage.corpus import collections
-from engram.storage.explanations import influence_rows
 from engram.storage.learning import question_supports
 from engram.storage.retrieval import graph_hops
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
@@ -94,26 +91,3 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
     with application.database.read() as reader:
         read = question_supports.recall(reader, asked, 100)
     assert len(read) == (len(stored) if supported else 0)
-
-
-def test_the_strongest_movers_are_those_that_moved_a_memory_furthest(application: Application, taught: str) -> None:
-    everything = state.list_sentence_ids(application, taught)
-    audit = [
-        Audit(**row)
-        for row in state.rows(application, taught, "memory_audit", ("collection_id",))
-        if row["channel"] != RECALL
-    ]
-
-    def strongest(sentence: int) -> Sequence[int]:
-        moved: dict[int, float] = {}
-        for row in audit:
-            if row.sentence_id == sentence:
-                moved[row.event_id] = moved.get(row.event_id, 0.0) + row.strength
-        return sorted(moved, key=lambda event: (-moved[event], -event))[:3]
-
-    with application.database.read() as reader:
-        target = collections.find(reader, taught).id
-        movers = influence_rows.list_strongest_events(reader, target, everything, ("task", "time"), 3)
-    for sentence in everything:
-        found = [mover.event_id for mover in movers if mover.sentence_id == sentence]
-        assert found == strongest(sentence)

@@ -21,7 +21,7 @@ class QuotableAnswer:
 
 
 def passage(name: str, *sentences: SentenceAnswer) -> PassageAnswer:
-    return PassageAnswer(name, None, "text", {}, 1.0, list(sentences))
+    return PassageAnswer(name, None, "text", "en", {}, 1.0, list(sentences))
 
 
 def test_the_best_sentences_in_reading_order() -> None:

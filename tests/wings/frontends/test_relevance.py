@@ -8,7 +8,7 @@ from engram.wings.frontends.services.relevance import align_scores, relevance_sc
 
 
 def passage(score: float, similarity: float | None) -> PassageAnswer:
-    return PassageAnswer("id", None, "text", {}, score, [], similarity=similarity)
+    return PassageAnswer("id", None, "text", "en", {}, score, [], similarity=similarity)
 
 
 def test_cosines_are_handed_out_in_the_order_of_the_ranking() -> None:

@@ -1,4 +1,4 @@
-"""Documents are cut along their structure, rows of tables are passages."""
+"""Documents are cut along their structure."""
 
 from itertools import pairwise
 
@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.wings.importing.conversion import chunks, tables
-from engram.wings.importing.conversion.documents import Block, Document, UnreadableError
-from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion import chunks
+from engram.wings.importing.conversion.documents import Block, Document
 
 WORDS = st.text(alphabet="abcdefgh ", min_size=1, max_size=400).filter(lambda text: text.strip() != "")
 BLOCKS = st.lists(
@@ -76,33 +75,3 @@ def test_passages_keep_all_text_within_the_size(blocks: list[Block], size: int, 
 def test_an_overlap_as_large_as_the_passage_is_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
         list(chunks.passages(document(Block("x")), size=100, overlap=100))
-
-
-def test_rows_of_a_table_with_a_text_column() -> None:
-    made = tables.table(
-        "f.csv", b"ID;Title;Text;Year\nd;Danube;It is long. It is blue.;1999\n;;;\n", ConversionLimits()
-    ).passages
-    assert [passage.as_json() for passage in made] == [
-        {
-            "id": "f.csv#d",
-            "title": "Danube",
-            "text": "It is long. It is blue.",
-            "sentences": ["It is long.", "It is blue."],
-            "metadata": {"source": "f.csv", "format": "csv", "row": 1, "Year": "1999"},
-        }
-    ]
-
-
-def test_rows_of_a_table_without_one_say_their_columns() -> None:
-    (made,) = tables.table("f.tsv", b"river\tlength\nRhine\t1230 km\n", ConversionLimits()).passages
-    assert (made.id, made.title) == ("f.tsv#1", "Rhine")
-    assert made.text == "river: Rhine\nlength: 1230 km"
-
-
-@pytest.mark.parametrize(
-    ("table", "reason"),
-    [("", "columns"), ("a,A\n1,2\n", "columns"), ("id,text\n1,x\n1,y\n", "two rows"), ("a,b\n1,2,3\n", "line 2")],
-)
-def test_tables_that_cannot_be_read(table: str, reason: str) -> None:
-    with pytest.raises(UnreadableError, match=reason):
-        tables.table("f.csv", table.encode(), ConversionLimits())

@@ -1,10 +1,8 @@
 """Files of each kind, as people have them, become blocks below headings."""
 
-import zlib
-
 import pytest
 
-from engram.wings.importing.conversion import pages, portable, prose, tables
+from engram.wings.importing.conversion import markdown, pages, prose, tables
 from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
@@ -57,7 +55,7 @@ def test_html_is_read_without_what_stands_around_it() -> None:
         (("The Rhine",), "Basel"),
         (("The Rhine",), "Cologne and more"),
         (("The Rhine",), "river | km"),
-        (("The Rhine",), "Rhine | 1,230"),
+        (("The Rhine",), "river: Rhine | km: 1,230"),
         (("The Rhine",), "a = 1"),
         (("The Rhine",), "b = 2"),
         (("The Rhine",), "loose words"),
@@ -70,25 +68,26 @@ def test_html_says_its_own_encoding() -> None:
 
 
 def test_markdown_keeps_its_outline() -> None:
-    document = prose.markdown("notes.md", NOTES.encode(), LIMITS)
+    document = markdown.markdown("notes.md", NOTES.encode(), LIMITS)
     assert document.title == "Rivers"
     said = [(block.headings, block.text, block.whole) for block in document.blocks]
     rhine = ("Notes on rivers", "The Rhine")
     assert said == [
+        ((), "tags: [water]", True),
         (("Notes on rivers",), "The Danube passes ten countries.", False),
         (rhine, "It rises in Graubünden.", False),
         (rhine, "It ends in the North Sea.", False),
         (rhine, "river | km", True),
-        (rhine, "Rhine | 1,230", True),
+        (rhine, "river: Rhine | km: 1,230", True),
         ((*rhine, "Sources"), "length = 1230", True),
         (("Notes on rivers", "The Elbe"), "It rises in the Giant Mountains.", False),
     ]
 
 
 def test_the_first_heading_is_the_title_where_nothing_else_is() -> None:
-    document = prose.markdown("notes.md", b"# Rivers\n\nThe Danube is long.\n", LIMITS)
+    document = markdown.markdown("notes.md", b"# Rivers\n\nThe Danube is long.\n", LIMITS)
     assert (document.title, document.blocks[0].headings) == ("Rivers", ())
-    assert prose.markdown("a/notes.md", b"The Danube is long.", LIMITS).title == "notes"
+    assert markdown.markdown("a/notes.md", b"The Danube is long.", LIMITS).title == "notes"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
@@ -103,81 +102,8 @@ def test_bytes_that_are_no_text_are_refused() -> None:
         prose.text("noise.txt", bytes(range(128, 256)) * 8 + b"\x00\x81\x8d" * 50, LIMITS)
 
 
-def test_pdf_running_heads_are_removed_and_hyphens_joined() -> None:
-    shown = [
-        ["The Journal of Rivers", f"River {n} is called num-", f"ber {n} by its people.", f"{n}"]
-        for n in range(1, 5)
-    ]
-    document = portable.pdf("rivers.pdf", pdf_of(shown, title="Of rivers"), LIMITS)
-    assert document.title == "Of rivers"
-    assert [(block.page, block.text) for block in document.blocks] == [
-        (n, f"River {n} is called number {n} by its people.") for n in range(1, 5)
-    ]
-
-
-def test_a_pdf_without_text_or_that_is_none() -> None:
-    with pytest.raises(UnreadableError, match="scan"):
-        portable.pdf("scan.pdf", pdf_of([[]]), LIMITS)
-    with pytest.raises(UnreadableError, match=r"broken\.pdf"):
-        portable.pdf("broken.pdf", b"not a PDF at all", LIMITS)
-
-
-def test_a_locked_pdf_says_so() -> None:
-    pypdf = pytest.importorskip("pypdf")
-    from io import BytesIO
-
-    writer = pypdf.PdfWriter(clone_from=BytesIO(pdf_of([["Secret."]])))
-    writer.encrypt("word", algorithm="RC4-128")
-    locked = BytesIO()
-    writer.write(locked)
-    with pytest.raises(UnreadableError, match="password"):
-        portable.pdf("locked.pdf", locked.getvalue(), LIMITS)
-
-
-def pdf_of(pages: list[list[str]], *, title: str | None = None) -> bytes:
-    """A PDF whose pages show these lines."""
-    objects: list[bytes] = []
-
-    def add(body: bytes) -> int:
-        objects.append(body)
-        return len(objects)
-
-    font = add(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    parent = len(pages) * 2 + 2
-    kids = []
-    for lines in pages:
-        shown = " T* ".join(f"({line}) Tj" for line in lines)
-        stream = zlib.compress(f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET".encode())
-        content = add(b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(stream), stream))
-        kids.append(
-            add(
-                b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-                b"/Resources << /Font << /F1 %d 0 R >> >> >>" % (parent, content, font)
-            )
-        )
-    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
-    assert add(b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), listed)) == parent
-    catalog = add(b"<< /Type /Catalog /Pages %d 0 R >>" % parent)
-    info = add(b"<< /Title (%s) >>" % (title or "").encode())
-    out = bytearray(b"%PDF-1.4\n")
-    places = []
-    for number, body in enumerate(objects, 1):
-        places.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    start = len(out)
-    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    out += b"".join(b"%010d 00000 n \n" % place for place in places)
-    out += b"trailer << /Size %d /Root %d 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
-        len(objects) + 1,
-        catalog,
-        info,
-        start,
-    )
-    return bytes(out)
-
-
 def test_a_row_with_a_text_and_no_title_has_none() -> None:
     (row,) = tables.table("towns.csv", b"id,text,river\n7,Basel lies on the Rhine.,Rhine\n", LIMITS).passages
     assert (row.id, row.title, row.metadata["river"]) == ("towns.csv#7", "", "Rhine")
     (row,) = tables.table("towns.csv", b"town,river\nBasel,Rhine\n", LIMITS).passages
-    assert (row.title, row.text) == ("Basel", "town: Basel\nriver: Rhine")
+    assert (row.title, row.text) == ("Basel", "town: Basel | river: Rhine")

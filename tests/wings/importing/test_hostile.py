@@ -124,6 +124,7 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     outside.mkdir()
     (outside / "secret.txt").write_text("Secret.")
     (folder / "a.txt").write_text("Here.")
+    (folder / "~$a.docx").write_text("A file that Word has open.")
     (folder / "same.txt").symlink_to(folder / "a.txt")
     (folder / "away.txt").symlink_to(outside / "secret.txt")
     (folder / "gone.txt").symlink_to(outside / "nothing.txt")

@@ -77,11 +77,11 @@ def test_unreadable_file_neither_stops_the_import_nor_deletes_passages(
 ) -> None:
     assert cli("import", str(folder), "-c", collection).returncode == 0
     before = ids(cli, collection)
-    (folder / "towns.csv").write_text("a,A\n1,2\n")
+    (folder / "towns.csv").write_text("id,text\n")
     (folder / "more.txt").write_text("The Elbe rises in the Giant Mountains.")
     done = cli("import", str(folder), "-c", collection, "--delete")
     assert done.returncode == 1
-    assert "notes/towns.csv: the first line does not name columns, each once." in done.stderr
+    assert "notes/towns.csv has no text." in done.stderr
     assert ids(cli, collection) == sorted([*before, "notes/more.txt#1"])
 
 

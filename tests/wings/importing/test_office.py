@@ -29,7 +29,7 @@ def test_a_word_document_keeps_its_headings_lists_and_tables() -> None:
     ]
     assert made.passages[1].sentences[:2] == ("Abroad", "Trips to Zürich need the approval of a director.")
     assert made.passages[1].sentences[3:5] == ("Carry your passport.", "Carry the insurance card.")
-    assert made.passages[2].text.endswith("Model | Price\nSmall | 900\nLarge | 1,400")
+    assert made.passages[2].text.endswith("Model | Price\nModel: Small | Price: 900\nModel: Large | Price: 1,400")
 
 
 def test_a_pdf_says_on_which_page_and_below_which_bookmarks_a_passage_stands() -> None:
@@ -54,7 +54,7 @@ def test_a_slide_is_a_section_with_its_notes_and_its_number_as_the_page() -> Non
 def test_a_row_of_a_sheet_is_a_passage() -> None:
     made = read("offices.xlsx").passages
     assert [passage.id for passage in made] == ["offices.xlsx#offices!2", "offices.xlsx#offices!3"]
-    assert made[0].text == "name: Harbour office\ncity: Göteborg\nopened: 2019-05-04\nstaff: 31"
+    assert made[0].text == "name: Harbour office | city: Göteborg | opened: 2019-05-04 | staff: 31"
     assert made[1].metadata["sheet"] == "offices"
 
 
@@ -88,7 +88,7 @@ def test_json_lists_are_records_and_other_json_is_a_document() -> None:
     assert [one.id for one in listed.passages] == ["a.json#7", "a.json#8"]
     assert listed.passages[0].metadata["by.name"] == "Ana"
     lines = convert("a.jsonl", b'{"id": 7, "text": "One."}\n\n{"id": 8, "text": "Two."}\n')
-    assert [one.text for one in lines.passages] == ["One.", "Two."]
+    assert [one.text for one in lines.passages] == ["One.\nid: 7", "Two.\nid: 8"]
     nested = convert("a.json", b'{"title": "T", "parts": [{"title": "Abroad", "text": "Ask first.", "days": 3}]}')
     assert [(one.title, one.metadata["heading"], one.text) for one in nested.passages] == [
         ("T", ["parts", "Abroad"], "Abroad\nAsk first.\ndays: 3")

@@ -47,7 +47,7 @@ def judge(
     """Judge an empty step after the session's rounds."""
     weights = StopWeights(WEIGHTS, COSINE if reader is None else reader.name, ("some",))
     classifier = PoolClassifier(application.language, application.encoder, reader, weights)
-    judge = RoundJudge(application.database, lambda: classifier, lambda: application.priors)
+    judge = RoundJudge(application.database, lambda: classifier, lambda: application.priors, None)
     asked = replace(session, request=replace(session.request, stop=rule, threshold=None))
     return judge.judge_step(application.access.scope(collection), asked, SessionStep(action=None))
 

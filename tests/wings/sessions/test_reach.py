@@ -15,6 +15,7 @@ from engram.wings.sessions.core.round_sufficiency import FEATURES
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest, SessionState
+from engram.wings.why.parts import why_of
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.wings.sessions.test_session_feedback import CHAIN, PART, evidence, run_session, verdict
@@ -92,7 +93,7 @@ def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Applica
     begun = datetime.now(UTC)
     _, events = judge_session(application, curie)
     (born, *_) = evidence(application, curie)
-    assert {one.event_id for one in application.explain.sentence(scope, born).events} & set(events)
+    assert {one.event_id for one in why_of(application).explain.sentence(scope, born).events} & set(events)
     answer = application.ask.query(Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"})))
     assert answer.trace is not None
     behind = {

@@ -105,6 +105,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
         id=passage.external_id,
         title=passage.title,
         text=passage.text,
+        language=passage.language,
         metadata=passage.metadata,
         sentences=sentences,
     )
@@ -163,6 +164,9 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
 
     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
+
+    If the keys are made of this part already, the job only analyses words anew, of passages whose terms an earlier
+    version of Engram made.
     """
     return build_accepted(app.rekey.request(scope, body.key_building, key), scope.collection.name, response)
 

@@ -18,6 +18,7 @@ from engram.api.schemas import (
     MAX_JSON_BYTES,
     MAX_VALUES,
     CollectionName,
+    LanguageCode,
     Model,
     NumberedId,
     ResponseModel,
@@ -51,6 +52,9 @@ class PassageIn(Model):
     )
     title: Storable | None = Field(default=None, max_length=2_000)
     text: Text = Field(max_length=TEXT_CHARACTERS)
+    language: LanguageCode | None = Field(
+        default=None, description="Of its text. Null: the collection's `language`, else as Engram recognises it."
+    )
     metadata: dict[str, Any] = Field(
         default_factory=dict,
         max_length=MAX_VALUES,
@@ -104,6 +108,7 @@ class PassageIn(Model):
             "id": self.id,
             "title": self.title if self.title and self.title.strip() else None,
             "text": self.text,
+            "language": self.language,
             "metadata": self.metadata,
             "sentences": self.sentences,
         }
@@ -144,6 +149,7 @@ class PassageOut(BaseModel):
     id: str
     title: str | None
     text: str
+    language: str = Field(description="As it was given or recognised; by it words are analysed.")
     metadata: dict[str, Any]
     sentences: list["StoredSentenceOut"]
 
@@ -162,6 +168,7 @@ class ListedPassageOut(ResponseModel):
     id: str = Field(validation_alias="external_id")
     title: str | None
     text: str
+    language: str
     metadata: dict[str, Any]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import MAX_ID, Model, Text, Whole
+from engram.api.schemas import MAX_ID, LanguageCode, Model, Text, Whole
 from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
 from engram.core.ranking.profiles import ProfileName
 from engram.services.corpus.collection_settings import Serving
@@ -27,6 +27,7 @@ SERVING_EXAMPLES: list[JsonValue] = [
     {"experiment": None},
     {"corpus_kind": "general"},
     {"passage_facts": "on"},
+    {"language": "de"},
 ]
 
 
@@ -87,6 +88,11 @@ class CollectionPatch(Model):
         default=None,
         description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
         "encyclopedia are; 'off', and null: none.",
+    )
+
+    language: LanguageCode | None = Field(
+        default=None,
+        description="The language of passages that come without one from now on. Null: theirs is recognised.",
     )
 
     def patch(self) -> dict[str, Any]:

@@ -214,6 +214,7 @@ class PassageHit(ResponseModel):
     passage_id: str
     title: str | None
     text: str
+    language: str = Field(description="Of its text, as it was given or recognised.")
     metadata: dict[str, Any]
     score: float
     sentences: list[SentenceOut]
@@ -328,6 +329,13 @@ class TraceOut(ResponseModel):
     collapsed: int | None = Field(
         default=None,
         description="Candidates that were left out as duplicates of better ones; null where none would be.",
+    )
+    language: str | None = Field(
+        default=None,
+        description="Of the question; of its collection, if the question does not tell and that has one language.",
+    )
+    lexical_terms: int = Field(
+        default=0, description="Terms of the question and its expansions that are matched word for word."
     )
 
 

@@ -9,7 +9,6 @@ from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.answers.worded_answer import AnswerService
-from engram.services.explanations.verdict_influence import Influences
 from engram.services.queries.query_service import QueryService
 from engram.services.queries.serving_service import ServingService
 from engram.storage.database import Database
@@ -30,12 +29,11 @@ class AnswerServices:
     def ask(self) -> QueryService:
         """Answers to queries under given arms."""
         settings = self.settings
-        influences = Influences(self.models.priors, self.retrieval.question_spreads)
         return QueryService(
             self.database,
             self.auth.reads,
             self.retrieval.retrieve,
-            influences,
+            self.hooks.explainer,
             durable=settings.episodes_durable,
         )
 

@@ -1,13 +1,14 @@
 """Language analysis: sentences, names and times of texts."""
 
 from engram.providers.language.entity_names import normalise_entity, title_entities
+from engram.providers.language.language_detection import choose_languages, detect_language
 from engram.providers.language.language_protocol import (
     Language,
     PassageText,
     QuestionAnalysis,
     SentenceAnalysis,
 )
-from engram.providers.language.lexical_terms import ANALYSER, surface_words, terms
+from engram.providers.language.lexical_terms import ANALYSER, question_terms, read_question, surface_words, terms
 from engram.providers.language.passage_key_text import key_text
 from engram.providers.language.spacy_pipeline import load_language
 
@@ -17,9 +18,13 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "choose_languages",
+    "detect_language",
     "key_text",
     "load_language",
     "normalise_entity",
+    "question_terms",
+    "read_question",
     "surface_words",
     "terms",
     "title_entities",

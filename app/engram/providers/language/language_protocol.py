@@ -17,11 +17,15 @@ NAMES_PER_QUESTION = 100
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """A passage to analyse; given ``sentences`` are kept as they are, ``None`` asks for a split of ``text``."""
+    """A passage to analyse; given ``sentences`` are kept as they are, ``None`` asks for a split of ``text``.
+
+    ``language`` is an ISO 639 code.
+    """
 
     title: str | None
     text: str
     sentences: tuple[str, ...] | None = None
+    language: str = "en"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from engram.core.passage_keys.key_text import LEADING_SENTENCES, KeyBuilding, jo
 from engram.providers.language.lexical_terms import surface_words, terms
 
 
-def key_text(building: KeyBuilding, title: str | None, text: str, sentences: Sequence[str]) -> str:
+def key_text(building: KeyBuilding, title: str | None, text: str, sentences: Sequence[str], language: str) -> str:
     """The key text of a passage, never blank.
 
     Where a way of building finds nothing, it falls back: without a title, 'title' is the first sentence; a passage
@@ -17,6 +17,7 @@ def key_text(building: KeyBuilding, title: str | None, text: str, sentences: Seq
         title: None, or not blank.
         text: not blank.
         sentences: of ``text``, in reading order.
+        language: of ``text``, which its words are analysed by.
     """
     full = f"{title}. {text}" if title else text
     match building:
@@ -28,6 +29,6 @@ def key_text(building: KeyBuilding, title: str | None, text: str, sentences: Seq
             first = join_leading(sentences, LEADING_SENTENCES)
             return f"{title}. {first}" if title and first else first or full
         case "keywords":
-            written = surface_words([full])
-            chosen = keywords(terms(full), set(terms(title)) if title else ())
+            written = surface_words([(full, language)])
+            chosen = keywords(terms(full, language), set(terms(title, language)) if title else ())
             return ", ".join(written.get(term, term) for term in chosen) or full

@@ -62,7 +62,7 @@ _KINDS = frozenset(
 @lru_cache(maxsize=16_384)
 def relation_terms(predicate: str, kind: str) -> frozenset[str]:
     """Terms of a predicate and of what its object is."""
-    return frozenset(terms(predicate)) | (frozenset({"date"}) if kind == "date" else frozenset())
+    return frozenset(terms(predicate, "en")) | (frozenset({"date"}) if kind == "date" else frozenset())
 
 
 def find_asked_terms(words: Iterable[str]) -> Sequence[frozenset[str]]:
@@ -71,7 +71,9 @@ def find_asked_terms(words: Iterable[str]) -> Sequence[frozenset[str]]:
     Words that ask for the same count once.
     """
     question_terms = dict.fromkeys(
-        frozenset(terms(_RELATION_OF_WORD[word])) if word in _RELATION_OF_WORD else frozenset(terms(word))
+        frozenset(terms(_RELATION_OF_WORD[word], "en"))
+        if word in _RELATION_OF_WORD
+        else frozenset(terms(word, "en"))
         for word in (word.casefold() for word in words)
         if word not in _KINDS
     )

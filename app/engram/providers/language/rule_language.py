@@ -75,7 +75,7 @@ class RuleLanguage:
 
     def analyse_passages(self, passages: Sequence[PassageText]) -> list[list[SentenceAnalysis]]:
         """Sentences of each passage with their names and times."""
-        split = [p.sentences if p.sentences is not None else split_sentences(p.text) for p in passages]
+        split = [p.sentences if p.sentences is not None else split_sentences(p.text, p.language) for p in passages]
         names = self._names([sentence for sentences in split for sentence in sentences], _NAME)
         return group_by_passage(passages, split, names)
 

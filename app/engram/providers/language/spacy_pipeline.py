@@ -120,9 +120,9 @@ class SpacyLanguage:
         """Texts to analyse, each with whether it is one sentence, so that the pipeline must not split it."""
         if passage.sentences is not None:
             return [(sentence, True) for sentence in passage.sentences]
-        if self._splits_sentences:
+        if self._splits_sentences and passage.language == self._nlp.lang:
             return [(passage.text, False)]
-        return [(sentence, True) for sentence in split_sentences(passage.text)]
+        return [(sentence, True) for sentence in split_sentences(passage.text, passage.language)]
 
     def _sentences(self, units: Sequence[tuple[str, bool]]) -> list[list[tuple[str, list[str]]]]:
         """Return for each unit its sentences, each with the entities in it.

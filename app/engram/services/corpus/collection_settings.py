@@ -1,4 +1,4 @@
-"""Settings of a collection: serving mode, kind of corpus, facts, and those of wings: experiment, exploration."""
+"""Settings of a collection: serving mode, kind of corpus, facts, language, and those of wings."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -47,6 +47,7 @@ class CollectionSettingsService:
                 "exploration": collection.exploration,
                 "corpus_kind": collection.fixed_kind,
                 "passage_facts": collection.passage_facts,
+                "language": collection.language,
             }
             after = merge_patch({key: value for key, value in before.items() if value is not None}, patch)
             after |= {
@@ -60,6 +61,7 @@ class CollectionSettingsService:
                 exploration=after.get("exploration"),
                 fixed_kind=after.get("corpus_kind"),
                 passage_facts=after.get("passage_facts", "off"),
+                language=after.get("language"),
             )
             changed = collections.load_by_id(writer, collection.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, count_fitting
 from engram.core.text.temporal import time_constraint
-from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, terms
+from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, choose_languages, terms
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.kind_measurement import KindService
@@ -168,6 +168,7 @@ class IndexService:
             if not staged:
                 return None
             collection = collections.load_by_id(reader, collection_id)
+        staged = [(line, body | {"language": body.get("language") or collection.language}) for line, body in staged]
         self._encoder.check(collection)
         with stage("draft"):
             return self._draft_plan(collection, staged, versions, whole=limit is not None)
@@ -184,7 +185,10 @@ class IndexService:
         if not whole:
             staged = self._cut_to_tokens(staged, hashes, versions)
         changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
-        read = self._language.analyse_passages([_passage(body) for _, body in changed])
+        languages = {
+            line: language for (line, _), language in zip(changed, _languages(changed, collection), strict=True)
+        }
+        read = self._language.analyse_passages([_passage(body, languages[line]) for line, body in changed])
         analyses = {line: sentences for (line, _), sentences in zip(changed, read, strict=True)}
         if not whole:  # what is planned anew has to be the same lines
             staged = _cut_to_batch(staged, analyses)
@@ -193,7 +197,7 @@ class IndexService:
             lines=[line for line, _ in staged],
             versions=versions,
             drafts=[
-                draft_of(line, body, hashes[line], analyses[line], collection.key_building)
+                draft_of(line, body, hashes[line], analyses[line], collection.key_building, languages[line])
                 for line, body in staged
                 if line in analyses
             ],
@@ -208,7 +212,7 @@ class IndexService:
             ]
         if plan.drafts:
             plan.observed = [observer.prepare(collection, plan.drafts) for observer in self._observers]
-        plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
+        plan.terms = {draft.external_id: Counter(terms(draft.key_text, draft.language)) for draft in plan.drafts}
         self._embed(collection, plan)
         return plan
 
@@ -274,11 +278,20 @@ class IndexService:
     def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
         entities = graph_writer.insert_entities(writer, collection_id, plan.names)
         graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
+        _count_languages(writer, collection_id, plan)
         placed = passages.upsert(
             writer,
             collection_id,
             [
-                PassageRow(d.external_id, d.title, d.text, d.metadata, d.content_hash, plan.texts[d.key_text])
+                PassageRow(
+                    d.external_id,
+                    d.title,
+                    d.text,
+                    d.language,
+                    d.metadata,
+                    d.content_hash,
+                    plan.texts[d.key_text],
+                )
                 for d in plan.drafts
             ],
         )
@@ -384,8 +397,27 @@ def _cut_to_batch(
     return list(staged[: count_fitting((count_rows(analyses.get(line, ())) for line, _ in staged), BATCH_ROWS)])
 
 
-def _passage(body: Mapping[str, Any]) -> PassageText:
-    return PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
+def _count_languages(writer: Writer, collection_id: int, plan: _Plan) -> None:
+    """Count the languages of the batch, in place of those that its passages had; before they are written."""
+    languages = Counter(draft.language for draft in plan.drafts)
+    replaced = [plan.versions[draft.external_id][0] for draft in plan.drafts if draft.external_id in plan.versions]
+    languages.subtract(passages.count_languages(writer, collection_id, replaced))
+    collections.add_languages(writer, collection_id, languages)
+
+
+def _languages(changed: Sequence[tuple[int, Mapping[str, Any]]], collection: Collection) -> list[str]:
+    """The language of each of these passages, as it came with it or as it is recognised."""
+    unknown = [(line, body) for line, body in changed if body["language"] is None]
+    texts = [f"{body['title'] or ''} {body['text']}" for _, body in unknown]
+    recognised = dict(
+        zip((line for line, _ in unknown), choose_languages(texts, list(collection.languages)), strict=True)
+    )
+    return [body["language"] or recognised[line] for line, body in changed]
+
+
+def _passage(body: Mapping[str, Any], language: str) -> PassageText:
+    sentences = tuple(body["sentences"]) if body["sentences"] else None
+    return PassageText(body["title"], body["text"], sentences, language)
 
 
 def _group_by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:

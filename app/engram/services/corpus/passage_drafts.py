@@ -25,6 +25,7 @@ class PassageDraft:
     external_id: str
     title: str | None
     text: str
+    language: str
     metadata: dict[str, Any]
     content_hash: bytes
     sentences: list[SentenceAnalysis]
@@ -37,14 +38,16 @@ def draft_of(
     content_hash: bytes,
     sentences: Sequence[SentenceAnalysis],
     building: KeyBuilding,
+    language: str,
 ) -> PassageDraft:
     """The draft of a staged body and its analysis, its key text built as ``building`` has it."""
-    key = key_text(building, body["title"], body["text"], [sentence.text for sentence in sentences])
+    key = key_text(building, body["title"], body["text"], [sentence.text for sentence in sentences], language)
     return PassageDraft(
         line,
         body["id"],
         body["title"],
         body["text"],
+        language,
         body["metadata"],
         content_hash,
         _limit_expressions(sentences),
@@ -54,7 +57,7 @@ def draft_of(
 
 def hash_content(body: dict[str, Any]) -> bytes:
     """Hash a body's content without metadata: SHA-256."""
-    content = [body["title"], body["text"], body["sentences"]]
+    content = [body["title"], body["text"], body["sentences"], body["language"]]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).digest()
 
 

@@ -16,8 +16,10 @@ def remove_passage(writer: Writer, collection_id: int, passage: int, observers: 
             observed.enter_context(observer.removal(writer, collection_id, passage, sentences))
         entities, times = graph_writer.delete_sentences(writer, collection_id, sentences)
         length = lexical_index.remove(writer, collection_id, [passage])
+        languages = passages.count_languages(writer, collection_id, [passage])
         passages.delete_passage(writer, collection_id, passage)
     orphans = graph_writer.delete_orphans(writer, collection_id, entities, times)
+    collections.add_languages(writer, collection_id, {language: -count for language, count in languages.items()})
     collections.add_counts(
         writer,
         collection_id,

@@ -190,7 +190,10 @@ class ReembeddingService:
         for sources in self._read_unembedded(collection, target, staged_embeddings.list_unembedded_passages):
             with self._database.read() as reader:
                 building = collections.load_by_id(reader, collection.id).key_building
-            texts = [key_text(building, source.title, source.text, source.sentences) for source in sources]
+            texts = [
+                key_text(building, source.title, source.text, source.sentences, source.language)
+                for source in sources
+            ]
             vectors = list(self._encoder.embed_anew(target, texts))
             with progress.write_counted("passage", len(sources)) as writer:
                 staged_embeddings.stage_passages(writer, collection.id, target, building, sources, vectors)

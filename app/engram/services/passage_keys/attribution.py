@@ -1,7 +1,6 @@
 """Attribution of a verdict's expansions to passage keys: correctness gate, credit, progress (ERM, 4.1-4.3)."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,7 @@ import numpy as np
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules, Saturation
-from engram.providers.language import terms
+from engram.providers.language import question_terms
 from engram.services.auth.encoder import Encoder
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.storage.corpus import collections, passages
@@ -136,7 +135,7 @@ class Attribution:
     def _unit(self, collection: Collection, digest: bytes, expansion: Expansion) -> Unit:
         text = " ".join(expansion.text.split())  # all that its hash tells apart
         vector = self.encoder.embed_questions(collection, [text])[0]
-        return Unit(digest, expansion.method, text, vector, Counter(terms(text)))
+        return Unit(digest, expansion.method, text, vector, question_terms(text, collection.languages))
 
     def credit(
         self,

@@ -3,6 +3,10 @@
 New dense keys are embedded and staged with no SQL open, batch by batch, so a killed job goes on where it was. One
 transaction then takes them over: dense keys, lexical postings, what evolved from them, and what new passages' keys
 are made of. Queries see either the old keys or the new ones.
+
+A job for keys of the parts that the collection's keys have already only analyses words anew, where an earlier
+version of the analysis gave the terms. It goes batch by batch. Meanwhile questions are read by the present version,
+and match terms of the earlier one where both are equal.
 """
 
 from collections import Counter
@@ -17,7 +21,7 @@ from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import open_job
 from engram.services.jobs.job_kinds import REKEY
 from engram.services.jobs.work import Work
-from engram.storage.corpus import collections, lexical_index
+from engram.storage.corpus import collections, current_vectors, lexical_index
 from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.database import Database, Writer
 from engram.storage.jobs.jobs import Job
@@ -61,13 +65,16 @@ class RekeyService:
         return open_job(self._database, scope, REKEY, {"key_building": building}, key)
 
     def run(self, work: Work) -> None:
-        """Make the keys and swap them, unless the collection has such keys already.
+        """Make the keys and swap them; if the collection has such keys already, bring their terms up to date.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
             EmbeddingSpaceMismatchError: its vectors are of another encoder.
         """
-        if self._finish_needless(work):
+        with self._database.read() as reader:
+            collection = collections.load_by_id(reader, work.job.collection_id)
+        if collection.key_building == _read_building(work.job):
+            self._analyse_anew(work)
             return
         for _ in range(MAX_ROUNDS):
             if not self._stage(work):
@@ -85,15 +92,38 @@ class RekeyService:
         """Forget the keys that wait; the old ones go on serving."""
         staged_keys.let_go(writer, job)
 
-    def _finish_needless(self, work: Work) -> bool:
-        """Finish a job for the keys that the collection has; whether nothing is left to do."""
-        with self._database.write() as writer:
-            target = collections.load_by_id(writer, work.job.collection_id)
-            if target.key_building != _read_building(work.job):
-                return False
-            work.report(writer, received=target.passage_count, updated=0, unchanged=target.passage_count)
-            work.finish(writer)
-        return True
+    def _analyse_anew(self, work: Work) -> None:
+        """Replace terms that an earlier version of the analysis gave."""
+        job = work.job
+        after, updated = 0, job.updated
+        while not work.should_stop():
+            with self._database.write() as writer:
+                if not collections.lock_graph(writer, job.collection_id):
+                    raise collections.build_gone_error(job.collection)
+                outdated = staged_keys.list_of_other_analysers(writer, job, ANALYSER, after, SWAP_PASSAGES)
+                batch = _cut_to_batch(outdated)
+                total = collections.load_by_id(writer, job.collection_id).passage_count
+                updated += len(batch)
+                work.report(writer, received=total, updated=updated, unchanged=total - updated)
+                if not batch:
+                    work.finish(writer)
+                    return
+                self._index_terms(writer, job, batch)
+                current_vectors.renew_base_version(writer, job.collection_id)
+                if self._rebase is not None:
+                    self._rebase(writer, job.collection_id, [source.passage_id for source in batch])
+            after = batch[-1].passage_id
+
+    def _index_terms(self, writer: Writer, job: Job, sources: Sequence[KeySource]) -> None:
+        """Put the terms of these passages' keys in place."""
+        counted = [
+            TermCounts(source.passage_id, Counter(terms(_text(_read_building(job), source), source.language)))
+            for source in sources
+        ]
+        length = lexical_index.index(writer, job.collection_id, counted, ANALYSER)
+        collections.add_counts(
+            writer, job.collection_id, passages=0, sentences=0, entities=0, lexical_length=length
+        )
 
     def _stage(self, work: Work) -> bool:
         """Embed and stage what is not staged yet; False if told to stop before."""
@@ -136,22 +166,14 @@ class RekeyService:
         if staged_keys.list_unstaged(writer, job, 0, 1):
             return False
         changed: list[int] = []
-        length = 0.0
         size = min(self._batch_size, SWAP_PASSAGES)
         while chunk := _cut_to_batch(staged_keys.sources(writer, job, changed[-1] if changed else 0, size)):
             if work.should_stop():
                 raise _RekeyStoppedError
             passages = [source.passage_id for source in chunk]
             staged_keys.put_in_place(writer, job, passages)
-            counted = [
-                TermCounts(source.passage_id, Counter(terms(_text(_read_building(job), source))))
-                for source in chunk
-            ]
-            length += lexical_index.index(writer, job.collection_id, counted, ANALYSER)
+            self._index_terms(writer, job, chunk)
             changed += passages
-        collections.add_counts(
-            writer, job.collection_id, passages=0, sentences=0, entities=0, lexical_length=length
-        )
         collections.set_key_building(writer, job.collection_id, _read_building(job))
         if self._rebase is not None:
             self._rebase(writer, job.collection_id, changed)
@@ -172,4 +194,4 @@ def _cut_to_batch(sources: Sequence[KeySource]) -> Sequence[KeySource]:
 
 
 def _text(building: KeyBuilding, source: KeySource) -> str:
-    return key_text(building, source.title, source.text, source.sentences)
+    return key_text(building, source.title, source.text, source.sentences, source.language)

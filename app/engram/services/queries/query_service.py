@@ -15,12 +15,11 @@ from engram.core.ranking.profiles import Profile
 from engram.core.text.identifiers import read_moment
 from engram.services.auth.replica_reads import Reads
 from engram.services.auth.scope import Scope
-from engram.services.explanations.verdict_influence import Influences
+from engram.services.queries.explainer import Explainer
 from engram.services.queries.stored_answer import AnswerReading, episode_row
 from engram.services.retrieval import answer_presentation
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import Trace
-from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
@@ -35,8 +34,6 @@ log = structlog.get_logger(__name__)
 
 MOST_QUERIES = 1_000
 """Queries of one trace that are listed, at most."""
-PLAIN_DEPTH = 100
-"""Passages, at least, among which a plain search is asked for a rank: as many as a query may want."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +54,20 @@ class QueryService:
         database: Database,
         reads: Reads,
         retrieve: RetrievalService,
-        influences: Influences,
+        explainer: Explainer | None = None,
         *,
         durable: bool = True,
     ) -> None:
-        """``durable``: whether an answer waits until its episode is on disk."""
+        """Keep what answers are made with.
+
+        Args:
+            explainer: finds the verdicts behind answers; without it traces name none.
+            durable: whether an answer waits until its episode is on disk.
+        """
         self._database = database
         self._reads = reads
         self._retrieve = retrieve
-        self._influences = influences
+        self._explainer = explainer
         self._durable = durable
 
     def query(self, query: Query, profile: Profile | None = None, *, explained: bool = True) -> Answer:
@@ -84,7 +86,7 @@ class QueryService:
         # What others asked and said is for those to see who may.
         audits = query.scope.is_allowed(AUDIT)
         retrieved, trace = self._reads.on_replica(
-            plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
+            plan.collection.id, lambda: self._find(plan, explained=explained and audits)
         )
         answer = answer_presentation.answer(retrieved)
         with stage("keep"):
@@ -147,26 +149,12 @@ class QueryService:
             listed = episodes.list_by_trace(reader, scope.collection.id, trace_id, MOST_QUERIES)
         return [episode for episode in listed if scope.sees(episode.principal)]
 
-    def _retrieve_with_trace(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
-        """Retrieve, and trace the retrieval, with explanations if asked for.
-
-        For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
-        on the snapshot that the answer was.
-        """
-        if "trace" not in plan.query.include or not plan.focus.policy.gated or not explained:
-            retrieved = self._retrieve.find(plan)
-            return retrieved, answer_presentation.trace(retrieved)
-        alone = self._rank_without_memory(plan) if plan.focus.use_memory else None
-        with self._retrieve.on_snapshot(plan) as (reader, retrieved):
-            plain = (retrieved.ranking if alone is None else alone).ranks
-            with stage("explain"):
-                return retrieved, self._influences.explain_trace(
-                    reader, retrieved, plain, answer_presentation.trace(retrieved)
-                )
-
-    def _rank_without_memory(self, plan: QueryPlan) -> PassageRanking:
-        depth = plan.query.top_k if plan.query.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
-        return self._retrieve.find(plan.disable_memory(depth)).ranking
+    def _find(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
+        """Retrieve, and trace the retrieval, with explanations if asked for."""
+        if self._explainer is not None and explained and "trace" in plan.query.include:
+            return self._explainer.find(self._retrieve, plan)
+        retrieved = self._retrieve.find(plan)
+        return retrieved, answer_presentation.trace(retrieved)
 
 
 def _hide_other_questions(trace: Trace) -> Trace:

@@ -24,7 +24,9 @@ from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Reader
-from engram.storage.explanations import influence_rows
+from engram.storage.feedback_log import judged_queries
+from engram.storage.learning import question_supports
+from engram.storage.passage_keys import key_credits
 from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import COLLAPSED_KEY, EpisodeRow, StoredEpisode
 
@@ -84,6 +86,8 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             else [_format_passage_trace(of, ids) for of in trace.passages],
             "sufficiency": None if trace.sufficiency is None else _json(trace.sufficiency),
             "collapsed": trace.collapsed,
+            "language": trace.language,
+            "lexical_terms": trace.lexical_terms,
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         best_features=ranking.features[recorded[0]].astype(np.float32) if teaches else None,
@@ -215,11 +219,11 @@ class AnswerReading:
             reader, collection.id, {*episode.shown, *of_sentences, *pooled, *duplicates}
         )
         self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
-        self._units = influence_rows.unit_texts(reader, collection.id, sorted(units)) if units else {}
+        self._units = key_credits.load_unit_texts(reader, collection.id, sorted(units)) if units else {}
         past = {row["question_id"] for row in trace["recalled"]}
-        self._past = influence_rows.question_texts(reader, collection.id, sorted(past)) if past else {}
+        self._past = question_supports.load_question_texts(reader, collection.id, sorted(past)) if past else {}
         events = {cause["event_id"] for cause in _causes(trace)}
-        self._judged = influence_rows.find_judged_questions(reader, collection.id, sorted(events)) if events else {}
+        self._judged = judged_queries.find_questions(reader, collection.id, sorted(events)) if events else {}
 
     def answer(self) -> dict[str, Any]:
         """Return the stored answer as ``POST /query`` answers it, with current texts.
@@ -274,6 +278,7 @@ class AnswerReading:
             "passage_id": passage.external_id,
             "title": passage.title,
             "text": passage.text,
+            "language": passage.language,
             "metadata": passage.metadata,
             "score": hit["score"],
             "explored": explored,

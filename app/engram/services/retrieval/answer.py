@@ -44,6 +44,7 @@ class PassageAnswer:
     passage_id: str
     title: str | None
     text: str
+    language: str
     metadata: dict[str, Any]
     score: float
     sentences: list[SentenceAnswer]

@@ -96,6 +96,8 @@ def trace(retrieved: RetrievalResult) -> Trace:
         _hop_traces(walk),
         sufficiency=None if ranking.sufficiency is None else _sufficiency_trace(ranking.sufficiency),
         collapsed=len(ranking.stand_in_by_passage) if retrieved.plan.collapses else None,
+        language=retrieved.plan.language,
+        lexical_terms=len(retrieved.plan.terms),
     )
 
 
@@ -157,6 +159,7 @@ def _passage(
         stored.external_id,
         stored.title,
         stored.text,
+        stored.language,
         stored.metadata,
         score,
         [

@@ -73,7 +73,7 @@ def estimate_sufficiency(
     ]
     # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
     rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
-    absent = max(len(plan.terms) - len(every), 0) * rarest
+    absent = max(len(plan.terms) * plan.reading_share - len(every), 0) * rarest
     share = sufficiency.compute_word_coverage(first, every, absent)
     values = sufficiency.features(
         scores,

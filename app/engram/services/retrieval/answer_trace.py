@@ -219,6 +219,8 @@ class Trace:
 
     ``passages`` is None where the query did not ask for a trace, ``sufficiency`` where features do not rank.
     ``collapsed`` counts the candidates that are left out as duplicates; None where none would be.
+    ``language`` is the question's, None where its words do not tell which of the collection's. ``lexical_terms``
+    counts its terms, and those of its expansions, that are matched word for word.
     """
 
     time_constraint: str | None
@@ -228,3 +230,5 @@ class Trace:
     passages: list[PassageTrace] | None = None
     sufficiency: SufficiencyTrace | None = None
     collapsed: int | None = None
+    language: str | None = None
+    lexical_terms: int = 0

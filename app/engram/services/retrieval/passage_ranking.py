@@ -84,14 +84,6 @@ class PassageRanking:
         return [*self.best, *self.beyond]
 
     @property
-    def ranks(self) -> dict[int, int]:
-        """Rank of each passage, from 1; a duplicate has that of the passage that stands for it."""
-        ranks = {passage: rank for rank, (passage, _) in enumerate(self.ordered, start=1)}
-        return ranks | {
-            one: ranks[passage] for one, passage in self.stand_in_by_passage.items() if passage in ranks
-        }
-
-    @property
     def pooled(self) -> list[int]:
         """The passages of the pool, best first."""
         return [] if self.pool is None else self.candidates[self.pool.places].tolist()
@@ -336,7 +328,7 @@ def _compute_base_features(
     Args:
         stand_in_by_passage: left-out passage -> the passage that stands for it.
     """
-    length = max(sum(plan.terms.values()), 1)
+    length = max(sum(plan.terms.values()) * plan.reading_share, 1)
     ids = candidates.ids.tolist()
     called: dict[str, list[int]] = {}
     for passage, names in zip(ids, titles, strict=True):

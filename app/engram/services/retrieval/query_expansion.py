@@ -10,7 +10,7 @@ from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import expansion
 from engram.core.passage_keys.expansion import Method
-from engram.providers.language import surface_words, terms
+from engram.providers.language import question_terms, surface_words, terms
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
@@ -18,6 +18,7 @@ from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.key_search import search
 from engram.storage.corpus import current_vectors, lexical_index, passages
 from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.passages import StoredPassage
 from engram.storage.database import Database
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 
@@ -64,14 +65,14 @@ class ExpansionService:
         needing = [method for method in methods if method != "prf"]
         if needing:
             self._endpoint(*needing)
-        feedback_texts = self._feedback(scope.collection, question, feedback_passages)
+        feedback = self._feedback(scope.collection, question, feedback_passages)
         units: list[Expansion] = []
         for method in methods:
             try:
                 if method == "prf":
-                    texts = self._key_terms(scope.collection, question, feedback_texts)
+                    texts = self._key_terms(scope.collection, question, feedback)
                 elif method == "diver":
-                    texts = self._refine_question(scope.collection, question, feedback_texts, feedback_passages)
+                    texts = self._refine_question(scope.collection, question, feedback, feedback_passages)
                 else:
                     texts = self._endpoint(method).expand(method, question)
             except LlmError as error:
@@ -88,46 +89,51 @@ class ExpansionService:
             raise LlmNotConfiguredError(f"POST /expand with {named} needs ENGRAM_LLM_BASE_URL to be set.")
         return self._llm
 
-    def _feedback(self, collection: Collection, question: str, limit: int) -> list[str]:
-        """Return texts of the passages nearest to the question by words and meaning, best first.
+    def _feedback(self, collection: Collection, question: str, limit: int) -> list[StoredPassage]:
+        """Return the passages nearest to the question by words and meaning, best first.
 
         Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
         """
         vector = self._encoder.embed_questions(collection, [question])[0]
-        words = Counter(terms(question))
+        words = question_terms(question, collection.languages)
         with self._database.snapshot() as reader:
             current_vectors.check_space(reader, collection)
             focus = Focus(collection, vector, limits=self._limits)
             nearest = search(reader, focus, "hybrid", words, limit)
             best = [passage for passage, _ in nearest]
             stored = passages.load_by_id(reader, collection.id, best)
-        texts = [stored[passage] for passage in best if passage in stored]
-        return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in texts]
+        return [stored[passage] for passage in best if passage in stored]
 
-    def _key_terms(self, collection: Collection, question: str, texts: Sequence[str]) -> list[str]:
-        """One unit of what the passages ``texts`` say most tellingly, in words as they write them; none, or it."""
-        counted = [Counter(terms(text)) for text in texts]
+    def _key_terms(self, collection: Collection, question: str, feedback: Sequence[StoredPassage]) -> list[str]:
+        """One unit of what the passages say most tellingly, in words as they write them; none, or it."""
+        texts = [(_full_text(passage), passage.language) for passage in feedback]
+        counted = [Counter(terms(text, language)) for text, language in texts]
         with self._database.read() as reader:
             total, containing = lexical_index.passage_counts(reader, collection, list(set().union(*counted)))
         if not total:  # they have gone since they were found
             return []
         weights = expansion.term_weights(counted, containing, total)
-        chosen = expansion.key_terms(weights, set(terms(question)), KEY_TERMS)
+        chosen = expansion.key_terms(weights, question_terms(question, collection.languages), KEY_TERMS)
         written = surface_words(texts)
         return [", ".join(written.get(term, term) for term in chosen)] if chosen else []
 
     def _refine_question(
-        self, collection: Collection, question: str, texts: Sequence[str], limit: int
+        self, collection: Collection, question: str, feedback: Sequence[StoredPassage], limit: int
     ) -> list[str]:
         """The question after rounds of retrieving with it and refining it by what that found; none, or one."""
         llm, draft = self._endpoint("diver"), question
         for turn in range(DIVER_ROUNDS):
-            draft_texts = self._feedback(collection, draft, limit) if turn else texts
-            refined = llm.refine_question(question, draft, draft_texts) if draft_texts else draft
+            found = self._feedback(collection, draft, limit) if turn else feedback
+            texts = [_full_text(passage) for passage in found]
+            refined = llm.refine_question(question, draft, texts) if texts else draft
             if refined == draft:  # it would find the same passages again
                 break
             draft = refined
         return [draft]
+
+
+def _full_text(passage: StoredPassage) -> str:
+    return f"{passage.title}. {passage.text}" if passage.title else passage.text
 
 
 def _fold_text(text: str) -> str:

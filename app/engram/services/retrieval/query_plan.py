@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -16,7 +15,7 @@ from engram.core.ranking import bm25, complementarity
 from engram.core.ranking.profiles import PROFILES, Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
-from engram.providers.language import Language, normalise_entity, terms
+from engram.providers.language import Language, detect_language, normalise_entity, question_terms, read_question
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
@@ -45,7 +44,11 @@ class QueryPlan:
         mentions: normalised name -> the name as the question writes it.
         unknown: of these, those that no entity is called like -> embedding, (d,).
         constraint: the time that the question names, or was given.
+        language: of the question, as an ISO 639 code; that of its collection where its words do not tell. None: the
+            collection has several.
         terms: what is matched word for word: term -> weight > 0.
+        reading_share: share of these that are of one reading, in (0, 1]; 1 unless the question was read in several
+            languages.
         collapses: whether duplicates of a better passage are left out.
         reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
     """
@@ -59,7 +62,9 @@ class QueryPlan:
     mentions: Mapping[str, str]
     unknown: Mapping[str, Vector]
     constraint: str | None
+    language: str | None
     terms: Mapping[str, float]
+    reading_share: float
     analyse_ms: float
     embed_ms: float
     warnings: tuple[Fallback, ...] = ()
@@ -70,14 +75,6 @@ class QueryPlan:
     def collection(self) -> Collection:
         """Collection to search, as it was when the request came in."""
         return self.query.scope.collection
-
-    def disable_memory(self, top_k: int) -> "QueryPlan":
-        """Return the plan of the same question without memory and exploration."""
-        return replace(
-            self,
-            query=replace(self.query, top_k=top_k, memory="off", exploring=None),
-            focus=replace(self.focus, use_memory=False),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,10 @@ class QueryPlanner:
         began = time.perf_counter()
         with stage("analyse"):
             mentions, constraint, warnings = self._analyse_question(query)
-            weights = term_weights(query.text, query.expansions)
+            languages = query.scope.collection.languages
+            read = read_question(query.text, languages)
+            weights = term_weights(read.counts, query.expansions, languages)
+            language = detect_language(query.text) or (next(iter(languages)) if len(languages) == 1 else None)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
         units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
@@ -149,7 +149,9 @@ class QueryPlanner:
             mentions=mentions,
             unknown={},
             constraint=constraint,
+            language=language,
             terms=weights,
+            reading_share=read.size / max(read.counts.total(), 1),
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
@@ -234,10 +236,16 @@ def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple
     return tuple(find_time_expressions(constraint))
 
 
-def term_weights(question: str, expansions: Sequence[Expansion]) -> dict[str, float]:
-    """Return the terms of the question and its expansions with their weights > 0."""
-    units = [Counter(terms(expansion.text)) for expansion in expansions]
-    return bm25.expand_query(Counter(terms(question)), units)
+def term_weights(
+    question: Mapping[str, float], expansions: Sequence[Expansion], languages: Mapping[str, int]
+) -> dict[str, float]:
+    """Return the terms of the question and its expansions with their weights > 0.
+
+    Args:
+        question: term -> how often the question has it.
+        languages: of the passages that they are matched with, see ``read_question``.
+    """
+    return bm25.expand_query(question, [question_terms(expansion.text, languages) for expansion in expansions])
 
 
 def milliseconds(start: float, end: float) -> float:

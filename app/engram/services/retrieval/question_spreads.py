@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engram.core.filter.states import question_hash
 from engram.core.ranking import bm25, same_need
 from engram.core.ranking.same_need import PassageSpread, QuestionSpread, SameNeed, Signals
-from engram.providers.language import terms
+from engram.providers.language import question_terms
 from engram.storage.corpus import lexical_index
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -157,7 +157,8 @@ class QuestionSpreads:
         missing = [one.question_id for one in questions if one.question_id not in along]
         if missing:
             along = along | question_samples.project_questions(reader, collection.id, missing, units.centre)
-        own, *others = (_read(text) for text in (question, *(one.question for one in questions)))
+        languages = tuple(collection.languages.items())
+        own, *others = (_read(text, languages) for text in (question, *(one.question for one in questions)))
         own_words, *words = measured.rarity.weigh(reader, [own, *others])
         own_along = float(vector.astype(np.float64) @ units.centre)
         pairs = Signals(
@@ -188,7 +189,7 @@ class QuestionSpreads:
             return None
         sample = question_samples.load_question_sample(reader, collection.id, SAMPLED_QUESTIONS)
         units = same_need.measure_units(passages.spread, sample.vectors)
-        read = [_read(text) for text in sample.texts]
+        read = [_read(text, tuple(collection.languages.items())) for text in sample.texts]
         spread = same_need.measure_spread(
             units,
             sample.vectors,
@@ -209,8 +210,10 @@ def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassag
 
 
 @lru_cache(maxsize=MOST_QUESTIONS)
-def _read(text: str) -> _ReadQuestion:
-    return _ReadQuestion(question_hash(text), sorted(set(terms(text))), same_need.find_figures(text))
+def _read(text: str, languages: tuple[tuple[str, int], ...]) -> _ReadQuestion:
+    return _ReadQuestion(
+        question_hash(text), sorted(question_terms(text, dict(languages))), same_need.find_figures(text)
+    )
 
 
 def _project(sample: QuestionSample, centre: NDArray[np.float64]) -> list[float]:

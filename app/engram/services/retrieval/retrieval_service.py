@@ -27,6 +27,7 @@ from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.services.retrieval.shown_passages import ShownPassages, choose_best, depth
 from engram.storage.corpus import current_vectors, passages
+from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
@@ -64,6 +65,78 @@ class RetrievalResult:
             for passage, score in self.shown.best
             if passage in self.passages
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search as far as it has come.
+
+    Attributes:
+        began: when, by ``time.perf_counter``; later by what the embedding of names took.
+        entities: that the mentions were aligned to.
+        walk: None until they are.
+    """
+
+    began: float
+    entities: Sequence[EntityAnswer] = ()
+    walk: Walk | None = None
+
+    @classmethod
+    def begin(cls, plan: QueryPlan) -> "_Search":
+        """Begin a search. Only the graph is walked."""
+        return cls(
+            time.perf_counter(), walk=None if plan.query.strategy == "graph" else Walk(stop_reason="no_hops")
+        )
+
+    @property
+    def begun_walk(self) -> Walk:
+        """The walk, once mentions are aligned."""
+        assert self.walk is not None  # noqa: S101 - the caller saw to it
+        return self.walk
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A search that has come to its end."""
+
+    search: _Search
+    walk: Walk
+    ranking: PassageRanking
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherVectors:
+    """A search whose collection has other vectors than those that the plan was made for."""
+
+    search: _Search
+    collection: Collection
+
+
+@dataclass(frozen=True, slots=True)
+class _UnknownNames:
+    """A search that wants names embedded, as no entity bears them."""
+
+    search: _Search
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _UnjudgedWalk:
+    """A search that wants to know whether the evidence of its walk suffices."""
+
+    search: _Search
+    walk: Walk
+
+
+@dataclass(frozen=True, slots=True)
+class _UnreadCandidates:
+    """A search that wants its best candidates read by the reranker."""
+
+    search: _Search
+    passages: Sequence[tuple[int, StoredPassage]]
+
+
+_Want = _OtherVectors | _UnknownNames | _UnjudgedWalk | _UnreadCandidates
 
 
 class RetrievalService:
@@ -137,56 +210,67 @@ class RetrievalService:
         reads the best candidates. If the endpoint fails, the walk goes on to its last hop; if the
         reranker does, the ranking without it answers. The plan says so.
         """
-        began = time.perf_counter()
-        start = None if plan.query.strategy == "graph" else Walk(stop_reason="no_hops")
-        walk: Walk | None = start
-        entities: list[EntityAnswer] = []
-        unknown: list[str] = []
+        search = _Search.begin(plan)
         while True:
-            unread: list[tuple[int, StoredPassage]] = []
             with self._database.snapshot() as reader:
-                with stage("align") if walk is None else nullcontext():
-                    opened = hop_loop.read_opening(reader, plan) if walk is None else None
-                    now = (
-                        current_vectors.find_current(reader, plan.collection.id)
-                        if opened is None
-                        else opened.current
-                    )
-                    moved_collection = current_vectors.load_if_moved(reader, plan.collection, now)
-                    nearest_lookup = self._kept_keys.prepare_search(reader, plan.focus, now)
-                    if moved_collection is None and walk is None:
-                        entities, unknown, opened = _align_mentions(reader, plan, opened)
-                        frontier = build_first_frontier(entities)
-                        compare_needs = partial(self._compare_needs, reader, plan, now)
-                        walk = (
-                            None
-                            if unknown
-                            else hop_loop.begin(reader, plan, frontier, nearest_lookup, compare_needs, opened)
-                        )
-                if moved_collection is None and walk is not None:
-                    walk, ranking = self._advance_walk(reader, plan, walk, nearest_lookup)
-                    if walk.stop_reason is not None:
-                        unread = self._list_unread_candidates(reader, plan, walk, ranking, nearest_lookup)
-                    if walk.stop_reason is not None and not unread:
-                        yield reader, self._retrieve(reader, plan, entities, walk, ranking, nearest_lookup, began)
-                        return
-            if (
-                moved_collection is not None
-            ):  # other vectors have taken the place of those that the plan was made for
-                plan, walk, began = self._planner.plan_again(plan, moved_collection), start, time.perf_counter()
-            elif unread:
-                plan = self._rerank_plan(plan, unread)
-            elif walk is None:
+                found = self._search(reader, plan, search)
+                if isinstance(found, _Found):
+                    yield reader, self._retrieve(reader, plan, found)
+                    return
+            plan, search = self._fetch(plan, found)
+
+    def _search(self, reader: Reader, plan: QueryPlan, search: _Search) -> _Found | _Want:
+        """Go on with a search on this snapshot: align, walk, rank, until all is found or something is wanted.
+
+        What is wanted takes a while, so it is fetched when the snapshot is closed (``_fetch``).
+        """
+        aligned = search.walk is not None
+        with nullcontext() if aligned else stage("align"):
+            opened = None if aligned else hop_loop.read_opening(reader, plan)
+            current = current_vectors.find_current(reader, plan.collection.id) if opened is None else opened.current
+            moved = current_vectors.load_if_moved(reader, plan.collection, current)
+            if moved is not None:
+                return _OtherVectors(search, moved)
+            nearest_lookup = self._kept_keys.prepare_search(reader, plan.focus, current)
+            if search.walk is None:
+                entities, unknown, opened = _align_mentions(reader, plan, opened)
+                if unknown:
+                    return _UnknownNames(search, unknown)
+                compare_needs = partial(self._compare_needs, reader, plan, current)
+                frontier = build_first_frontier(entities)
+                walk = hop_loop.begin(reader, plan, frontier, nearest_lookup, compare_needs, opened)
+                search = replace(search, entities=entities, walk=walk)
+        walk, ranking = self._advance_walk(reader, plan, search.begun_walk, nearest_lookup)
+        search = replace(search, walk=walk)
+        if walk.stop_reason is None:
+            return _UnjudgedWalk(search, walk)
+        if self._is_reranking(plan):
+            ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
+            if unread := self._read_candidates(reader, plan, ranking):
+                return _UnreadCandidates(search, unread)
+        return _Found(search, walk, ranking or self._rank_passages(reader, plan, walk, nearest_lookup))
+
+    def _fetch(self, plan: QueryPlan, want: _Want) -> tuple[QueryPlan, _Search]:
+        """Fetch what a search wants; no transaction is open."""
+        search = want.search
+        match want:
+            case _OtherVectors():  # they have taken the place of those that the plan was made for
+                plan = self._planner.plan_again(plan, want.collection)
+                return plan, _Search.begin(plan)
+            case _UnreadCandidates():
+                return self._rerank_plan(plan, want.passages), search
+            case _UnknownNames():
                 paused_at = time.perf_counter()
-                plan = self._planner.embed_mentions(plan, unknown)
-                began += time.perf_counter() - paused_at
-            else:
+                plan = self._planner.embed_mentions(plan, want.names)
+                return plan, replace(search, began=search.began + time.perf_counter() - paused_at)
+            case _UnjudgedWalk():
                 try:
-                    if self._is_sufficient(plan, walk):
-                        walk = replace(walk, stop_reason="sufficient")
+                    if self._is_sufficient(plan, want.walk):
+                        search = replace(search, walk=replace(want.walk, stop_reason="sufficient"))
                 except LlmError as error:  # and it is not asked again: it took its tries
                     missed = Fallback("sufficiency-not-judged", error.detail)
                     plan = replace(plan, stop_rule="none", warnings=(*plan.warnings, missed))
+                return plan, search
 
     def _compare_needs(
         self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
@@ -227,18 +311,9 @@ class RetrievalService:
             prior = self._priors.select_kind(plan.collection.corpus_kind)
             return rank(reader, plan, walk, prior, depth(plan), nearest_lookup)
 
-    def _retrieve(
-        self,
-        reader: Reader,
-        plan: QueryPlan,
-        entities: Sequence[EntityAnswer],
-        walk: Walk,
-        ranking: PassageRanking | None,
-        nearest_lookup: NearestLookup,
-        began: float,
-    ) -> RetrievalResult:
-        """The rest of what is read once the walk has stopped."""
-        ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
+    def _retrieve(self, reader: Reader, plan: QueryPlan, found: _Found) -> RetrievalResult:
+        """Read what the answer shows."""
+        ranking = found.ranking
         with stage("read"):
             shown = self._choose_shown(reader, plan, ranking)
             shown_passages = [passage for passage, _ in shown.best]
@@ -249,15 +324,15 @@ class RetrievalService:
                     sentences.setdefault(sentence.passage_id, []).append(sentence)
             return RetrievalResult(
                 plan=plan,
-                entities=entities,
-                walk=walk,
+                entities=found.search.entities,
+                walk=found.walk,
                 ranking=ranking,
                 shown=shown,
                 passages=passages.load_by_id(
                     reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
                 ),
                 sentences=sentences,
-                search_ms=milliseconds(began, time.perf_counter()),
+                search_ms=milliseconds(found.search.began, time.perf_counter()),
             )
 
     def _choose_shown(self, reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> ShownPassages:
@@ -267,20 +342,17 @@ class RetrievalService:
             shown = rule.choose(reader, plan, ranking, shown)
         return shown
 
-    def _list_unread_candidates(
-        self,
-        reader: Reader,
-        plan: QueryPlan,
-        walk: Walk,
-        ranking: PassageRanking | None,
-        nearest_lookup: NearestLookup,
-    ) -> list[tuple[int, StoredPassage]]:
-        """The best candidates, with their texts, where a reranker is still to read them."""
+    def _is_reranking(self, plan: QueryPlan) -> bool:
+        """Tell whether a reranker is still to read the best candidates."""
         by_features = plan.query.strategy == "graph" and plan.profile.by_features
         trusted = self._priors.select_kind(plan.collection.corpus_kind).reranker
-        if self._reranker is None or plan.reranked is not None or not by_features or trusted is None:
-            return []
-        ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
+        return self._reranker is not None and plan.reranked is None and by_features and trusted is not None
+
+    def _read_candidates(
+        self, reader: Reader, plan: QueryPlan, ranking: PassageRanking
+    ) -> list[tuple[int, StoredPassage]]:
+        """Read the best candidates that a reranker reads."""
+        assert self._reranker is not None  # noqa: S101 - the caller saw to it
         best = ranking.candidates[: self._reranker.candidates].tolist()
         stored = passages.load_by_id(reader, plan.collection.id, sorted(best))
         return [(passage, stored[passage]) for passage in best if passage in stored]

@@ -93,6 +93,8 @@ class Collection:
         question_count: different questions that were looked at for that.
         fixed_kind: the kind of corpus that somebody set; None: by these shares.
         passage_facts: whether ingest reads facts from passages about their title.
+        languages: language -> passages of it, most first.
+        language: of passages that come without one; None: theirs is recognised.
         created_at: when it was made; None: not read from the database.
     """
 
@@ -119,6 +121,8 @@ class Collection:
     passage_facts: PassageFacts = "off"
     question_share: float | None = None
     question_count: int = 0
+    languages: Mapping[str, int] = field(default_factory=dict)
+    language: str | None = None
     created_at: datetime | None = None
 
     @property
@@ -148,7 +152,8 @@ class OpenedCollection:
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, past, indexed, tenant, space, "
-    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, created_at"
+    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
+    "created_at"
 )
 
 
@@ -325,12 +330,13 @@ def configure(
     exploration: Mapping[str, Any] | None,
     fixed_kind: CorpusKind | None,
     passage_facts: PassageFacts,
+    language: str | None,
 ) -> None:
     """Serve queries like this from now on."""
     writer.execute(
         """
         UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s,
-            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s
+            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s, language = %(language)s
         WHERE id = %(id)s
         """,
         {
@@ -340,7 +346,26 @@ def configure(
             "exploration": None if exploration is None else Jsonb(dict(exploration)),
             "fixed_kind": fixed_kind,
             "passage_facts": passage_facts,
+            "language": language,
         },
+    )
+
+
+def add_languages(writer: Writer, collection_id: int, passages: Mapping[str, int]) -> None:
+    """Count passages by language: so many more, or fewer, of each."""
+    writer.execute(
+        """
+        UPDATE collection SET languages = (
+            SELECT coalesce(jsonb_object_agg(code, passages), '{}') FROM (
+                SELECT code, sum(passages) AS passages FROM (
+                    SELECT key AS code, value::bigint AS passages FROM jsonb_each_text(languages)
+                    UNION ALL SELECT * FROM unnest(%(codes)s::text[], %(passages)s::bigint[])
+                ) AS counted GROUP BY code
+            ) AS summed WHERE passages > 0
+        )
+        WHERE id = %(id)s
+        """,
+        {"id": collection_id, "codes": list(passages), "passages": list(passages.values())},
     )
 
 
@@ -488,5 +513,9 @@ def clear_settings(writer: Writer, settings: Sequence[str]) -> int:
 def build_from_row(row: Any) -> Collection:
     """Make a collection of a row of ``COLUMNS``."""
     columns = row._asdict()
-    measured = columns.pop("index_recall")
-    return Collection(**columns, index_recall={table: IndexRecall(**one) for table, one in measured.items()})
+    measured, languages = columns.pop("index_recall"), columns.pop("languages")
+    return Collection(
+        **columns,
+        index_recall={table: IndexRecall(**one) for table, one in measured.items()},
+        languages=dict(sorted(languages.items(), key=lambda counted: (-counted[1], counted[0]))),
+    )

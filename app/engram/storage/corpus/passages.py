@@ -26,6 +26,7 @@ class StoredPassage:
     title: str | None
     text: str
     metadata: dict[str, Any]
+    language: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class PassageRow:
     external_id: str
     title: str | None
     text: str
+    language: str
     metadata: Mapping[str, Any]
     content_hash: bytes
     embedding: Vector
@@ -68,7 +70,7 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
     """The given passages that exist."""
     rows = reader.rows(
         f"""
-        SELECT p.id, p.external_id, p.title, p.text, p.metadata
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata, p.language
         FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(passages)},
@@ -80,7 +82,7 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
     """Passages in the order of their external ids, those after ``after``."""
     rows = reader.rows(
         """
-        SELECT p.id, p.external_id, p.title, p.text, p.metadata
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata, p.language
         FROM passage p
         WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
         ORDER BY p.collection_id, p.external_id
@@ -148,15 +150,15 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
     """Write passages by external id; external id -> passage."""
     rows = writer.rows(
         """
-        INSERT INTO passage (collection_id, external_id, title, text, metadata, content_hash, embedding,
+        INSERT INTO passage (collection_id, external_id, title, text, language, metadata, content_hash, embedding,
                              updated_at)
         SELECT %(collection)s, row.*, now() FROM unnest(
-            %(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(metadata)s::jsonb[],
-            %(hashes)s::bytea[], %(embeddings)s::vector[]
+            %(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(languages)s::text[],
+            %(metadata)s::jsonb[], %(hashes)s::bytea[], %(embeddings)s::vector[]
         ) AS row
         ON CONFLICT (collection_id, external_id) DO UPDATE SET
-            title = excluded.title, text = excluded.text, metadata = excluded.metadata,
-            content_hash = excluded.content_hash, embedding = excluded.embedding,
+            title = excluded.title, text = excluded.text, language = excluded.language,
+            metadata = excluded.metadata, content_hash = excluded.content_hash, embedding = excluded.embedding,
             updated_at = excluded.updated_at
         RETURNING external_id, id
         """,
@@ -165,6 +167,7 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             "external_ids": [row.external_id for row in passages],
             "titles": [row.title for row in passages],
             "texts": [row.text for row in passages],
+            "languages": [row.language for row in passages],
             "metadata": [Jsonb(dict(row.metadata)) for row in passages],
             "hashes": [row.content_hash for row in passages],
             "embeddings": vectors([row.embedding for row in passages]),
@@ -189,6 +192,19 @@ def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapp
             "metadata": [Jsonb(dict(one)) for one in metadata.values()],
         },
     )
+
+
+def count_languages(reader: Reader, collection_id: int, passages: Collection[int]) -> dict[str, int]:
+    """Language -> how many of the given passages have it."""
+    rows = reader.rows(
+        f"""
+        SELECT p.language, count(*) AS passages
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")}
+        GROUP BY p.language
+        """,
+        {"collection": collection_id, "ids": integers(passages)},
+    )
+    return {row.language: row.passages for row in rows}
 
 
 def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:

@@ -116,3 +116,16 @@ def put(
             "space": space,
         },
     )
+
+
+def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, str]:
+    """Event -> the question that was judged, of whatever became of the event."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, judged.question FROM {WANTED_IDS}
+        {join_by_index("feedback_event event", "event.id = wanted.id")}
+        {join_by_index("judged_query judged", "judged.id = event.query_id")}
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row.id: row.question for row in rows}

@@ -280,3 +280,12 @@ def put_questions(
         """,
         {"collection": collection_id, "ids": list(removed)},
     )
+
+
+def load_question_texts(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, str]:
+    """Question -> its text, of those that verdicts still teach."""
+    rows = reader.rows(
+        f"SELECT q.id, q.text FROM {WANTED_IDS} {join_by_index('question q', 'q.id = wanted.id')}",
+        {"collection": collection_id, "ids": list(questions)},
+    )
+    return {row.id: row.text for row in rows}

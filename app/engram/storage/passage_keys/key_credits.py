@@ -377,3 +377,13 @@ def list_waiting_passages(reader: Reader, collection_id: int) -> list[int]:
         {"collection": collection_id},
     )
     return [row.passage_id for row in rows]
+
+
+def load_unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Unit -> method and text."""
+    unit = join_by_index("expansion_unit unit", "unit.id = wanted.id")
+    rows = reader.rows(
+        f"SELECT unit.id, unit.method, unit.text FROM {WANTED_IDS} {unit}",
+        {"collection": collection_id, "ids": list(units)},
+    )
+    return {row.id: (row.method, row.text) for row in rows}

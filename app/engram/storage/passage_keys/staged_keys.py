@@ -20,6 +20,7 @@ class KeySource:
     content_hash: bytes
     title: str | None
     text: str
+    language: str
     sentences: Sequence[str]
 
     @property
@@ -39,7 +40,7 @@ class StagedKey:
 
 # One statement, so that a passage's sentences are those of its text.
 SOURCE = """
-    SELECT p.id AS passage_id, p.content_hash, p.title, p.text, ARRAY(
+    SELECT p.id AS passage_id, p.content_hash, p.title, p.text, p.language, ARRAY(
                SELECT s.text FROM sentence s WHERE s.collection_id = p.collection_id AND s.passage_id = p.id
                ORDER BY s.position, s.id
            ) AS sentences
@@ -70,6 +71,21 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
     rows = reader.rows(
         f"{SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s",
         _job_key(job) | {"after": after, "limit": limit},
+    )
+    return [KeySource(**row._asdict()) for row in rows]
+
+
+def list_of_other_analysers(reader: Reader, job: Job, analyser: int, after: int, limit: int) -> list[KeySource]:
+    """The next passages after passage ``after`` without terms of this version of the analysis, in id order."""
+    rows = reader.rows(
+        f"""
+        {SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s AND NOT EXISTS (
+            SELECT FROM lexical_passage held
+            WHERE held.collection_id = p.collection_id AND held.passage_id = p.id AND held.analyser = %(analyser)s
+        )
+        ORDER BY p.id LIMIT %(limit)s
+        """,
+        _job_key(job) | {"analyser": analyser, "after": after, "limit": limit},
     )
     return [KeySource(**row._asdict()) for row in rows]
 

@@ -70,6 +70,8 @@ collection = Table(
     require(
         "serving", Text, default="'live'", comment="shadow: the collection learns, and answers without memory."
     ),
+    require("languages", JSONB, default="'{}'", comment="How many of its passages have each language."),
+    Column("language", Text, comment="The language of passages that come without one; null: theirs is recognised."),
     Column("experiment", JSONB, comment="Arms of the running experiment, each with its share of the queries."),
     Column(
         "exploration", JSONB, comment="Share of the queries that give positions to chance, and how many positions."
@@ -147,6 +149,7 @@ passage = Table(
     require("external_id", Text),
     Column("title", Text),
     require("text", Text),
+    require("language", Text, comment="ISO 639 code; by it words are analysed and sentences split."),
     require("metadata", JSONB, default="'{}'"),
     require("content_hash", LargeBinary),
     build_vector_column("embedding"),

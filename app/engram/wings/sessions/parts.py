@@ -82,7 +82,9 @@ class SessionServices:
             self.teacher,
             self.auth.quotas,
             self._finishers,
-            RoundJudge(self.database, lambda: self.classifier, lambda: self.models.priors),
+            RoundJudge(
+                self.database, lambda: self.classifier, lambda: self.models.priors, self.answers.hooks.explainer
+            ),
             self.learning.exam,
         )
 

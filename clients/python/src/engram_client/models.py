@@ -16,7 +16,7 @@ class AcceptedDocument(Struct):
     job_id: str
     notes: list[str]
     """
-    How it was read, where that may surprise: an encoding, attachments.
+    How it was read and what was left out, with its place: an encoding, hidden sheets.
     """
     passages: int
     """
@@ -968,6 +968,7 @@ class ListedPassageOut(Struct):
     """
 
     id: str
+    language: str
     metadata: dict[str, Any]
     text: str
     title: str | None
@@ -2180,6 +2181,14 @@ class CollectionOut(Struct):
     """
     What decided on that: 'setting': somebody set it; 'questions': question_share; 'titles': title_share; 'default': nothing was measured yet.
     """
+    language: str | None
+    """
+    The language of passages that come without one; null: theirs is recognised.
+    """
+    languages: dict[str, int]
+    """
+    How many of its passages have each language. A question is read in its own, and in those that one passage in a hundred has.
+    """
     name: str
     passage_count: int
     passage_facts: Literal["on", "off"]
@@ -2701,6 +2710,10 @@ class PassageHit(Struct):
     A ranked passage with the sentences that speak for it.
     """
 
+    language: str
+    """
+    Of its text, as it was given or recognised.
+    """
     metadata: dict[str, Any]
     passage_id: str
     score: float
@@ -2723,6 +2736,10 @@ class PassageOut(Struct):
     """
 
     id: str
+    language: str
+    """
+    As it was given or recognised; by it words are analysed.
+    """
     metadata: dict[str, Any]
     sentences: list[StoredSentenceOut]
     text: str
@@ -2910,6 +2927,14 @@ class TraceOut(Struct):
     collapsed: int | None = None
     """
     Candidates that were left out as duplicates of better ones; null where none would be.
+    """
+    language: str | None = None
+    """
+    Of the question; of its collection, if the question does not tell and that has one language.
+    """
+    lexical_terms: int = 0
+    """
+    Terms of the question and its expansions that are matched word for word.
     """
     passages: list[PassageTraceOut] | None = None
     """

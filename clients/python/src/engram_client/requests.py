@@ -553,6 +553,10 @@ class PassageIn(TypedDict):
     """
     Yours; the same id again replaces the passage.
     """
+    language: NotRequired[str | None]
+    """
+    Of its text. Null: the collection's `language`, else as Engram recognises it.
+    """
     metadata: NotRequired[dict[str, Any]]
     """
     Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
@@ -1070,6 +1074,10 @@ class CollectionPatch(TypedDict):
     exploration: NotRequired[ExplorationIn | None]
     """
     Null: none.
+    """
+    language: NotRequired[str | None]
+    """
+    The language of passages that come without one from now on. Null: theirs is recognised.
     """
     passage_facts: NotRequired[Literal["on", "off"] | None]
     """

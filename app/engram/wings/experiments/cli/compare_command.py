@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from engram.cli.explanation_commands import shorten
 from engram.cli.http_client import Client, ClientError
 from engram.cli.metadata_filters import FilterOption, as_filter
 from engram.cli.service_commands import service_command
-from engram.cli.terminal import ASK, CollectionOption, cli, say, say_table
+from engram.cli.terminal import ASK, CollectionOption, cli, say, say_table, shorten
 
 COLUMN = 46
 """Characters of one of two columns, so that a line has less than 100."""

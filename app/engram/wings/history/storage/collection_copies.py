@@ -99,9 +99,9 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
         """
         INSERT INTO collection
             (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building, title_share,
-             fixed_kind, passage_facts, question_share, question_count, serving, past)
+             fixed_kind, passage_facts, question_share, question_count, language, serving, past)
         SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building,
-               title_share, fixed_kind, passage_facts, question_share, question_count, 'shadow',
+               title_share, fixed_kind, passage_facts, question_share, question_count, language, 'shadow',
                %(past)s || jsonb_build_object('of', name)
         FROM collection WHERE id = %(source)s RETURNING id
         """,
@@ -243,15 +243,18 @@ def settle_counts(writer: Writer, copy: Copy) -> None:
                (SELECT count(*) FROM sentence WHERE collection_id = %(target)s) AS sentences,
                (SELECT count(*) FROM entity WHERE collection_id = %(target)s) AS entities,
                (SELECT coalesce(sum(length::float8), 0) FROM lexical_passage WHERE collection_id = %(target)s)
-                   AS length
+                   AS length,
+               (SELECT coalesce(jsonb_object_agg(language, passages), '{}') FROM (
+                    SELECT language, count(*) AS passages FROM passage WHERE collection_id = %(target)s GROUP BY 1
+               ) AS counted) AS languages
         """,
         copy.parameters(),
     )
     writer.execute(
         """
         UPDATE collection SET passage_count = %(passages)s, sentence_count = %(sentences)s,
-            entity_count = %(entities)s, lexical_length = %(length)s
+            entity_count = %(entities)s, lexical_length = %(length)s, languages = %(languages)s
         WHERE id = %(target)s
         """,
-        copy.parameters() | counts._asdict(),
+        copy.parameters() | counts._asdict() | {"languages": Jsonb(counts.languages)},
     )

@@ -51,7 +51,9 @@ class AcceptedDocument(AcceptedJob):
 
     source: str = Field(description="The name that passages cite as `metadata.source`; their ids begin with it.")
     passages: int = Field(description="Passages made of it.")
-    notes: list[str] = Field(description="How it was read, where that may surprise: an encoding, attachments.")
+    notes: list[str] = Field(
+        description="How it was read and what was left out, with its place: an encoding, hidden sheets."
+    )
 
 
 @router.post(

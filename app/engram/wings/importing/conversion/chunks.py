@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Literal
 
+from engram.providers.language.language_detection import detect_language
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Block, Document, ImportedPassage
 
@@ -13,6 +14,8 @@ SIZE = 1_200
 OVERLAP = 200
 Lead = Literal["none", "last", "path"]
 LEAD: Lead = "last"
+RECOGNISED_BLOCKS = 20
+"""First blocks of a document that its language is recognised by."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,7 @@ class _Unit:
 
     text: str
     opens: bool  # a block begins with it
+    header: str = ""  # of a row the names of its table's columns
 
 
 def passages(
@@ -28,7 +32,8 @@ def passages(
 ) -> Iterator[ImportedPassage]:
     """Yield the passages of a document, in order.
 
-    A passage stays within one section and one page, so its heading path and its page hold for all of its text.
+    A passage stays within one section and one page, so its heading path and its page hold for all of its text. One
+    that begins inside a table begins with the names of its columns.
 
     Args:
         size: characters of a passage at most, without its heading.
@@ -41,18 +46,23 @@ def passages(
     if not 0 <= overlap < size:
         raise ValueError("overlap must be at least 0 and smaller than size")
     number = 0
-    for (headings, page), blocks in groupby(document.blocks, key=lambda block: (block.headings, block.page)):
-        units = [unit for block in blocks for unit in _units(block, size)]
+    language = detect_language("\n".join(block.text for block in islice(document.blocks, RECOGNISED_BLOCKS)))
+    for (headings, page, quoted), blocks in groupby(document.blocks, key=_place):
+        units = [unit for block in blocks for unit in _units(block, size, language)]
         first = {"none": "", "last": headings[-1] if headings else "", "path": " > ".join(headings)}[lead]
         for packed in _pack_units(units, size, overlap):
             number += 1
-            yield _passage(document, number, headings, page, first, packed)
+            metadata: dict[str, object] = {"source": document.source, "format": document.format}
+            metadata |= {"heading": list(headings)} if headings else {}
+            metadata |= {} if page is None else {"page": page}
+            metadata |= {"quoted": True} if quoted else {}
+            yield _passage(document, number, first, packed, metadata | dict(document.metadata))
 
 
 def pieces(text: str, size: int) -> Iterator[str]:
     """Cut text that is longer than a passage, between words where possible."""
     while len(text) > size:
-        cut = text.rfind(" ", size // 2, size + 1)
+        cut = text.rfind(" ", 1, size + 1)
         cut = size if cut < 0 else cut
         yield text[:cut].rstrip()
         text = text[cut:].lstrip()
@@ -60,11 +70,16 @@ def pieces(text: str, size: int) -> Iterator[str]:
         yield text
 
 
-def _units(block: Block, size: int) -> Iterator[_Unit]:
+def _place(block: Block) -> tuple[tuple[str, ...], int | None, bool]:
+    return block.headings, block.page, block.quoted
+
+
+def _units(block: Block, size: int, language: str | None) -> Iterator[_Unit]:
     opens = True
-    for sentence in [block.text] if block.whole else split_sentences(block.text):
-        for piece in pieces(sentence, size):
-            yield _Unit(piece, opens)
+    header = block.header if len(block.header) < size // 2 else ""
+    for sentence in [block.text] if block.whole else split_sentences(block.text, language):
+        for piece in pieces(sentence, size - len(header) - 1 if header else size):
+            yield _Unit(piece, opens, header)
             opens = False
 
 
@@ -74,12 +89,21 @@ def _pack_units(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_U
     for unit in units:
         if packed and length + 1 + len(unit.text) > size:
             yield packed
-            packed = _tail(packed, min(overlap, size - len(unit.text) - 1))
+            packed = _begin(packed, unit, size, overlap)
             length = _length(packed)
         packed.append(unit)
         length += 1 + len(unit.text)
     if packed:
         yield packed
+
+
+def _begin(before: list[_Unit], unit: _Unit, size: int, overlap: int) -> list[_Unit]:
+    """The units before ``unit`` in a new passage: the end of the last one; in a table its header too."""
+    if not unit.header:
+        return _tail(before, min(overlap, size - len(unit.text) - 1))
+    rows = [earlier for earlier in before if earlier.header == unit.header]
+    most = min(overlap, size - len(unit.text) - len(unit.header) - 2)
+    return [_Unit(unit.header, opens=True), *_tail(rows, most)]
 
 
 def _tail(packed: list[_Unit], most: int) -> list[_Unit]:
@@ -97,14 +121,9 @@ def _length(units: list[_Unit]) -> int:
 
 
 def _passage(
-    document: Document, number: int, headings: tuple[str, ...], page: int | None, first: str, packed: list[_Unit]
+    document: Document, number: int, first: str, packed: list[_Unit], metadata: dict[str, object]
 ) -> ImportedPassage:
     text = "".join((("\n" if unit.opens else " ") if at else "") + unit.text for at, unit in enumerate(packed))
-    metadata: dict[str, object] = {"source": document.source, "format": document.format}
-    if headings:
-        metadata["heading"] = list(headings)
-    if page is not None:
-        metadata["page"] = page
     return ImportedPassage(
         id=f"{document.source}#{number}",
         title=document.title[:500],

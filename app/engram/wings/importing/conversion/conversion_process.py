@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engram.context.errors import EngramError
+from engram.providers.language.language_detection import load_identifier
 from engram.wings.importing.conversion.converter import receive, send
 from engram.wings.importing.conversion.formats import convert
 from engram.wings.importing.conversion.import_limits import ConversionLimits
@@ -18,6 +19,7 @@ def main() -> None:
     incoming = sys.stdin.buffer
     outgoing = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not stand among the answers
+    load_identifier()  # it is unpacked into a temporary file, which the next line forbids
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     while (header := receive(incoming)) is not None and (data := receive(incoming)) is not None:

@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 
 from engram.context.errors import NotInstalledError, UnreadableError
 
-__all__ = ["Block", "Conversion", "Document", "ImportedPassage", "NotInstalledError", "UnreadableError"]
+__all__ = [
+    "Attachment",
+    "Block",
+    "Conversion",
+    "Document",
+    "ImportedPassage",
+    "NotInstalledError",
+    "UnreadableError",
+]
 
 
 @dataclass(frozen=True)
@@ -17,12 +25,24 @@ class Block:
         headings: the headings above it, outermost first, without the document's title.
         page: the page or slide that it begins on, from 1; None where the format has no pages.
         whole: whether the text is one unit (a row, a line of code, a heading without a section) and not sentences.
+        header: of a row the names of its table's columns in one line, which each passage with such rows repeats.
+        quoted: whether a message quotes it from an earlier one.
     """
 
     text: str
     headings: tuple[str, ...] = ()
     page: int | None = None
     whole: bool = False
+    header: str = ""
+    quoted: bool = False
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file inside a file, by its name."""
+
+    name: str
+    data: bytes
 
 
 @dataclass(frozen=True)
@@ -35,6 +55,8 @@ class Document:
         blocks: at least one.
         format: ``text``, ``markdown``, ``html``, ``pdf``, ``docx``, ``pptx``, ``xlsx``, ``email`` or ``json``.
         notes: what the reader of the import should know, a line each.
+        metadata: what holds for the whole document, as the sender of a message.
+        attachments: files in it, which are converted by themselves.
     """
 
     source: str
@@ -42,6 +64,8 @@ class Document:
     blocks: tuple[Block, ...]
     format: str
     notes: tuple[str, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,7 +77,8 @@ class ImportedPassage:
         title: the document's title.
         text: the sentences, separated by a space or a line break.
         sentences: as Engram would split the text, except that headings, rows and lines of code stay whole.
-        metadata: ``source`` and ``format``; where they exist ``heading`` (a list, outermost first) and ``page``.
+        metadata: ``source`` and ``format``; where they exist ``heading`` (a list, outermost first), ``page``,
+            ``quoted``, ``attachment`` (its name) and the document's own metadata.
     """
 
     id: str

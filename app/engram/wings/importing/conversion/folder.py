@@ -88,7 +88,7 @@ def _walk_folder(folder: Path) -> Iterator[tuple[SourceFile, bool]]:
     top = folder.resolve()
     for path in sorted(top.rglob("*")):
         relative = path.relative_to(top)
-        if any(part.startswith(".") for part in relative.parts):
+        if any(part.startswith((".", "~$")) for part in relative.parts):  # "~$": Office's mark of an open file
             continue
         name = escape_name(f"{top.name}/{relative.as_posix()}")
         inside = path.resolve().is_relative_to(top)

@@ -1,28 +1,45 @@
 """The formats that can be read, by the endings of file names, and the conversion of one file."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from engram.context.errors import EngramError
-from engram.wings.importing.conversion import chunks, mail, office, pages, portable, prose, structured, tables
-from engram.wings.importing.conversion.documents import Conversion, Document, ImportedPassage, UnreadableError
+from engram.wings.importing.conversion import (
+    chunks,
+    mail,
+    markdown,
+    pages,
+    portable,
+    prose,
+    sheets,
+    slides,
+    structured,
+    tables,
+    word,
+)
+from engram.wings.importing.conversion.documents import (
+    Attachment,
+    Conversion,
+    Document,
+    ImportedPassage,
+    UnreadableError,
+)
 from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
 
-Reader = Callable[
-    [str, bytes, ConversionLimits], Document | Conversion | tuple[list[ImportedPassage], Document | None]
-]
+Reader = Callable[[str, bytes, ConversionLimits], Document | Conversion | tuple[Conversion, Document | None]]
 READERS: dict[str, Reader] = {
     ".txt": prose.text,
     ".text": prose.text,
-    ".md": prose.markdown,
-    ".markdown": prose.markdown,
+    ".md": markdown.markdown,
+    ".markdown": markdown.markdown,
     ".html": pages.html,
     ".htm": pages.html,
     ".xhtml": pages.html,
     ".pdf": portable.pdf,
-    ".docx": office.docx,
-    ".pptx": office.pptx,
-    ".xlsx": tables.xlsx,
+    ".docx": word.docx,
+    ".pptx": slides.pptx,
+    ".xlsx": sheets.xlsx,
     ".csv": tables.table,
     ".tsv": tables.table,
     ".eml": mail.eml,
@@ -31,6 +48,8 @@ READERS: dict[str, Reader] = {
     ".ndjson": structured.parse_json,
 }
 KINDS = tuple(READERS)
+DEPTH = 3
+"""Attachments inside each other."""
 
 
 def find_kind(name: str) -> str:
@@ -64,8 +83,27 @@ def convert(
         raise UnreadableError(f"{source} is empty.")
     if not 0 <= overlap < size:
         raise ValueError("overlap must be at least 0 and smaller than size")
+    conversion = _convert(source, data, size, overlap, limits, depth=0)
+    if sum(len(passage.text) for passage in conversion.passages) > limits.characters:
+        raise UnreadableError(f"{source} has more than {limits.characters:,} characters of text.")
+    return conversion
+
+
+def _convert(source: str, data: bytes, size: int, overlap: int, limits: ConversionLimits, depth: int) -> Conversion:
+    kind = find_kind(source)
     try:
-        conversion = _build_conversion(READERS[kind](source, data, limits), size, overlap)
+        read = READERS[kind](source, data, limits)
+        rows, document = (
+            read
+            if isinstance(read, tuple)
+            else (read, None)
+            if isinstance(read, Conversion)
+            else (Conversion(()), read)
+        )
+        if document is None:
+            return rows
+        passages = (*rows.passages, *chunks.passages(document, size=size, overlap=overlap))
+        attached = _convert_attachments(document, size, overlap, limits, depth + 1)
     except (EngramError, MemoryError):
         raise
     except RecursionError as error:
@@ -73,17 +111,40 @@ def convert(
     except Exception as error:  # parsers raise whatever a damaged file makes them stumble over
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnreadableError(f"{source} cannot be read as {kind.lstrip('.').upper()} ({reason}).") from error
-    if sum(len(passage.text) for passage in conversion.passages) > limits.characters:
-        raise UnreadableError(f"{source} has more than {limits.characters:,} characters of text.")
-    return conversion
+    return Conversion((*passages, *attached.passages), (*rows.notes, *document.notes, *attached.notes))
 
 
-def _build_conversion(
-    read: Document | Conversion | tuple[list[ImportedPassage], Document | None], size: int, overlap: int
+def _convert_attachments(
+    document: Document, size: int, overlap: int, limits: ConversionLimits, depth: int
 ) -> Conversion:
-    if isinstance(read, Conversion):
-        return read
-    rows, document = read if isinstance(read, tuple) else ([], read)
-    if document is None:
-        return Conversion(tuple(rows))
-    return Conversion((*rows, *chunks.passages(document, size=size, overlap=overlap)), document.notes)
+    """Convert the files in a document; one that cannot be read is named in a note."""
+    passages: list[ImportedPassage] = []
+    notes: list[str] = []
+    unread: list[str] = []
+    for attachment in document.attachments:
+        if find_kind(attachment.name) not in READERS or not attachment.data.strip() or depth > DEPTH:
+            unread.append(attachment.name)
+            continue
+        try:
+            converted = _convert(attachment.name, attachment.data, size, overlap, limits, depth)
+        except UnreadableError as error:
+            notes.append(f"{document.source}: attachment not read: {error.detail}")
+            continue
+        passages += (_attach(document, attachment, passage) for passage in converted.passages)
+        notes += (f"{document.source}: {note}" for note in converted.notes)
+    if unread:
+        notes.insert(0, f"{document.source}: attachments were not read: {', '.join(unread)}")
+    return Conversion(tuple(passages), tuple(notes))
+
+
+def _attach(document: Document, attachment: Attachment, passage: ImportedPassage) -> ImportedPassage:
+    """A passage of an attachment as one of the document that it is attached to."""
+    number = passage.id.removeprefix(f"{attachment.name}#")
+    own = {"source": document.source, "attachment": attachment.name}
+    if "attachment" in passage.metadata:  # of a message that is attached
+        own["attachment"] = f"{attachment.name}/{passage.metadata['attachment']}"
+    return replace(
+        passage,
+        id=f"{document.source}#{attachment.name}!{number}",
+        metadata={**document.metadata, **passage.metadata, **own},
+    )

@@ -1,87 +1,221 @@
 """Reader of e-mail messages, by the standard library."""
 
+import mimetypes
 from collections.abc import Iterator
+from datetime import datetime
 from email import policy
+from email.errors import HeaderParseError
+from email.header import decode_header
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import PurePosixPath
 
-from engram.wings.importing.conversion.documents import Document, UnreadableError
+from engram.wings.importing.conversion.documents import Attachment, Document, UnreadableError
 from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.inline_text import WINDOWS
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 from engram.wings.importing.conversion.pages import add_html
-from engram.wings.importing.conversion.prose import paragraphs
+from engram.wings.importing.conversion.quotations import add_plain
 
-_SHOWN_HEADERS = ("From", "To", "Cc", "Date")
+_SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Message-ID", "In-Reply-To")
+_ADDRESSES = ("from", "to", "cc")
+_FILES = ("text/csv", "text/tab-separated-values", "text/markdown")
+"""Texts that another reader reads, also where they have no name."""
+_NAME_CHARACTERS = 50
 DEPTH = 5
 """Messages and parts inside each other."""
 PARTS = 200
 
 
 def eml(source: str, data: bytes, limits: ConversionLimits) -> Document:
-    """A message: the subject is its title, who wrote to whom and when is its first line, then its text.
+    """A message: the subject is its title, who wrote to whom and when is its first line, then its texts in order.
 
-    The plain text is read, or the HTML where there is none. A forwarded message is a section below its subject.
-    Attachments are named in a note and not read.
+    Of alternatives the plain text is read, or the HTML where there is none. What the message quotes is a section of
+    its own. A forwarded message is a section below its subject. Attachments are documents of the message. Sender,
+    receivers and date are metadata.
 
     Raises:
         UnreadableError: it has no headers of a message, too many parts, or no text.
     """
     message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
-    if not any(message[name] for name in ("From", "To", "Subject", "Date", "Received", "Message-ID")):
+    if not any(name in message for name in ("From", "To", "Subject", "Date", "Received", "Message-ID")):
         raise UnreadableError(f"{source} has no headers of an e-mail message.")
-    outline = Outline(_header(message, "Subject"))
-    attached = list(_add_message(source, message, outline, 0))
-    if len(attached) > PARTS:
-        raise UnreadableError(f"{source} has more than {PARTS} parts.")
-    notes = (f"{source}: attachments were not read: {', '.join(attached)}",) if attached else ()
-    return outline.document(source, "email", notes)
+    reader = _Reader(source, Outline(_header(message, "Subject")))
+    reader.add_message(message, 0)
+    metadata = _metadata(message)
+    return reader.document(metadata)
 
 
-def _add_message(source: str, message: EmailMessage, outline: Outline, depth: int) -> Iterator[str]:
-    """Add a message's text; yields the names of its attachments."""
-    if depth > DEPTH:
-        raise UnreadableError(f"{source} nests more than {DEPTH} messages in each other.")
-    header_lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
-    outline.add("; ".join(header_lines), whole=True)
-    body = message.get_body(("plain", "html"))
-    if body is not None and not _is_blank(body):
-        text, _ = decode_text(source, _payload(body)) if body.get_content_charset() is None else (_text(body), "")
-        if body.get_content_type() == "text/html":
-            add_html(source, text, outline)
-        else:
-            for part in text.replace("\r\n", "\n").split("\n\n"):
-                for piece, heading in paragraphs(_strip_quote_marks(part)):
-                    outline.add(flatten_text(piece), whole=heading)
-    for attached in message.iter_attachments():
-        inner = attached.get_payload(0) if attached.get_content_type() == "message/rfc822" else None
+class _Reader:
+    """Reads a message and those in it into one outline."""
+
+    def __init__(self, source: str, outline: Outline) -> None:
+        self._source = source
+        self._outline = outline
+        self._notes: dict[str, None] = {}
+        self._attachments: dict[str, Attachment] = {}
+        self._parts = 0
+
+    def document(self, metadata: dict[str, object]) -> Document:
+        """The message with everything that was read.
+
+        Raises:
+            UnreadableError: it has no text.
+        """
+        read = self._outline.document(self._source, "email", tuple(self._notes))
+        return Document(
+            read.source,
+            read.title,
+            read.blocks,
+            read.format,
+            read.notes,
+            metadata,
+            tuple(self._attachments.values()),
+        )
+
+    def add_message(self, message: EmailMessage, depth: int) -> None:
+        """Add a message's header and its parts.
+
+        Raises:
+            UnreadableError: it has too many parts, or too many inside each other.
+        """
+        if depth > DEPTH:
+            raise UnreadableError(f"{self._source} nests more than {DEPTH} messages in each other.")
+        header_lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
+        self._outline.add("; ".join(header_lines), whole=True)
+        for part in _parts(message, 0):
+            self._parts += 1
+            if self._parts > PARTS:
+                raise UnreadableError(f"{self._source} has more than {PARTS} parts.")
+            self._add_part(part, depth)
+
+    def _add_part(self, part: MIMEPart, depth: int) -> None:
+        kind = part.get_content_type()
+        inner = part.get_payload(0) if kind == "message/rfc822" and part.is_multipart() else None
         if isinstance(inner, EmailMessage):
-            outline.open_heading(min(depth + 2, 6), _header(inner, "Subject") or "Forwarded message")
-            yield from _add_message(source, inner, outline, depth + 1)
+            self._outline.open_heading(min(depth + 2, 6), _header(inner, "Subject") or "Forwarded message")
+            self.add_message(inner, depth + 1)
+        elif _is_text(part):
+            text, _, notes = decode_text(self._source, _payload(part), part.get_content_charset())
+            self._notes |= dict.fromkeys(notes)
+            if kind == "text/html":
+                self._notes |= dict.fromkeys(add_html(self._source, text, self._outline))
+            else:
+                add_plain(text, self._outline)
         else:
-            yield flatten_text(PurePosixPath(attached.get_filename() or attached.get_content_type()).name)[:100]
+            name = self._attachment_name(part)
+            self._attachments[name] = Attachment(name, _payload(part))
+
+    def _attachment_name(self, part: MIMEPart) -> str:
+        """The attachment's own name, told from others of that name, or one by its kind."""
+        try:
+            given = _readable(part.get_filename() or "")
+        except (HeaderParseError, ValueError):
+            given = ""
+        kind = part.get_content_type()
+        ending = mimetypes.guess_extension(kind) or ""
+        path = PurePosixPath(
+            flatten_text(given).replace("\\", "/").replace("#", "%23") or kind.replace("/", " ") + ending
+        )
+        if not path.suffix:
+            path = path.with_name(path.name + ending)
+        stem, suffix = path.name[: len(path.name) - len(path.suffix)][:_NAME_CHARACTERS], path.suffix[:10]
+        name, number = f"{stem}{suffix}", 1
+        while name in self._attachments:
+            number += 1
+            name = f"{stem} ({number}){suffix}"
+        return name
+
+
+def _parts(part: MIMEPart, depth: int) -> Iterator[MIMEPart]:
+    """Yield the parts to read, in order; of alternatives the best one.
+
+    Raises:
+        UnreadableError: too many are inside each other.
+    """
+    if not part.is_multipart() or part.get_content_maintype() == "message":
+        yield part
+        return
+    if depth > 4 * DEPTH:
+        raise UnreadableError(f"A message nests more than {4 * DEPTH} parts in each other.")
+    inner = [one for one in part.iter_parts() if isinstance(one, MIMEPart)]
+    if part.get_content_type() == "multipart/alternative":
+        read = [list(_parts(one, depth + 1)) for one in inner]
+        inner_parts = max(read, key=_rank, default=[])
+        yield from inner_parts
+        yield from (one for parts in read if parts is not inner_parts for one in parts if one.is_attachment())
+        return
+    for one in inner:
+        yield from _parts(one, depth + 1)
+
+
+def _rank(parts: list[MIMEPart]) -> int:
+    """How well an alternative can be read: plain text, then HTML, then other parts; blank texts last."""
+    kinds = [part.get_content_type() for part in parts if _is_text(part) and _payload(part).strip()]
+    return 3 if "text/plain" in kinds else 2 if "text/html" in kinds else 1 if kinds else 0
+
+
+def _is_text(part: MIMEPart) -> bool:
+    """Whether a part is text of the message, and no file: also parts that lost their boundaries, and reports."""
+    kind = part.get_content_type()
+    readable = part.get_content_maintype() in ("text", "multipart") or kind == "message/delivery-status"
+    return readable and kind not in _FILES and not part.is_attachment() and part.get_filename() is None
+
+
+def _metadata(message: EmailMessage) -> dict[str, object]:
+    """Sender, receivers, date (ISO 8601) and ids, as far as the message names them."""
+    found: dict[str, object] = {}
+    for name in _ADDRESSES:
+        people = [f"{who} <{at}>" if who else at for who, at in getaddresses([_header(message, name)]) if who or at]
+        if people:
+            found[name] = people[0] if name == "from" else people
+    if moment := _moment(_header(message, "Date")):
+        found["date"] = moment.isoformat()
+    for name, header in (("message_id", "Message-ID"), ("in_reply_to", "In-Reply-To")):
+        if value := _header(message, header):
+            found[name] = value
+    return found
+
+
+def _moment(date: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(date)
+    except (ValueError, TypeError):
+        return None
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    return flatten_text(str(message[name] or ""))
+    """A header's text. Raw bytes are read like the text of a file."""
+    raw = next((str(value) for header, value in message.raw_items() if header.lower() == name.lower()), "")
+    try:
+        return _readable(str(message[name] or "") if raw.isascii() else raw)
+    except (HeaderParseError, ValueError, IndexError):  # the standard library stumbles over malformed headers
+        return _readable(raw)
+
+
+def _readable(text: str) -> str:
+    """The text in one line, with raw bytes and encoded words decoded, and controls as Windows has them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = decode_text("A header", text.encode("utf-8", "surrogateescape")).text
+    if "=?" in text and "?=" in text:
+        text = "".join(map(_decode_word, decode_header(text)))
+    return flatten_text(text.translate(WINDOWS))
+
+
+def _decode_word(word: tuple[str | bytes, str | None]) -> str:
+    """A part of a header: an encoded word in its charset, or the text beside one."""
+    part, charset = word
+    if isinstance(part, str):
+        return part
+    return part.decode("raw-unicode-escape") if charset is None else decode_text("A header", part, charset).text
 
 
 def _payload(part: MIMEPart) -> bytes:
+    if part.get_content_type() == "message/delivery-status":  # a list of headers for each receiver
+        return b"\n".join(inner.as_bytes() for inner in part.iter_parts())
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
-
-
-def _text(part: MIMEPart) -> str:
-    try:
-        return str(part.get_content())
-    except LookupError:  # a charset that does not exist
-        return decode_text("the message", _payload(part))[0]
-
-
-def _is_blank(part: MIMEPart) -> bool:
-    return not _payload(part).strip()
-
-
-def _strip_quote_marks(part: str) -> str:
-    return "\n".join(line.lstrip("> ") for line in part.splitlines())

@@ -1,15 +1,25 @@
 """Shared parts of readers: blocks below headings, and text without its layout."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Any
 
 from engram.wings.importing.conversion.documents import Block, Document, NotInstalledError, UnreadableError
+from engram.wings.importing.conversion.table_model import TableLine
 
 HEADING_CHARACTERS = 200
 """A longer heading is a paragraph in a heading's style."""
+QUOTATION = "Quoted message"
+_ENCODED_CHARACTERS = 1_000
+"""Shorter runs of letters and figures may be a word, a key or an address."""
+_ENCODED = re.compile(
+    r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,[A-Za-z0-9+/=_-]*"
+    rf"|(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/_-]{{{_ENCODED_CHARACTERS},}}"
+    r"|(?:[A-Za-z0-9+/]{60,76}\s+){10,}[A-Za-z0-9+/]*)={0,2}"
+)
 
 
 class Outline:
@@ -22,6 +32,8 @@ class Outline:
         self._open: list[tuple[int, str]] = []
         self._empty: Block | None = None  # a heading that nothing stands below yet
         self._tops: list[tuple[str, int]] = []  # headings of level 1, with the number of blocks above each
+        self._quotations: list[str] = []  # what the message quotes here, outermost first
+        self.encoded = 0  # characters of encoded files in the text, which are left out
 
     def open_heading(self, level: int, text: str) -> None:
         """Open a heading and close those of its level and below. A long one is a paragraph."""
@@ -30,7 +42,7 @@ class Outline:
             self.add(text)
             return
         self.close(level)
-        self._empty = Block(text, tuple(name for _, name in self._open), self.page, whole=True)
+        self._empty = self._block(text, whole=True)
         self._open.append((level, text))
         if level == 1:
             self._tops.append((text, len(self._blocks)))
@@ -49,18 +61,42 @@ class Outline:
 
     def add(self, text: str, *, whole: bool = False) -> None:
         """Add a block, unless it is blank."""
+        text, encoded = drop_encoded(text)
+        self.encoded += encoded
         if text.strip():
-            self._blocks.append(Block(text, tuple(name for _, name in self._open), self.page, whole))
+            self._blocks.append(self._block(text, whole=whole))
             self._empty = None
 
     def lines(self, code: str) -> None:
         """Add code: each line is a unit."""
-        for line in code.splitlines():
+        for line in code.split("\n"):
             self.add(line.rstrip(), whole=True)
 
-    def row(self, cells: Sequence[str]) -> None:
-        """Add a row of a table."""
-        self.add(" | ".join(cell for cell in cells if cell), whole=True)
+    def table(self, lines: Iterable[TableLine]) -> None:
+        """Add a table: each line is a unit."""
+        for line in lines:
+            self.add(line.text, whole=True)
+            if line.header and line.text and self._blocks:
+                self._blocks[-1] = replace(self._blocks[-1], header=line.header)
+
+    def open_quotation(self, heading: str = QUOTATION) -> None:
+        """Begin what the message quotes. A line before it that ends in a colon ("Ann wrote:") is its heading."""
+        if heading == QUOTATION and self._blocks:
+            last = self._blocks[-1]
+            here = last.headings == self._headings() and last.text.endswith(":")
+            if here and len(last.text) <= HEADING_CHARACTERS:
+                heading = self._blocks.pop().text
+        self._quotations.append(heading)
+
+    def close_quotation(self) -> None:
+        """End the innermost quotation."""
+        self._quotations.pop()
+
+    def _headings(self) -> tuple[str, ...]:
+        return (*(name for _, name in self._open), *self._quotations)
+
+    def _block(self, text: str, *, whole: bool) -> Block:
+        return Block(text, self._headings(), self.page, whole, quoted=bool(self._quotations))
 
     def document(self, source: str, kind: str, notes: tuple[str, ...] = ()) -> Document:
         """Return the document.
@@ -80,7 +116,7 @@ class Outline:
                 replace(block, headings=block.headings[1:]) if block.headings[:1] == (title,) else block
                 for block in blocks
             )
-        return document(source, title, blocks, kind, notes)
+        return document(source, title, blocks, kind, (*notes, *note_encoded(source, self.encoded)))
 
 
 def document(
@@ -99,6 +135,25 @@ def document(
 def stem(source: str) -> str:
     """The file's name without its folders and its ending."""
     return PurePosixPath(source.replace("\\", "/")).stem or source
+
+
+def drop_encoded(text: str) -> tuple[str, int]:
+    """Return the text without files that are written into it as base64, and the number of characters left out."""
+    if len(text) < _ENCODED_CHARACTERS and ";base64," not in text:
+        return text, 0
+    kept = _ENCODED.sub(lambda run: "" if _is_encoded(run[0]) else run[0], text)
+    return kept, len(text) - len(kept)
+
+
+def _is_encoded(run: str) -> bool:
+    """Whether a run is base64: that mixes capitals, small letters and figures, as no long word and no gene does."""
+    kinds = (str.islower, str.isupper, str.isdigit)
+    return ";base64," in run[:200] or all(any(map(kind, run[:400])) for kind in kinds)
+
+
+def note_encoded(source: str, characters: int) -> tuple[str, ...]:
+    """The line that says that encoded files were left out; none if there were none."""
+    return (f"{source}: left out {characters:,} characters of encoded files",) if characters else ()
 
 
 def flatten_text(text: str) -> str:

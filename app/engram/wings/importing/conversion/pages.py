@@ -1,72 +1,246 @@
 """Reader of HTML."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from engram.wings.importing.conversion.documents import Document, UnreadableError
-from engram.wings.importing.conversion.encodings import decode_text, note
+from engram.wings.importing.conversion.encodings import declared_encoding, decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
-from engram.wings.importing.conversion.outline import Outline, flatten_text, library
+from engram.wings.importing.conversion.inline_text import cell_text, find_tags, inline_text, is_hidden
+from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text, library
+from engram.wings.importing.conversion.prose import paragraphs
+from engram.wings.importing.conversion.quotations import begins_original, title_original
+from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
-# What stands around a page's content, and what is no text.
-_AROUND = ("script", "style", "noscript", "template", "svg", "nav", "footer", "aside", "form", "iframe", "head")
+_NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe")
+_FIELDS = ("input", "select", "textarea", "datalist", "button")
+# What an element is for its page, by its name and by its role; a note calls it so if it is left out.
+_AROUND = {"main": "main", "nav": "navigation", "footer": "a footer", "aside": "an aside"}
+_ROLES = {"main": "main", "navigation": "navigation", "contentinfo": "a footer", "complementary": "an aside"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
-    """address article blockquote body caption dd details div dl dt fieldset figcaption figure header hr html li
-    main ol p pre section summary table tbody td tfoot th thead tr ul""".split()
+    """address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption
+    figure footer form head header hgroup hr html legend li main menu nav ol p pre search section summary table
+    tbody td tfoot th thead tr ul""".split()
 )
+_ORIGINALS = ("divRplyFwdMsg", "x_divRplyFwdMsg")
+"""Ids of the element that begins the earlier message in Outlook, which goes on to the end."""
+_QUOTATIONS = frozenset(("gmail_quote", "yahoo_quoted"))
+_BUTTON_TEXTS = [*_HEADINGS, "summary", "dt", "legend"]
+"""Elements that are text though they are buttons, which fold what stands below them."""
+_STRONG = ("b", "strong")
+_SHOWN_CHARACTERS = 60
 DEPTH = 300
 """Elements inside each other; browsers stop at 512."""
 
 
 def html(source: str, data: bytes, limits: ConversionLimits) -> Document:
-    """The page's content (``main`` or ``article`` if it has one) without navigation, scripts and forms."""
-    detector = library("bs4.dammit").EncodingDetector
-    if detector.find_declared_encoding(data[:4096], is_html=True) and not data.startswith(b"\xef\xbb\xbf"):
-        return markup(source, data, "html")
-    text, encoding = decode_text(source, data)
-    return markup(source, text, "html", note(source, encoding))
+    """The page's content (each ``main``, else the body) without navigation, scripts, fields and what is hidden."""
+    text, _, notes = decode_text(source, data, declared_encoding(data))
+    return markup(source, text, "html", notes)
 
 
 def markup(
-    source: str, content: str | bytes, kind: str, notes: tuple[str, ...] = (), *, title: str | None = None
+    source: str,
+    content: str,
+    kind: str,
+    notes: tuple[str, ...] = (),
+    *,
+    title: str | None = None,
+    lines: bool = False,
 ) -> Document:
-    """Read HTML that a file, a mail or a converter holds.
+    """Read HTML that a file or a converter holds.
+
+    Args:
+        lines: whether line ends inside paragraphs may part headings from sentences.
 
     Raises:
         UnreadableError: it is nested too deeply, or has no text.
     """
-    soup = library("bs4").BeautifulSoup(content, "html.parser")
-    outline = Outline(title or (soup.title.get_text() if soup.title else None))
-    _fill(source, soup, outline)
-    return outline.document(source, kind, notes)
+    soup = _parse(source, content)
+    named = next((tag.get_text() for tag in find_tags(soup, ("title",)) if tag.find_parent("svg") is None), None)
+    outline = Outline(title or named)
+    left_out = _Reader(source, outline, lines=lines).read(soup)
+    return outline.document(source, kind, (*notes, *_note_left_out(source, left_out)))
 
 
-def add_html(source: str, content: str, outline: Outline) -> None:
-    """Add a piece of HTML to an outline."""
-    _fill(source, library("bs4").BeautifulSoup(content, "html.parser"), outline)
+def add_html(source: str, content: str, outline: Outline) -> tuple[str, ...]:
+    """Add the HTML of a message to an outline; what it quotes is a quotation. Returns notes."""
+    reader = _Reader(source, outline, message=True)
+    return _note_left_out(source, reader.read(_parse(source, content)))
 
 
-def _fill(source: str, soup: Any, outline: Outline) -> None:
-    _check_depth(source, soup)
-    for tag in soup(_AROUND):
-        tag.decompose()
-    content = soup.main or soup.article or soup.body or soup
-    _walk(content, outline, _find_block_parents(content))
-
-
-def _check_depth(source: str, soup: Any) -> None:
+def _parse(source: str, content: str) -> Any:
+    library("lxml")
+    soup = library("bs4").BeautifulSoup(content, "lxml")
     waiting = [(soup, 0)]
     while waiting:
         node, depth = waiting.pop()
         if depth > DEPTH:
             raise UnreadableError(f"{source} nests more than {DEPTH} elements in each other.")
         waiting += [(child, depth + 1) for child in node.children if getattr(child, "name", None)]
+    return soup
+
+
+def _note_left_out(source: str, left_out: list[str]) -> tuple[str, ...]:
+    return (f"{source}: left out {', '.join(left_out)}",) if left_out else ()
+
+
+class _Reader:
+    """Reads one page into an outline."""
+
+    def __init__(self, source: str, outline: Outline, *, lines: bool = False, message: bool = False) -> None:
+        self._source = source
+        self._outline = outline
+        self._lines = lines
+        self._message = message
+        self._around: set[int] = set()
+        self._originals = 0  # earlier messages that have begun and go on to the end
+
+    def read(self, soup: Any) -> list[str]:
+        """Add the content; returns what was left out though it has text."""
+        left_out = _remove_hidden(soup)
+        # The head's other elements stay: libxml2 leaves those there that it does not know.
+        for tag in find_tags(soup, (*_NO_TEXT, *_FIELDS, "title")):
+            if tag.name != "button" or tag.find_parent(_BUTTON_TEXTS) is None:
+                tag.decompose()
+        kinds = _find_kinds(soup)
+        mains = [tag for tag in kinds["main"] if not any(_kind(above) == "main" for above in tag.parents)]
+        if not self._message:
+            left_out += _remove_around(kinds, has_content=bool(mains) or soup.article is not None)
+        if mains:
+            left_out += self._outside(soup, mains)
+        for content in mains or [soup]:
+            self._around = _find_block_parents(content)
+            self._walk(content)
+        for _ in range(self._originals):
+            self._outline.close_quotation()
+        return left_out
+
+    def _outside(self, soup: Any, mains: list[Any]) -> list[str]:
+        """Add the page's heading where it stands above ``main``; returns the beginning of the other text there."""
+        heading = None if any(main.h1 for main in mains) else soup.h1
+        if heading is not None and (text := cell_text(heading)):
+            self._outline.open_heading(1, text)
+        strings, waiting = [], [soup]
+        while waiting:
+            node = waiting.pop()
+            if getattr(node, "name", None) is None:
+                strings.append(inline_text(node))
+            elif node is not heading and not any(node is main for main in mains):
+                waiting += reversed(node.contents)
+        text = flatten_text(" ".join(strings))
+        shown = text[:_SHOWN_CHARACTERS] + ("..." if len(text) > _SHOWN_CHARACTERS else "")
+        return [f'text outside of its main part, "{shown}"'] if text else []
+
+    def _walk(self, node: Any) -> None:
+        """Add a node's content: text between the borders of blocks is one piece."""
+        pieces: list[str] = []
+        for child in node.children:
+            name = getattr(child, "name", None)
+            if name is not None and (name in _BLOCKS or name in _HEADINGS or id(child) in self._around):
+                self._add_pieces(pieces)
+                self._block(child, name)
+            else:
+                pieces.append(inline_text(child))
+        self._add_pieces(pieces)
+
+    def _add_pieces(self, pieces: list[str]) -> None:
+        text = "".join(pieces)
+        pieces.clear()
+        lines = [flatten_text(line) for line in text.split("\n") if line.strip()]
+        if self._message and begins_original(lines):
+            self._begin_original(title_original(lines[0]))
+            text = "; ".join(lines[title_original(lines[0]) != QUOTATION :])
+        if self._lines:
+            for piece, heading in paragraphs(text):
+                self._outline.add(flatten_text(piece), whole=heading)
+        else:
+            self._outline.add(flatten_text(text))
+
+    def _begin_original(self, title: str) -> None:
+        self._outline.open_quotation(title)
+        self._originals += 1
+
+    def _block(self, node: Any, name: str) -> None:
+        if self._message and node.get("id") in _ORIGINALS:
+            self._begin_original(QUOTATION)
+        if name in _HEADINGS:
+            if text := cell_text(node):
+                self._outline.open_heading(_HEADINGS[name], text)
+        elif name == "pre":
+            self._outline.lines("".join(map(inline_text, node.children)))
+        elif name == "table" and not _is_layout(node):
+            self._add_table(node)
+        elif name == "tr" and node.find_parent("table") is None:  # a row that lost its table
+            self._outline.table(write_table(lay_out(self._source, [_cells(node)]), 0))
+        elif self._message and (name == "blockquote" or _is_quotation(node)):
+            self._outline.open_quotation()
+            self._walk(node)
+            self._outline.close_quotation()
+        else:
+            self._walk(node)
+
+    def _add_table(self, table: Any) -> None:
+        for caption in find_tags(table, ("caption",)):
+            self._outline.add(cell_text(caption))
+        rows = sorted(find_tags(table, ("tr",)), key=lambda row: row.parent.name == "tfoot")
+        self._outline.table(write_table(lay_out(self._source, map(_cells, rows))))
+
+
+def _kind(tag: Any) -> str | None:
+    """What an element is for the page, by its name or its role; None for one of its content."""
+    return _AROUND.get(tag.name) or _ROLES.get(str(tag.get("role")))
+
+
+def _find_kinds(soup: Any) -> dict[str, list[Any]]:
+    """The elements of each kind, see ``_kind``."""
+    kinds: dict[str, list[Any]] = defaultdict(list)
+    for tag in soup.descendants:
+        if getattr(tag, "name", None) is not None and (kind := _kind(tag)):
+            kinds[kind].append(tag)
+    return kinds
+
+
+def _remove_hidden(soup: Any) -> list[str]:
+    """Remove what browsers do not show; returns how a note calls it."""
+    tags = (tag for tag in soup.descendants if getattr(tag, "name", None) not in (None, "html", "body"))
+    hidden = [tag for tag in tags if tag.attrs and is_hidden(tag)]
+    text = any(tag.get_text().strip() for tag in hidden)
+    for tag in hidden:
+        tag.decompose()
+    return ["hidden text"] if text else []
+
+
+def _remove_around(kinds: Mapping[str, list[Any]], *, has_content: bool) -> list[str]:
+    """Remove what stands around the content; returns how a note calls it.
+
+    Navigation goes everywhere. A footer or an aside inside ``main`` or an ``article`` belongs to it, and where a
+    page has neither, an aside may be anything.
+    """
+    left_out = []
+    for kind in ("navigation", "a footer", *(["an aside"] if has_content else [])):
+        gone = [
+            tag
+            for tag in kinds.get(kind, [])
+            if not tag.decomposed and (kind == "navigation" or not _is_inside_content(tag))
+        ]
+        if any(tag.get_text().strip() for tag in gone):
+            left_out.append(kind)
+        for tag in gone:
+            tag.decompose()
+    return left_out
+
+
+def _is_inside_content(tag: Any) -> bool:
+    return any(above.name == "article" or _kind(above) == "main" for above in tag.parents)
 
 
 def _find_block_parents(content: Any) -> set[int]:
     """Ids of the elements that have a block inside, found in one pass."""
     around: set[int] = set()
-    for tag in content.find_all(_BLOCKS | _HEADINGS.keys()):
+    for tag in find_tags(content, _BLOCKS | _HEADINGS.keys()):
         for parent in tag.parents:
             if id(parent) in around:
                 break
@@ -74,36 +248,50 @@ def _find_block_parents(content: Any) -> set[int]:
     return around
 
 
-def _walk(node: Any, outline: Outline, around: set[int]) -> None:
-    """Add a node's content: text between the borders of blocks is one piece."""
-    pieces: list[str] = []
-
-    def flush() -> None:
-        outline.add(flatten_text("".join(pieces)))
-        pieces.clear()
-
-    for child in node.children:
-        name = getattr(child, "name", None)
-        if name is None:
-            if type(child).__name__ == "NavigableString":  # comments and the like are other types
-                pieces.append(str(child))
-        elif name == "br":
-            pieces.append("\n")
-        elif name in _BLOCKS or name in _HEADINGS or id(child) in around:
-            flush()
-            _block(child, name, outline, around)
-        else:
-            pieces.append(child.get_text())
-    flush()
+def _is_quotation(node: Any) -> bool:
+    """Whether a mail program wraps a quotation in this element and not in a ``blockquote``."""
+    return bool(_QUOTATIONS.intersection(node.get_attribute_list("class"))) and node.blockquote is None
 
 
-def _block(node: Any, name: str, outline: Outline, around: set[int]) -> None:
-    if name in _HEADINGS:
-        if text := flatten_text(node.get_text(" ")):
-            outline.open_heading(_HEADINGS[name], text)
-    elif name == "pre":
-        outline.lines(node.get_text())
-    elif name == "tr":
-        outline.row([flatten_text(cell.get_text(" ")) for cell in node.find_all(["td", "th"], recursive=False)])
-    else:
-        _walk(node, outline, around)
+def _is_layout(table: Any) -> bool:
+    """Whether a table arranges a page: it holds headings, tables or columns of text, or has one column."""
+    if table.get("role") == "presentation":
+        return True
+    names = {getattr(node, "name", None) for node in table.descendants}
+    if not names.isdisjoint(_HEADINGS.keys() | {"table"}):
+        return True
+    rows = [_find_cells(row) for row in find_tags(table, ("tr",))]
+    if len(rows) == 1 and any(len(find_tags(cell, ("p", "div", "li"))) > 1 for cell in rows[0]):
+        return True  # columns of text
+    return "th" not in names and all(len(row) < 2 for row in rows)
+
+
+def _find_cells(row: Any) -> list[Any]:
+    return [cell for cell in row.children if getattr(cell, "name", None) in ("td", "th")]
+
+
+def _cells(row: Any) -> list[Cell]:
+    named = row.parent.name == "thead"
+    return [
+        Cell(
+            cell_text(cell),
+            columns=_span(cell, "colspan"),
+            rows=_span(cell, "rowspan") or 65_534,  # 0 is: as far as the table goes
+            heading=named or cell.name == "th",
+            strong=_is_strong(cell),
+        )
+        for cell in _find_cells(row)
+    ]
+
+
+def _span(cell: Any, name: str) -> int:
+    value = str(cell.get(name, "")).strip()
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 6 else 1
+
+
+def _is_strong(cell: Any) -> bool:
+    """Whether all text of a cell is bold."""
+    if not find_tags(cell, _STRONG):
+        return False
+    strings = (node for node in cell.descendants if getattr(node, "name", None) is None and node.strip())
+    return all(string.find_parent(_STRONG) is not None for string in strings)

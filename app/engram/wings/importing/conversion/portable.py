@@ -1,69 +1,83 @@
 """Reader of PDF."""
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from io import BytesIO
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Document, UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.line_ends import join_words
+from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
+from engram.wings.importing.conversion.page_layout import read_lines, read_row
 from engram.wings.importing.conversion.prose import paragraphs
+from engram.wings.importing.conversion.running_heads import drop_running_heads
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
-# A word cut at the end of a line of print; capitals after the hyphen are a name that has one.
-_HYPHENATED = re.compile(r"(\w)-\n(?=[a-zà-ÿ])")
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
 _HEADING_LINES = 3
 Bookmark = tuple[int, str]
 
 
 def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
-    """The text of the pages below the headings of the bookmarks, without lines that most pages begin or end with.
+    """The text of the pages below the headings of the bookmarks, without page numbers and lines that pages repeat.
 
     Raises:
         UnreadableError: it is damaged, needs a password, has too many pages, or has no text (a scan).
     """
-    pypdf = library("pypdf")
+    pdfium = library("pypdfium2")
     try:
-        reader = pypdf.PdfReader(BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableError(f"{source} needs a password.")
-        if len(reader.pages) > limits.pages:
-            raise UnreadableError(f"{source} has more than {limits.pages:,} pages.")
-        pages = [page.extract_text().strip() for page in reader.pages]
-        title = reader.metadata.title if reader.metadata else None
-        bookmarks = _bookmarks(reader)
-    except (pypdf.errors.PyPdfError, ValueError, KeyError, TypeError) as error:
+        reader = pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if error.err_code == library("pypdfium2.raw").FPDF_ERR_PASSWORD:
+            raise UnreadableError(f"{source} needs a password.") from error
         raise UnreadableError(f"{source} is no PDF that can be read ({error}).") from error
-    outline = Outline(title if isinstance(title, str) else None)
-    for number, page in enumerate(_join_pages(list(_drop_running_heads(pages))), 1):
+    try:
+        if len(reader) > limits.pages:
+            raise UnreadableError(f"{source} has more than {limits.pages:,} pages.")
+        read = [_page_text(reader, number) for number in range(len(reader))]
+        outline = Outline(reader.get_metadata_value("Title"))
+        bookmarks = _bookmarks(reader)
+    finally:
+        reader.close()
+    empty = [str(number) for number, page in enumerate(read, 1) if not page]
+    pages, notes = drop_running_heads(source, read)
+    for number, page in enumerate(_join_pages(join_words(pages)), 1):
         outline.page = number
         _add_page(page, bookmarks[number], outline)
-    return outline.document(source, "pdf")
+    if empty:
+        notes = (*notes, f"{source}: no text on page {list_some(empty)}")
+    return outline.document(source, "pdf", notes)
+
+
+def _page_text(reader: Any, number: int) -> str:
+    page = reader[number]
+    try:
+        return "\n".join(read_lines(page)).strip()
+    finally:
+        page.close()
 
 
 def _bookmarks(reader: Any) -> dict[int, list[Bookmark]]:
     """(level, heading) of each page, from 1. A damaged outline is no reason to refuse the text."""
     bookmarks_by_page: dict[int, list[Bookmark]] = defaultdict(list)
     try:
-        waiting = [(1, entry) for entry in reversed(reader.outline)]
-        while waiting:
-            level, entry = waiting.pop()
-            if isinstance(entry, list):
-                waiting += [(level + 1, below) for below in reversed(entry)]
-            elif (page := reader.get_destination_page_number(entry)) is not None and flatten_text(str(entry.title)):
-                bookmarks_by_page[page + 1].append((min(level, 9), flatten_text(str(entry.title))))
-    except Exception:  # noqa: BLE001 - pypdf raises what the file makes it stumble over
+        for entry in reader.get_toc():
+            title, target = flatten_text(entry.get_title()), entry.get_dest()
+            page = None if target is None else target.get_index()
+            if title and page is not None:
+                bookmarks_by_page[page + 1].append((min(entry.level + 1, 9), title))
+    except Exception:  # noqa: BLE001 - pdfium raises what the file makes it stumble over
         return defaultdict(list)
     return bookmarks_by_page
 
 
 def _add_page(page: str, bookmarks: Sequence[Bookmark], outline: Outline) -> None:
     """Add a page; a line that is the next bookmark's title is that heading."""
-    lines = page.splitlines()
+    lines = page.split("\n")
     waiting = list(bookmarks)
     section_lines: list[str] = []
     at = 0
@@ -94,8 +108,12 @@ def _normalise_title(title: str) -> str:
 
 def _add_text(text: str, outline: Outline) -> None:
     for part in _BLANK_LINE.split(text):
-        for piece, heading in paragraphs(_HYPHENATED.sub(r"\1", part)):
-            outline.add(flatten_text(piece), whole=heading)
+        for row, run in groupby(part.split("\n"), key=read_row):
+            if row is not None:
+                outline.table([row])
+                continue
+            for piece, heading in paragraphs("\n".join(run)):
+                outline.add(flatten_text(piece), whole=heading)
 
 
 def _join_pages(pages: list[str]) -> list[str]:
@@ -107,22 +125,3 @@ def _join_pages(pages: list[str]) -> list[str]:
             pages[at - 1] = f"{before}\n{first_sentence}"
             pages[at] = page[len(first_sentence) :].lstrip()
     return pages
-
-
-def _drop_running_heads(pages: Sequence[str]) -> Iterator[str]:
-    """Pages without the first and last lines that more than half of them share, numbers aside."""
-    lines = [page.splitlines() for page in pages]
-    ends: Counter[str] = Counter()
-    for page in lines:
-        ends.update({_drop_numbers(page[0]), _drop_numbers(page[-1])} if page else ())
-    running = {line for line, count in ends.items() if count > max(2, len(pages) / 2)}
-    for page in lines:
-        while page and _drop_numbers(page[0]) in running:
-            del page[0]
-        while page and _drop_numbers(page[-1]) in running:
-            del page[-1]
-        yield "\n".join(page)
-
-
-def _drop_numbers(line: str) -> str:
-    return re.sub(r"\d+", "", line).strip()

@@ -1,19 +1,25 @@
 """Passages of records: a row of a table or an object of JSON is a passage."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.core.text.sizes import SENTENCE_CHARACTERS
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.chunks import pieces
-from engram.wings.importing.conversion.documents import ImportedPassage, UnreadableError
+from engram.wings.importing.conversion.documents import Conversion, ImportedPassage
+from engram.wings.importing.conversion.notes import list_some
+from engram.wings.importing.conversion.outline import drop_encoded, flatten_text, note_encoded
+from engram.wings.importing.conversion.table_model import name_values
 
 IDS = ("id", "_id", "passage_id", "doc_id")
 TITLES = ("title", "name", "heading", "subject")
 TEXTS = ("text", "content", "contents", "body", "passage", "document", "abstract", "description")
 METADATA_VALUES = 200
 METADATA_BYTES = 32 * 1024
+TITLE_CHARACTERS = 500
+_SHORT = 200
+"""Characters of a value that stands in the sentence of its row; a longer one has sentences of its own."""
 """Of a record with more values only these become metadata: ``POST /passages`` refuses large ones."""
 
 
@@ -24,51 +30,85 @@ class Record:
     Attributes:
         values: by the names of its columns, none blank.
         place: what its id is where it has none of its own; also ``metadata``, with ``place_name`` as the key.
+        nameless: values that no column names.
     """
 
     values: Mapping[str, str]
-    place: str | int
+    place: int
+    nameless: tuple[str, ...] = ()
 
 
 def passages(
     source: str, records: Iterable[Record], kind: str, *, place_name: str = "row", sheet: str | None = None
-) -> Iterator[ImportedPassage]:
-    """Yield a passage for each record that has a value besides its id.
+) -> Conversion:
+    """Make a passage of each record.
 
     A column called as in ``TEXTS`` is the text, as in ``TITLES`` the title, as in ``IDS`` the id, and all others
-    are metadata. If no column is the text, the text names each column with its value, and the first value is the
-    title.
-
-    Raises:
-        UnreadableError: two records have one id.
+    are metadata. Below the text stands one sentence that names each other column with its value, the id too, so
+    that all of them can be found. If no column is the text, this sentence is the text, and the first value is the
+    title. Of two records with one id, the second id ends with its place.
     """
-    seen: set[str] = set()
+    made: dict[str, ImportedPassage] = {}
+    repeated: list[int] = []
+    encoded = 0
     for record in records:
-        row = record.values
+        row: dict[str, str] = {}
+        for name, value in record.values.items():
+            row[name], count = drop_encoded(value)
+            encoded += count
         by_name = {name.casefold(): name for name in row}
         identifier, title, body = (
             next((by_name[n] for n in names if n in by_name), None) for names in (IDS, TITLES, TEXTS)
         )
-        lines = [f"{name}: {value}" for name, value in row.items() if name != identifier]
-        if not lines:
-            continue
-        number = row[identifier] if identifier else str(record.place)
-        key = f"{source}#{number}" if sheet is None else f"{source}#{sheet}!{number}"
-        if key in seen:
-            raise UnreadableError(f"{source}: two rows have the id {number!r}.")
-        seen.add(key)
+        key = _key(source, sheet, row[identifier] if identifier else str(record.place))
+        if key in made:
+            repeated.append(record.place)
+            key = f"{key}:{record.place}"
+        shown = {name: value for name, value in row.items() if body is None or name not in (title, body)}
+        parts = [row[body]] if body else []
+        parts += _write_fields(shown, record.nameless)
         other_fields = {name: value for name, value in row.items() if name not in (identifier, title, body)}
-        place: dict[str, object] = {place_name: record.place}
-        if sheet is not None:
-            place["sheet"] = sheet
-        sentences = split_sentences(row[body]) if body else lines
-        yield ImportedPassage(
+        place = {place_name: record.place} | ({} if sheet is None else {"sheet": sheet})
+        sentences = [*split_sentences(row[body]), *parts[1:]] if body else parts
+        made[key] = ImportedPassage(
             id=key,
-            title=row[title] if title else "" if body else next(iter(row.values()))[:200],
-            text=row[body] if body else "\n".join(lines),
+            title=row[title][:TITLE_CHARACTERS] if title else "" if body else _first(row, record.nameless)[:200],
+            text="\n".join(parts),
             sentences=tuple(piece for sentence in sentences for piece in pieces(sentence, SENTENCE_CHARACTERS)),
             metadata={"source": source, "format": kind, **place, **_limit_metadata(other_fields)},
         )
+    return Conversion(
+        tuple(made.values()), (*_note_repeated(source, sheet, repeated), *note_encoded(source, encoded))
+    )
+
+
+def _key(source: str, sheet: str | None, number: str) -> str:
+    return f"{source}#{number}" if sheet is None else f"{source}#{sheet}!{number}"
+
+
+def _first(row: Mapping[str, str], nameless: Sequence[str]) -> str:
+    return next(iter([*row.values(), *nameless]), "")
+
+
+def _write_fields(values: Mapping[str, str], nameless: Sequence[str]) -> list[str]:
+    """One sentence of the short values, then each long one below its name."""
+    flat = {name: flatten_text(value) for name, value in values.items()}
+    short = {name: value for name, value in flat.items() if len(value) <= _SHORT}
+    line = name_values([*short, *[""] * len(nameless)], [*short.values(), *map(flatten_text, nameless)])
+    long = [
+        sentence
+        for name, value in flat.items()
+        if len(value) > _SHORT
+        for sentence in split_sentences(f"{name}: {value}")
+    ]
+    return [*([line] if line else []), *long]
+
+
+def _note_repeated(source: str, sheet: str | None, places: Sequence[int]) -> tuple[str, ...]:
+    if not places:
+        return ()
+    where = "" if sheet is None else f" of sheet {sheet}"
+    return (f"{source}: row {list_some(places)}{where} repeats an id, so its passage is named by its row too",)
 
 
 def _limit_metadata(values: Mapping[str, str]) -> dict[str, object]:

@@ -6,10 +6,12 @@ from typing import Any
 
 from engram.wings.importing.conversion import records
 from engram.wings.importing.conversion.documents import Conversion, Document, UnreadableError
-from engram.wings.importing.conversion.encodings import decode_text, note
+from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 from engram.wings.importing.conversion.records import TEXTS, TITLES, Record
+from engram.wings.importing.conversion.table_model import name_values
 
 DEPTH = 50
 """Levels of a JSON value."""
@@ -21,48 +23,69 @@ def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion
     """Convert JSON, or a JSON value a line (NDJSON).
 
     Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
-    inner values go by names like ``author.name``. Anything else is a document: keys are headings.
+    inner values go by names like ``author.name``. Anything else is a document: keys are headings, and an object of
+    a list whose values are all short is one sentence. A line that is no JSON among others that are is named in a
+    note.
 
     Raises:
         UnreadableError: it is no JSON, is nested too deeply, or has too many values.
     """
-    text, encoding = decode_text(source, data)
-    value = _value(source, text)
+    decoded = decode_text(source, data)
+    value, broken = _value(source, decoded.text)
+    notes = (*decoded.notes, *broken)
     _check(source, value, limits)
     if isinstance(value, dict) and isinstance(value.get("passages"), list):
+        beside = [key for key, inner in value.items() if key != "passages" and inner not in (None, "", [], {})]
+        notes += (f"{source}: left out what stands beside passages: {', '.join(beside)}",) if beside else ()
         value = value["passages"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         listed = (Record(dict(_leaves("", item)), number) for number, item in enumerate(value, 1))
-        passages_made = tuple(records.passages(source, listed, "json", place_name="row"))
-        if not passages_made:
+        converted = records.passages(source, listed, "json")
+        if not converted.passages:
             raise UnreadableError(f"{source} has no text.")
-        return Conversion(passages_made, note(source, encoding))
+        return Conversion(converted.passages, (*notes, *converted.notes))
     title = _title(value)
     outline = Outline(title)
     _add(value, outline, 1, title)
-    return outline.document(source, "json", note(source, encoding))
+    return outline.document(source, "json", notes)
 
 
-def _value(source: str, text: str) -> Any:
-    """Read JSON, or a JSON value a line as a list.
+def _value(source: str, text: str) -> tuple[Any, tuple[str, ...]]:
+    """Read JSON, or a JSON value a line as a list, with a note on lines that are none.
 
     Raises:
         UnreadableError: it is neither, or is nested too deeply.
     """
     try:
-        return json.loads(text)
+        return json.loads(text), ()
     except RecursionError:
         raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
     except ValueError as whole:
-        lines = [line for line in text.splitlines() if line.strip()]
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2:
             raise UnreadableError(f"{source} is no JSON: {whole}.") from whole
+        values, broken = _read_lines(source, lines)
+        if len(broken) > len(values):
+            raise UnreadableError(f"{source} is neither JSON nor a JSON value a line: {whole}.") from whole
+        return values, (f"{source}: left out line {list_some(broken)}, which is no JSON",) if broken else ()
+
+
+def _read_lines(source: str, lines: Sequence[tuple[int, str]]) -> tuple[list[Any], list[int]]:
+    """The values of the lines, and the numbers of those that are none.
+
+    Raises:
+        UnreadableError: one is nested too deeply.
+    """
+    values: list[Any] = []
+    broken: list[int] = []
+    for number, line in lines:
         try:
-            return [json.loads(line) for line in lines]
+            values.append(json.loads(line))
         except RecursionError:
             raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
         except ValueError:
-            raise UnreadableError(f"{source} is neither JSON nor a JSON value a line: {whole}.") from whole
+            broken.append(number)
+    return values, broken
 
 
 def _check(source: str, value: Any, limits: ConversionLimits) -> None:
@@ -125,9 +148,22 @@ def _add(value: Any, outline: Outline, level: int, heading: str | None) -> None:
         for number, inner in enumerate(value, 1):
             item_heading = _title(inner) or str(number)
             outline.open_heading(level + 1, item_heading)
-            _add(inner, outline, level + 1, item_heading)
+            if fields := _short_fields(inner, item_heading):
+                outline.add(name_values(list(fields), list(fields.values())), whole=True)
+            else:
+                _add(inner, outline, level + 1, item_heading)
     else:
         _add_text(value if isinstance(value, str) else _format_value(value), outline)
+
+
+def _short_fields(item: Any, heading: str) -> dict[str, str]:
+    """The fields of an object that is like a row: all of them short, and none its text; else none."""
+    if not isinstance(item, dict):
+        return {}
+    fields = {name: flatten_text(text) for name, text in _leaves("", item)}
+    if any(len(text) > _PROSE for text in fields.values()) or any(name.casefold() in TEXTS for name in fields):
+        return {}
+    return {name: text for name, text in fields.items() if not (name.casefold() in TITLES and text == heading)}
 
 
 def _add_member(key: str, inner: Any, outline: Outline, level: int) -> None:

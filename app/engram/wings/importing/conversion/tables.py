@@ -1,137 +1,163 @@
-"""Readers of tables: CSV, TSV and spreadsheets."""
+"""Reader of CSV and TSV."""
 
 import csv
-import datetime
 import io
-import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from engram.wings.importing.conversion import records
-from engram.wings.importing.conversion.documents import Conversion, Document, ImportedPassage, UnreadableError
-from engram.wings.importing.conversion.encodings import decode_text, note
-from engram.wings.importing.conversion.import_limits import EMPTY_ROWS, ConversionLimits, check_zip
-from engram.wings.importing.conversion.outline import Outline, library
+from engram.wings.importing.conversion.documents import Conversion, Document, UnreadableError
+from engram.wings.importing.conversion.encodings import decode_text
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.notes import list_some
+from engram.wings.importing.conversion.outline import Outline, flatten_text
 from engram.wings.importing.conversion.records import Record
+from engram.wings.importing.conversion.table_model import Cell, write_table
 
 DELIMITERS = ",;\t|"
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
+_NO_DELIMITER = "\x1f"
+_SAMPLE_ROWS = 100
+Row = list[str]
 
 
-def table(source: str, data: bytes, limits: ConversionLimits) -> Conversion:
-    """CSV or TSV: a row is a passage, see ``records.passages``.
+def table(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
+    """CSV or TSV: a row is a passage, see ``records.passages``. Without names of columns it is text.
+
+    A row with more values than there are columns is written without their names, and a note names its line.
 
     Raises:
-        UnreadableError: the first line does not name columns, a row does not fit them, or two rows have one id.
+        UnreadableError: it has too many cells, or no text.
     """
-    text, encoding = decode_text(source, data)
-    passages_made = tuple(records.passages(source, rows(source, text, limits), "csv"))
-    if not passages_made:
+    decoded = decode_text(source, data)
+    lines, rows = [], []
+    for line, row in read_rows(source, decoded.text, limits):
+        lines.append(line)
+        rows.append(row)
+    names = column_names(rows[0]) if rows else None
+    wide = [line for line, row in zip(lines, rows, strict=True) if names is not None and len(row) > len(names)]
+    if names is None or len(wide) * 2 > len(rows):
+        outline = Outline()
+        outline.table(write_table([[Cell(flatten_text(value)) for value in row] for row in _align(rows)]))
+        return outline.document(source, "csv", decoded.notes)
+    converted = records.passages(source, make_records(names, enumerate(rows[1:], 1)), "csv")
+    if not converted.passages:
         raise UnreadableError(f"{source} has no text.")
-    return Conversion(passages_made, note(source, encoding))
+    return Conversion(converted.passages, (*decoded.notes, *_note_wide(source, wide), *converted.notes))
 
 
-def rows(source: str, text: str, limits: ConversionLimits) -> Iterator[Record]:
-    """Yield the rows of a table whose first line names the columns.
+def read_rows(source: str, text: str, limits: ConversionLimits) -> Iterator[tuple[int, Row]]:
+    """Yield (line, values) of the rows that have a value, without the empty values at their ends.
 
     Raises:
-        UnreadableError: there is no such line, it names a column twice, or a row has more values than columns.
+        UnreadableError: the table has too many cells, or a quote that nothing closes.
     """
-    try:
-        dialect: type[csv.Dialect] | csv.Dialect = csv.Sniffer().sniff(text[:20_000], DELIMITERS)
-    except csv.Error:
-        dialect = csv.excel  # one column, or too little to tell
-    reader = csv.DictReader(io.StringIO(text, newline=""), dialect=dialect)
+    delimiter = None
+    if separator := _SEPARATOR_LINE.match(text):
+        delimiter, text = separator[1], text[separator.end() :]
+    csv.field_size_limit(limits.file_bytes)
+    dialect = _choose_dialect(text, delimiter)
     cells = 0
+    for line, row in _read_lines(source, text, dialect):
+        values = [value.strip() for value in row]
+        while values and not values[-1]:
+            values.pop()
+        cells += len(values) - values.count("")
+        if cells > limits.cells:
+            raise UnreadableError(f"{source} has more than {limits.cells:,} cells.")
+        if values:
+            yield line + (separator is not None), values
+
+
+def _read_lines(source: str, text: str, dialect: dict[str, Any]) -> Iterator[tuple[int, Row]]:
+    """Yield (line, values) of the rows. A quote that nothing closes is text, and does not swallow the rest."""
+    reader = csv.reader(io.StringIO(text, newline=""), **dialect)
+    begin, lines = 1, None
     try:
-        columns = [name.strip() for name in reader.fieldnames or ()]
-        if not columns or len({name.casefold() for name in columns}) < len(columns):
-            raise UnreadableError(f"{source}: the first line does not name columns, each once.")
-        reader.fieldnames = columns
-        for number, row in enumerate(reader, 1):
-            if None in row:
-                raise UnreadableError(f"{source}: line {reader.line_num} has more values than there are columns.")
-            values = {name: value.strip() for name, value in row.items() if value and value.strip()}
-            cells += len(values)
-            if cells > limits.cells:
-                raise UnreadableError(f"{source} has more than {limits.cells:,} cells.")
-            yield Record(values, number)
+        for row in reader:
+            if reader.line_num > begin and any("\n" in value for value in row) and text.count('"') % 2:
+                lines = text.split("\n") if lines is None else lines
+                rest = lines[begin - 1 :]
+                if reader.line_num >= len(lines) - 1 and _is_open(rest, dialect):
+                    plain = csv.reader(rest, **dialect | {"quoting": csv.QUOTE_NONE})
+                    yield from enumerate(plain, begin)
+                    return
+            yield begin, row
+            begin = reader.line_num + 1
     except csv.Error as error:
-        raise UnreadableError(f"{source}: line {reader.line_num}: {error}.") from error
+        raise UnreadableError(f"{source}: line {begin}: {error}.") from error
 
 
-def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[list[ImportedPassage], Document | None]:
-    """A workbook: the passages of its tables, and its other sheets as a document.
+def _is_open(lines: Sequence[str], dialect: dict[str, Any]) -> bool:
+    """Whether a quote in these lines is not closed at their end."""
+    try:
+        list(csv.reader((f"{line}\n" for line in lines), strict=True, **dialect))
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
-    A sheet is a table if its first row names every column once. Its rows are passages with ids as
-    ``prices.xlsx#Sheet1!7``. Another sheet is a section below its name, whose units are its rows. Formulas give
-    the value that was saved with them. Dates are ISO 8601.
 
-    Raises:
-        UnreadableError: it is no such file, is locked or too large.
+def column_names(first: Row) -> Row | None:
+    """The names in the first row, if it names every column once and not by a figure."""
+    names = [flatten_text(name) for name in first]
+    unique = len({name.casefold() for name in names}) == len(names)
+    return names if all(names) and unique and any(map(str.isalpha, "".join(names))) else None
+
+
+def make_records(names: Sequence[str], rows: Iterable[tuple[int, Row]]) -> Iterator[Record]:
+    """Yield the rows below the names; of one that is too wide the values have no names."""
+    for number, row in rows:
+        if len(row) > len(names):
+            yield Record({}, number, tuple(row))
+        else:
+            yield Record({name: value for name, value in zip(names, row, strict=False) if value}, number)
+
+
+def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:
+    """The delimiter that cuts the first rows most evenly, and a backslash before quotes where it fits better."""
+    plain = [{"delimiter": one, "skipinitialspace": True} for one in ([delimiter] if delimiter else DELIMITERS)]
+    best = max(plain, key=lambda dialect: _fit(text, dialect))
+    if not delimiter and _fit(text, best)[2] < 2:
+        return best | {"delimiter": _NO_DELIMITER}
+    if '\\"' in text:
+        escaped = best | {"escapechar": "\\", "doublequote": '""' in text}
+        return max(best, escaped, key=lambda dialect: _fit(text, dialect, None))
+    return best
+
+
+def _fit(text: str, dialect: dict[str, Any], rows: int | None = _SAMPLE_ROWS) -> tuple[bool, float, int]:
+    """How well a dialect cuts a table: whether it cuts the first row, the share of rows as wide, and their width.
+
+    The first rows may be titles of one column. The width is 1 if the dialect cuts nothing.
     """
-    check_zip(source, data, limits)
-    book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-    made: list[ImportedPassage] = []
-    outline = Outline()
-    cells_left = limits.cells
-    for sheet in book.worksheets:
-        sheet.reset_dimensions()  # the file's own claim, up to which empty cells would be made up
-        grid = []
-        for number, row in islice(_grid(sheet), EMPTY_ROWS):
-            cells_left -= sum(map(bool, row))
-            if cells_left < 0:
-                raise UnreadableError(f"{source} has more than {limits.cells:,} cells.")
-            grid.append((number, row))
-        if columns := _columns(grid):
-            made += records.passages(source, _records(columns, grid), "xlsx", sheet=sheet.title)
-        elif grid:
-            outline.open_heading(2, sheet.title)
-            for _, row in grid:
-                outline.row(row)
-    book.close()
-    if not made or outline.blocks:
-        return made, outline.document(source, "xlsx")
-    return made, None
+    try:
+        read = csv.reader(io.StringIO(text, newline=""), **dialect)
+        widths = [width for width in map(_width, islice(read, rows)) if width]
+    except csv.Error:
+        return False, 0.0, 1
+    titled = len(widths) > 1 and widths[0] < 2
+    while len(widths) > 2 and widths[0] < 2 and len(set(widths[-2:])) == 1 < widths[-1]:
+        widths.pop(0)
+    if not widths or widths[0] < 2:
+        return False, 0.0, 1
+    return not titled, sum(1 < width <= widths[0] for width in widths[1:]) / len(widths), widths[0]
 
 
-def _grid(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """(number, cells) of the rows that have a value."""
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        cells = [_cell_text(value) for value in row]
-        while cells and not cells[-1]:
-            cells.pop()
-        if cells:
-            yield number, cells
+def _width(row: Row) -> int:
+    return max((at for at, value in enumerate(row, 1) if value.strip()), default=0)
 
 
-def _columns(grid: Sequence[tuple[int, list[str]]]) -> list[str] | None:
-    """The names in the first row, if it names at least two columns, each once, and no row is wider."""
-    if len(grid) < 2:
-        return None
-    names = grid[0][1]
-    unique = len({name.casefold() for name in names}) == len(names) >= 2
-    return names if all(names) and unique and all(len(row) <= len(names) for _, row in grid) else None
+def _align(rows: list[Row]) -> list[Row]:
+    """The rows; where all others have one value more than the first, they begin with their own names."""
+    if len(rows) > 1 and {len(row) - len(rows[0]) for row in rows[1:]} == {1}:
+        return [["", *rows[0]], *rows[1:]]
+    return rows
 
 
-def _records(columns: Sequence[str], grid: Sequence[tuple[int, list[str]]]) -> Iterator[Record]:
-    for number, row in grid[1:]:
-        yield Record({name: value for name, value in zip(columns, row, strict=False) if value}, number)
-
-
-def _cell_text(value: object) -> str:  # noqa: PLR0911 - a case each
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case datetime.datetime() if value.time() == datetime.time():
-            return value.date().isoformat()
-        case datetime.datetime() | datetime.date() | datetime.time():
-            return value.isoformat()
-        case float() if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-            return str(int(value))
-        case float():
-            return f"{value:.12g}"
-        case _:
-            return " ".join(str(value).split())
+def _note_wide(source: str, lines: Sequence[int]) -> tuple[str, ...]:
+    if not lines:
+        return ()
+    what = "has more values than there are columns: written without their names"
+    return (f"{source}: line {list_some(lines)} {what}",)

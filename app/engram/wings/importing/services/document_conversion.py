@@ -9,7 +9,17 @@ from engram.wings.importing.conversion.converter import Converter
 from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
-LIBRARIES = ("pypdf", "bs4", "markdown_it", "charset_normalizer", "mammoth", "pptx", "openpyxl")
+LIBRARIES = (
+    "pypdfium2",
+    "bs4",
+    "lxml",
+    "markdown_it",
+    "mdit_py_plugins",
+    "charset_normalizer",
+    "mammoth",
+    "pptx",
+    "openpyxl",
+)
 
 
 class DocumentsService:

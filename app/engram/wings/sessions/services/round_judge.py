@@ -6,13 +6,14 @@ from typing import Any
 
 from engram.core.filter.logged_verdict import JudgedRound
 from engram.core.ranking import sufficiency
+from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
-from engram.services.explanations.counterfactual_states import Weights
-from engram.services.explanations.sufficiency_causes import find_strongest_verdicts
+from engram.services.queries.explainer import Explainer
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
+from engram.storage.learning import learned_weights
 from engram.wings.sessions.core import round_sufficiency
 from engram.wings.sessions.core.feedback_stop import PoolClassification
 from engram.wings.sessions.core.round_sufficiency import FEATURES
@@ -31,10 +32,21 @@ class RoundJudge:
     """Tells after each round whether the pool suffices."""
 
     def __init__(
-        self, database: Database, classifier: Callable[[], PoolClassifier], priors: Callable[[], RankingPriors]
+        self,
+        database: Database,
+        classifier: Callable[[], PoolClassifier],
+        priors: Callable[[], RankingPriors],
+        explainer: Explainer | None,
     ) -> None:
-        """Both are made when first needed, since the classifier's weights may not go with the cross-encoder."""
+        """Keep what rounds are judged with.
+
+        Args:
+            classifier, priors: made when first needed, since the classifier's weights may not go with the
+                cross-encoder.
+            explainer: names the verdicts behind a probability; without it none are named.
+        """
         self._database = database
+        self._explainer = explainer
         self._classifier = classifier
         self._priors = priors
 
@@ -91,10 +103,14 @@ class RoundJudge:
         weights, events, influences, cut = began.mean, 0, [], False
         if any(query.remembers for query in step.queries):
             with self._database.snapshot() as reader:
-                learned = Weights(reader, scope.collection.id, identity, began)
-                weights, events = learned.mean, learned.events
-                moved, cut = find_strongest_verdicts(learned, features, CAUSES)
-                influences = [{"event_id": event, "probability": by} for event, by in moved.items()]
+                learned = learned_weights.find(reader, scope.collection.id, identity)
+                if learned is not None:
+                    weights, events = compute_mean(identity.model, began, learned.evidence), learned.events
+                if self._explainer is not None:
+                    moved, cut = self._explainer.find_strongest_verdicts(
+                        reader, scope.collection.id, found, features, CAUSES
+                    )
+                    influences = [{"event_id": event, "probability": by} for event, by in moved.items()]
         return {
             "probability": sufficiency.probability(features, weights),
             "features": {

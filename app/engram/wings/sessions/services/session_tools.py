@@ -11,7 +11,7 @@ from engram.context.errors import BudgetSpentError
 from engram.core.budget import Budget
 from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import Language, PassageText
-from engram.providers.language.lexical_terms import terms
+from engram.providers.language.lexical_terms import question_terms, terms
 from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
 from engram.services.queries.serving_service import ServingService
@@ -259,24 +259,23 @@ class StepTools:
         with self._database.read() as reader:
             stored_passages = passages.load_by_id(reader, self.scope.collection.id, ordered_ids)
             sentences = passages.list_sentences(reader, self.scope.collection.id, ordered_ids)
-        titles = {key: passage.title for key, passage in stored_passages.items()}
         return [
             ReadSentence(
                 one.passage_id,
-                BindingSentence(one.id, one.text, (), titles[one.passage_id]),
-                frozenset(terms(f"{titles[one.passage_id] or ''} {one.text}")),
+                BindingSentence(one.id, one.text, (), passage.title),
+                frozenset(terms(f"{passage.title or ''} {one.text}", passage.language)),
             )
             for one in sentences
-            if one.passage_id in titles
+            if (passage := stored_passages.get(one.passage_id)) is not None
         ]
 
     def term_weights(self, text: str) -> dict[str, float]:
         """Term of the text -> how rare it is in the collection, > 0."""
-        question_terms = sorted(set(terms(text)))
+        asked = sorted(question_terms(text, self.scope.collection.languages))
         with self._database.read() as reader:
-            total, containing = lexical_index.passage_counts(reader, self.scope.collection, question_terms)
-        weights = inverse_document_frequency(total, [containing.get(term, 0) for term in question_terms])
-        return dict(zip(question_terms, weights.tolist(), strict=True))
+            total, containing = lexical_index.passage_counts(reader, self.scope.collection, asked)
+        weights = inverse_document_frequency(total, [containing.get(term, 0) for term in asked])
+        return dict(zip(asked, weights.tolist(), strict=True))
 
     def read_passage(self, passage: int) -> ReadPassage | None:
         """Read all of a passage; None if it is gone."""

@@ -1,1 +1,0 @@
-"""The log as an explanation reads it."""

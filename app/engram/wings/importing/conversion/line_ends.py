@@ -1,0 +1,37 @@
+"""Words that a PDF cuts at the end of a line."""
+
+import re
+from collections.abc import Sequence
+
+MARK = "\x02"
+"""What stands in the place of a hyphen and the line end after it."""
+_CUT = re.compile(r"([\w-]*\w)(?:\x02|-\n)(\w+)")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+
+
+def join_words(pages: Sequence[str]) -> list[str]:
+    """Join the words that a hyphen cuts at the end of a line, as the rest of the document spells them.
+
+    The hyphen is the word's own if the document has the word with it inside a line, if another hyphen stands in the
+    word ("state-of-the-art"), if a capital or a figure follows, or if both parts are words of the document and the
+    joined word is none.
+    """
+    if not any(map(_CUT.search, pages)):
+        return list(pages)
+    known = {word.casefold() for page in pages for word in _WORD.findall(_CUT.sub(" ", page))}
+    parts = {part for word in known for part in word.split("-")}
+
+    def join(cut: re.Match[str]) -> str:
+        first, rest = cut[1], cut[2]
+        joined, hyphened = f"{first}{rest}", f"{first}-{rest}"
+        if joined.casefold() in known:
+            return joined
+        compound = (
+            "-" in first
+            or not rest[0].islower()
+            or hyphened.casefold() in known
+            or {first.casefold(), rest.casefold()} <= parts
+        )
+        return hyphened if compound else joined
+
+    return [_CUT.sub(join, page) for page in pages]

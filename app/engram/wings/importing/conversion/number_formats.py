@@ -1,0 +1,105 @@
+"""Numbers of a spreadsheet as its reader sees them: percentages, thousands, currencies, hours, leading zeros.
+
+Covers what the format codes of ECMA-376 say about a number's digits and the text around them. Fractions and powers
+of ten are written as plain numbers.
+"""
+
+import datetime
+import math
+import re
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|[_*].|\[[^\]]*\]|([^"\\\[_*])')
+_DIGITS = re.compile(r"[#0?][#0?,.]*|\.[#0?]+")
+_ELAPSED = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
+_PLACES = 21
+"""Digits that a number is written with; beyond them it is a power of ten."""
+
+
+class _Code(NamedTuple):
+    before: str
+    whole_digits: int
+    grouped: bool
+    decimals: int
+    optional: int  # decimals that are not shown if they are 0
+    scale: int  # power of ten that the number is multiplied with
+    after: str
+
+
+def format_number(value: float, code: str) -> str:
+    """Write a number by its format code; as plain digits where the code does not say how."""
+    if not math.isfinite(value):
+        return str(value)
+    sections = _split(code)
+    at = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
+    parsed = _parse(sections[at])
+    if parsed is None:
+        return plain_number(value)
+    number = Decimal(repr(value)).scaleb(parsed.scale)
+    rounded = (
+        number.quantize(Decimal(1).scaleb(-parsed.decimals), ROUND_HALF_UP) if abs(number) < 10**20 else number
+    )
+    text = f"{abs(rounded):{',' if parsed.grouped else ''}.{parsed.decimals}f}"
+    for _ in range(parsed.optional):
+        text = text.removesuffix("0")
+    whole, point, decimals = text.rstrip(".").partition(".")
+    sign = "-" if rounded < 0 and at == 0 else ""
+    whole = whole.rjust(parsed.whole_digits, "0")
+    return " ".join(f"{parsed.before}{sign}{whole}{point}{decimals}{parsed.after}".split())
+
+
+def plain_number(value: float) -> str:
+    """Write a number with all digits that it has, of which a spreadsheet shows at most 15 after the point."""
+    number = Decimal(f"{value:.15g}" if isinstance(value, float) and abs(value) < 10**15 else repr(value))
+    if number and not -_PLACES < number.adjusted() < _PLACES:
+        return repr(value)
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_elapsed(value: datetime.timedelta, code: str) -> str:
+    """Write a time span as its format code counts it: ``30:15`` hours and not a day and six hours."""
+    seconds = round(value.total_seconds())
+    sign, seconds = ("-" if seconds < 0 else ""), abs(seconds)
+    unit = found[1][0].lower() if (found := _ELAPSED.search(code)) else "h"
+    rest = code[found.end() :].lower() if found else ":mm:ss"
+    if unit == "s":
+        return f"{sign}{seconds}"
+    shown = f":{seconds % 60:02d}" if "s" in rest else ""
+    if unit == "m":
+        return f"{sign}{seconds // 60}{shown}"
+    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}{shown}"
+
+
+@lru_cache(maxsize=1_000)
+def _split(code: str) -> list[str]:
+    """The sections of a code: for positive numbers, negative ones, zero and text."""
+    return re.split(r';(?=(?:[^"]*"[^"]*")*[^"]*$)', code)
+
+
+@lru_cache(maxsize=1_000)
+def _parse(section: str) -> _Code | None:
+    """How a section writes a number; None where it has no digits, or a form that is not covered."""
+    plain, literal = [], []  # the code without its literal text, and that text by its place
+    for match in _LITERAL.finditer(section):
+        text = match[1] or match[2] or match[3] or ""
+        plain.append(match[4] or "\0" * len(text))
+        literal.append(match[4] or text)
+    code, shown = "".join(plain), "".join(literal)
+    digits = _DIGITS.search(code)
+    if digits is None or not re.search(r"[#0]", digits[0]) or re.search(r"[eE][+-]|/|General|@", code):
+        return None
+    body = digits[0]
+    whole, _, decimals = body.partition(".")
+    scale = 2 * code.count("%") - 3 * (len(body) - len(body.rstrip(",")))
+    return _Code(
+        before=shown[: digits.start()],
+        whole_digits=whole.count("0"),
+        grouped="," in whole.rstrip(","),
+        decimals=sum(map(decimals.count, "0#?")),
+        optional=sum(map(decimals.count, "#?")),
+        scale=scale,
+        after=shown[digits.end() :],
+    )

@@ -1,0 +1,123 @@
+"""Reader of Word documents."""
+
+import re
+import zipfile
+from io import BytesIO
+from typing import Any
+
+from engram.wings.importing.conversion.documents import Document
+from engram.wings.importing.conversion.import_limits import ConversionLimits, check_zip
+from engram.wings.importing.conversion.office import note_unread_parts, parse_xml
+from engram.wings.importing.conversion.office_math import MATH, write_formula
+from engram.wings.importing.conversion.outline import library
+from engram.wings.importing.conversion.pages import markup
+
+_STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
+_PROPERTIES = "docProps/core.xml"
+_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_STYLES_PART = "word/styles.xml"
+_STYLE_PARTS = tuple(f"{{{_WORD}}}{name}" for name in ("name", "basedOn", "pPr"))
+_TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
+_OFF = ("0", "false", "off")
+
+
+def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:
+    """A Word document: headings by their styles, lists, tables, footnotes, formulas. It stores no page numbers.
+
+    Raises:
+        UnreadableError: it is no such file, is locked or too large, or has no text.
+    """
+    check_zip(source, data, limits)
+    readable, hidden = _make_readable(data)
+    mammoth = library("mammoth")
+    picture = mammoth.images.img_element(lambda image: {"src": ""})  # an image is not read, let alone copied
+    result = mammoth.convert_to_html(BytesIO(readable), convert_image=picture, style_map=_STYLES)
+    ignored = (message.message for message in result.messages if "unrecognised element" in message.message)
+    notes = [f"{source}: {message}" for message in dict.fromkeys(ignored)]
+    notes += [f"{source}: left out hidden text"] if hidden else []
+    return markup(source, result.value, "docx", (*notes, *note_unread_parts(source, data)), title=_title(data))
+
+
+def _make_readable(data: bytes) -> tuple[bytes, bool]:
+    """Write formulas, which mammoth ignores, as text, and remove hidden text; whether there was any.
+
+    The look of styles goes too: mammoth reads their names alone, and takes most of its time to parse the rest.
+    """
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist() if _TEXTS.fullmatch(name)}
+        changed, hidden = {}, False
+        if _STYLES_PART in archive.namelist():
+            changed[_STYLES_PART] = _name_styles(archive.read(_STYLES_PART))
+        for name, xml in parts.items():
+            if MATH.encode() in xml or b"vanish" in xml:
+                root = parse_xml(xml)
+                _write_formulas(root)
+                hidden |= _remove_hidden(root)
+                changed[name] = library("lxml.etree").tostring(root)
+        if not changed:
+            return data, False
+        file = BytesIO()
+        with zipfile.ZipFile(file, "w") as copy:
+            for name in archive.namelist():
+                if name.startswith("word/media/"):  # no picture is opened
+                    continue
+                copy.writestr(name, changed[name] if name in changed else archive.read(name))
+    return file.getvalue(), hidden
+
+
+def _name_styles(xml: bytes) -> bytes:
+    """The styles with their names and their numbering alone."""
+    root = parse_xml(xml)
+    for child in list(root):
+        if child.tag != f"{{{_WORD}}}style":
+            root.remove(child)
+            continue
+        for part in list(child):
+            if part.tag not in _STYLE_PARTS:
+                child.remove(part)
+    return bytes(library("lxml.etree").tostring(root))
+
+
+def _write_formulas(root: Any) -> None:
+    """Put a run with its text in the place of each formula."""
+    for formula in list(root.iter(f"{{{MATH}}}oMath")):
+        run = _element("r")
+        run.append(text := _element("t"))
+        text.text = write_formula(formula)
+        text.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
+        run.tail = formula.tail
+        around = formula.getparent()
+        around.replace(formula, run)
+    for display in list(root.iter(f"{{{MATH}}}oMathPara")):
+        paragraph = display.getparent()
+        at = paragraph.index(display)
+        for run in [child for child in display if child.tag == f"{{{_WORD}}}r"]:
+            paragraph.insert(at, run)
+            at += 1
+        paragraph.remove(display)
+
+
+def _remove_hidden(root: Any) -> bool:
+    """Remove runs that Word does not show; whether one had text."""
+    found = False
+    for mark in list(root.iter(f"{{{_WORD}}}vanish")):
+        run = mark.getparent().getparent()
+        if run is not None and run.tag == f"{{{_WORD}}}r" and mark.get(f"{{{_WORD}}}val") not in _OFF:
+            found |= any(text.text for text in run.iter(f"{{{_WORD}}}t"))
+            run.getparent().remove(run)
+    return found
+
+
+def _element(name: str) -> Any:
+    return library("lxml.etree").Element(f"{{{_WORD}}}{name}")
+
+
+def _title(data: bytes) -> str | None:
+    """The title among the file's properties."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        if _PROPERTIES not in archive.namelist():
+            return None
+        properties = archive.read(_PROPERTIES)
+    title = parse_xml(properties).findtext(_TITLE)
+    return None if title is None else str(title)

@@ -1,0 +1,1 @@
+"""Mathematics of explanations: scores without single verdicts."""

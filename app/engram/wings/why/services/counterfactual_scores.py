@@ -1,0 +1,137 @@
+"""Scores of passages under other memories or recall priors."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import passage_scores, propagation
+from engram.core.ranking.duplicates import merge_duplicates
+from engram.core.ranking.passage_scores import HopReach
+from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts, select_leading
+from engram.services.retrieval.graph_walk import WalkHop
+from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.wings.why.core import influence
+from engram.wings.why.storage.influence_rows import SentencePlace
+
+Floats = NDArray[np.float64]
+
+
+class Scoring(Protocol):
+    """Ranking of passages. Results are of its ``m`` ``passages``."""
+
+    @property
+    def passages(self) -> Sequence[int]: ...
+
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """Return the features of passages by sentences with these scores, by hop, and recall priors."""
+        ...
+
+    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return the scores, (m,), with these recall priors."""
+        ...
+
+    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return what recall adds to the scores, (m,)."""
+        ...
+
+
+class FeatureScoring:
+    """Passages ranked by their features.
+
+    Args:
+        placed: sentences that could be recalled.
+        first: weights of the first look.
+    """
+
+    def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
+        self._first = first
+        place = {passage: index for index, passage in enumerate(retrieved.ranking.candidates.tolist())}
+        self.passages = [passage for passage, _, _ in retrieved.shown_passages if passage in place]
+        self._rows = np.array([place[passage] for passage in self.passages], dtype=np.intp)
+        self._retrieved = retrieved
+        reranked = retrieved.ranking.reranked
+        self._reranked = 0.0 if reranked is None else reranked.added
+        self._placed = placed
+        self._stand_in_by_passage = retrieved.ranking.stand_in_by_passage
+        self._holders = {sentence: evidence.passage_id for sentence, evidence in retrieved.walk.evidence.items()}
+        self._holders |= {sentence: sentence_place.passage_id for sentence, sentence_place in placed.items()}
+
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """Features of all candidates, (n, k)."""
+        hops = self._retrieved.walk.hops
+        reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
+        if hops and hops[0].start.activation:
+            reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
+        reaches = [merge_duplicates(reach, self._stand_in_by_passage) for reach in reaches]
+        ranked = self._retrieved.ranking
+        return influence.compute_features(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
+
+    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return the scores, (m,), with these recall priors."""
+        values = self._compute_values(features)
+        return (values + self._lift(values, priors))[self._rows]
+
+    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return what recall adds to the scores, (m,)."""
+        return self._lift(self._compute_values(features), priors)[self._rows]
+
+    def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
+        """Return a hop's result where sentences without a link are reached only by recall."""
+        rows, leading = hop.candidates, select_leading(priors)
+        reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(leading))
+        more = [
+            self._placed[s] for s in sorted(leading.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
+        ]
+        ids = np.append(rows.sentence_ids[reached], np.array([new.sentence_id for new in more], dtype=np.int64))
+        passages = np.append(rows.passage_ids[reached], np.array([new.passage_id for new in more], dtype=np.int64))
+        semantic = np.append(rows.semantic[reached], [new.similarity for new in more])
+        values = np.append(scores[reached], np.zeros(len(more)))
+        order = propagation.select_strongest(values, ids, len(ids))
+        return HopReach(passages[order], semantic[order], values[order], {})
+
+    def _compute_values(self, features: Floats) -> Floats:
+        """Return the score of each candidate before recall, (n,)."""
+        return np.asarray(features @ self._retrieved.ranking.weights + self._reranked)
+
+    def _lift(self, values: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return what recall adds to the score of each candidate, (n,)."""
+        of_passages = collect_passage_priors(priors, self._holders, self._stand_in_by_passage)
+        candidates = self._retrieved.ranking.candidates.tolist()
+        return compute_recall_lifts(values, np.array([of_passages.get(passage, 0.0) for passage in candidates]))
+
+
+class PublishedScoring:
+    """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
+
+    def __init__(self, retrieved: RetrievalResult) -> None:
+        self.passages = [passage for passage, _, _ in retrieved.shown_passages]
+        self._retrieved = retrieved
+
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """Return what sentences add to the shown passages (GAM-RAG, Eqs. 7-8), (m,)."""
+        bonuses = []
+        for hop, values in zip(self._retrieved.walk.hops, scores, strict=True):
+            rows = hop.candidates
+            chosen = propagation.select_strongest(
+                values, rows.sentence_ids, self._retrieved.plan.profile.sentences_per_hop
+            )
+            bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
+        added = passage_scores.passage_scores({}, bonuses, self._retrieved.plan.profile.prior_weight)
+        return np.array([added.get(passage, 0.0) for passage in self.passages])
+
+    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return the features as they are: this profile has neither weights nor recall."""
+        return features
+
+    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+        """Return zeros: this profile has no recall."""
+        return np.zeros(len(self.passages))
+
+
+def _reach(hop: WalkHop, scores: Floats) -> HopReach:
+    """Return a hop's result under these scores."""
+    rows = hop.candidates
+    order = propagation.select_strongest(scores, rows.sentence_ids, len(rows))
+    return HopReach(rows.passage_ids[order], rows.semantic[order], scores[order], {})

@@ -1,0 +1,62 @@
+"""Verdicts that raised or lowered the sufficiency of an answer, and by how much.
+
+As for passages: what it is, less what it were had the verdict never come. Its term is left out of the weights; what
+it did to the ranking, and with that to the answer's features, is left as it is.
+"""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from engram.core.ranking import sufficiency
+from engram.core.ranking.ranking_weights import Floats
+from engram.providers.ranking_prior import RankingPrior
+from engram.services.retrieval.answer_trace import SufficiencyInfluence, SufficiencyTrace
+from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.storage.database import Reader
+from engram.wings.why.services.counterfactual_states import Weights
+from engram.wings.why.storage import influence_rows as log
+
+
+def add_causes(
+    reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, trace: SufficiencyTrace, most: int
+) -> SufficiencyTrace:
+    """The trace with the ``most`` verdicts that moved the model's probability most.
+
+    Args:
+        reader: the snapshot that the query was answered from.
+    """
+    enough = retrieved.ranking.sufficiency
+    if enough is None or not enough.events or not len(enough.features):
+        return trace
+    target = retrieved.plan.focus.collection.id
+    weights = Weights(reader, target, prior.of_sufficiency, prior.sufficiency)
+    moved, cut = find_strongest_verdicts(weights, enough.features, most)
+    causes = log.causes(reader, target, sorted(moved))
+    return replace(
+        trace,
+        influences=[SufficiencyInfluence(**asdict(causes[event]), probability=by) for event, by in moved.items()],
+        influences_cut=cut,
+    )
+
+
+def find_strongest_verdicts(weights: Weights, features: Floats, most: int) -> tuple[dict[int, float], bool]:
+    """The ``most`` verdicts that moved a probability most, and by how much, the strongest first.
+
+    Args:
+        features: whose probability it is, (k,).
+
+    Returns:
+        Besides whether there are more: so it is where what was said of their questions is too long to be read.
+    """
+    effects = np.abs(weights.means @ features - weights.mean @ features)
+    events = [weights.left_out[at] for at in np.argsort(-effects, kind="stable")[:most].tolist()]
+    weights.leave_out(events)
+    cut = weights.events > len(events)
+    if weights.too_long:
+        return {}, cut or bool(events)
+    as_it_is = sufficiency.probability(features, weights.mean)
+    influence = {
+        event: as_it_is - sufficiency.probability(features, weights.compute_mean_without(event)) for event in events
+    }
+    return dict(sorted(influence.items(), key=lambda pair: (-abs(pair[1]), -pair[0]))), cut

@@ -1,0 +1,1 @@
+"""SQL of explanations: the log as they read it."""

@@ -1,0 +1,250 @@
+"""Messages: parts in order, attachments as documents, quotations apart, false labels."""
+
+from email.message import EmailMessage, MIMEPart
+from typing import Any
+
+import pytest
+
+from engram.wings.importing.conversion.documents import Conversion
+from engram.wings.importing.conversion.formats import convert
+from tests.wings.importing.office_files import paragraph, word_file, workbook
+
+
+def plain(text: str) -> Conversion:
+    head = "From: Ann <ann@example.org>\nSubject: S\nContent-Type: text/plain; charset=utf-8\n\n"
+    return convert("m.eml", (head + text).encode())
+
+
+def page(markup: str) -> Conversion:
+    head = "From: Ann <ann@example.org>\nSubject: S\nContent-Type: text/html; charset=utf-8\n\n"
+    return convert("m.eml", (head + markup).encode())
+
+
+def told(made: Conversion) -> list[tuple[bool, list[str], list[str]]]:
+    """(whether it is quoted, its headings, its sentences below them) of each passage without the header line."""
+    shown = []
+    for passage in made.passages:
+        metadata: Any = passage.metadata
+        headings = list(metadata.get("heading", []))
+        sentences = [s for s in passage.sentences if not s.startswith("From: Ann") and s not in headings]
+        if sentences:
+            shown.append((bool(passage.metadata.get("quoted")), headings, sentences))
+    return shown
+
+
+def mixed(*parts: str) -> bytes:
+    head = "From: a@example.org\nSubject: S\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n"
+    return (head + "".join(f"--B\n{part}\n" for part in parts) + "--B--\n").encode()
+
+
+PICTURE = 'Content-Type: image/png; name="p.png"\nContent-Disposition: inline\n\niVBO'
+HTML = "Content-Type: text/html; charset=utf-8\n\n"
+TEXT = "Content-Type: text/plain; charset=utf-8\n\n"
+
+
+def test_texts_around_pictures_are_read_in_order() -> None:
+    made = convert("m.eml", mixed(f"{TEXT}One.", PICTURE, f"{TEXT}Two.", f"{HTML}<p>Three.</p>"))
+    assert made.passages[0].sentences[1:] == ("One.", "Two.", "Three.")
+    assert made.notes == ("m.eml: attachments were not read: p.png",)
+
+
+def test_the_best_alternative_is_read_once() -> None:
+    message = EmailMessage()
+    message["From"] = "a@example.org"
+    message.set_content("The plain text.")
+    message.add_alternative("<p>The page.</p>", subtype="html")
+    message.add_attachment("The list.", filename="list.txt")
+    made = convert("m.eml", message.as_bytes())
+    assert [passage.sentences[-1] for passage in made.passages] == ["The plain text.", "The list."]
+    message = EmailMessage()
+    message["From"] = "a@example.org"
+    message.set_content(" \n")
+    message.add_alternative("<p>The page.</p>", subtype="html")
+    assert convert("m.eml", message.as_bytes()).passages[0].sentences[-1] == "The page."
+
+
+def test_who_wrote_when_to_whom_is_metadata_and_ids_are_text() -> None:
+    message = EmailMessage()
+    message["From"] = '"Gray, Ann" <ann@example.org>'
+    message["To"] = "Bob <bob@example.org>, cy@example.org"
+    message["Date"] = "Tue, 5 Mar 2024 23:30:00 -0800"
+    message["Message-ID"], message["In-Reply-To"] = "<7.ab@example.org>", "<6.aa@example.org>"
+    message.set_content("Yes.")
+    (made,) = convert("m.eml", message.as_bytes()).passages
+    assert made.metadata == {
+        "source": "m.eml",
+        "format": "email",
+        "from": "Gray, Ann <ann@example.org>",
+        "to": ["Bob <bob@example.org>", "cy@example.org"],
+        "date": "2024-03-05T23:30:00-08:00",
+        "message_id": "<7.ab@example.org>",
+        "in_reply_to": "<6.aa@example.org>",
+    }
+    assert "Message-ID: <7.ab@example.org>" in made.sentences[0]
+
+
+def test_attachments_are_documents_of_the_message() -> None:
+    message, inner = EmailMessage(), EmailMessage()
+    message["From"], message["Subject"] = "ann@example.org", "Prices"
+    message.set_content("See the lists.")
+    message.add_attachment("The valve costs 40 euros.", filename="list.txt")
+    message.add_attachment("Another list.", filename="list.txt")
+    letter = word_file(paragraph("The pump costs 90 euros."))
+    message.add_attachment(letter, "application", "octet-stream", filename="a b#1.docx")
+    prices = workbook(lambda sheet: [sheet.append(row) for row in (["part", "price"], ["seal", 3])])
+    message.add_attachment(prices, "application", "octet-stream", filename="p.xlsx")
+    message.add_attachment(b"part,price\nhose,5\n", "text", "csv")
+    message.add_attachment(b"not a zip", "application", "octet-stream", filename="broken.docx")
+    message.add_attachment(b"\x00", "application", "zip", filename="plans.zip")
+    inner["From"], inner["Subject"] = "cy@example.org", "Old"
+    inner.set_content("An older message.")
+    inner.add_attachment("Deep inside.", filename="deep.txt")
+    message.add_attachment(inner.as_bytes(), "application", "octet-stream", filename="old.eml")
+    made = convert("m.eml", message.as_bytes())
+    assert [(one.id, one.metadata.get("attachment"), one.sentences[-1]) for one in made.passages] == [
+        ("m.eml#1", None, "See the lists."),
+        ("m.eml#list.txt!1", "list.txt", "The valve costs 40 euros."),
+        ("m.eml#list (2).txt!1", "list (2).txt", "Another list."),
+        ("m.eml#a b%231.docx!1", "a b%231.docx", "The pump costs 90 euros."),
+        ("m.eml#p.xlsx!Sheet!2", "p.xlsx", "part: seal | price: 3"),
+        ("m.eml#text csv.csv!1", "text csv.csv", "part: hose | price: 5"),
+        ("m.eml#old.eml!1", "old.eml", "An older message."),
+        ("m.eml#old.eml!deep.txt!1", "old.eml/deep.txt", "Deep inside."),
+    ]
+    assert {one.metadata["source"] for one in made.passages} == {"m.eml"}
+    assert [one.metadata["from"] for one in made.passages] == ["ann@example.org"] * 6 + ["cy@example.org"] * 2
+    assert made.notes == (
+        "m.eml: attachments were not read: plans.zip",
+        "m.eml: attachment not read: broken.docx is not what its name says: it is no zip file.",
+    )
+
+
+REPLY = """Yes, raise it.
+
+On Mon, 4 March Bob wrote:
+> The limit is 5 bar.
+> >5 bar is unsafe.
+>> Keep it at 3.
+
+Regards
+"""
+
+
+def test_what_a_reply_quotes_stands_below_the_line_that_introduces_it() -> None:
+    wrote = "On Mon, 4 March Bob wrote:"
+    assert told(plain(REPLY)) == [
+        (False, [], ["Yes, raise it."]),
+        (True, [wrote], ["The limit is 5 bar. >5 bar is unsafe."]),
+        (True, [wrote, "Quoted message"], ["Keep it at 3."]),
+        (False, [], ["Regards"]),
+    ]
+
+
+OUTLOOK = """See below.
+
+-----Original Message-----
+From: Bob <bob@example.org>
+Sent: Monday
+To: Ann
+
+The limit is 5.
+> Old."""
+GERMAN = """Siehe unten.
+
+Von: Bob <bob@example.org>
+Gesendet: Montag
+An: Ann
+
+Die Grenze ist 5."""
+QUOTED = ["Quoted message"]
+ORIGINAL = ["Original Message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (">5 bar is unsafe.", [(False, [], [">5 bar is unsafe."])]),
+        ("Never go\n>= 5 bar.", [(False, [], ["Never go >= 5 bar."])]),
+        (">is it 5?\n>5 it is.\nYes.", [(True, QUOTED, ["is it 5?", "5 it is."]), (False, [], ["Yes."])]),
+        (
+            "> One?\nYes.\n> Two?\nNo.",
+            [(True, QUOTED, ["One?"]), (False, [], ["Yes."]), (True, QUOTED, ["Two?"]), (False, [], ["No."])],
+        ),
+        (
+            OUTLOOK,
+            [
+                (False, [], ["See below."]),
+                (True, ORIGINAL, ["From: Bob <bob@example.org>; Sent: Monday; To: Ann", "The limit is 5."]),
+                (True, ORIGINAL + QUOTED, ["Old."]),
+            ],
+        ),
+        (
+            GERMAN,
+            [
+                (False, [], ["Siehe unten."]),
+                (True, QUOTED, ["Von: Bob <bob@example.org>; Gesendet: Montag; An: Ann", "Die Grenze ist 5."]),
+            ],
+        ),
+        ("Phone: 1\nFax: 2\nRoom: 3", [(False, [], ["Phone: 1 Fax: 2 Room: 3"])]),
+    ],
+)
+def test_new_text_is_told_from_quoted_text(text: str, expected: list[object]) -> None:
+    assert told(plain(text)) == expected
+    if "\n>" not in text:  # the same as a page
+        parts = text.replace("<", "&lt;").replace("\n", "<br>").split("<br><br>")
+        assert told(page("".join(f"<p>{part}</p>" for part in parts))) == expected
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "<p>Bob wrote:</p><blockquote type=cite><p>The limit is 5.</p></blockquote>",
+        "<div class=gmail_quote><div>Bob wrote:<br></div><blockquote>The limit is 5.</blockquote></div>",
+        "<div>Bob wrote:</div><div class=yahoo_quoted>The limit is 5.</div>",
+    ],
+)
+def test_pages_quote_too(quote: str) -> None:
+    expected = [(False, [], ["Raise it."]), (True, ["Bob wrote:"], ["The limit is 5."]), (False, [], ["Ann"])]
+    assert told(page(f"<p>Raise it.</p>{quote}<p>Ann</p>")) == expected
+
+
+def test_what_stands_below_the_header_of_outlook_is_quoted() -> None:
+    made = page("<p>Raise it.</p><hr><div id=divRplyFwdMsg><b>From:</b> Bob</div><div>The limit is 5.</div>")
+    assert told(made) == [(False, [], ["Raise it."]), (True, ["Quoted message"], ["From: Bob", "The limit is 5."])]
+
+
+def test_a_body_whose_head_is_open_is_read() -> None:
+    made = page("<html><head><style>p{}</style><title>x</title><body><p>The text.")
+    assert told(made) == [(False, [], ["The text."])]
+
+
+def test_headers_of_raw_bytes_and_false_labels_are_read() -> None:
+    head = "From: Jörg <j@example.org>\nSubject: Größe – ".encode("cp1252")
+    subject = b"=?iso-8859-1?Q?the_customer=92s_=80?=\n"
+    made = convert("m.eml", head + subject + b"Content-Type: text/plain\n\nText.\n").passages[0]
+    assert made.title == "Größe – the customer’s €"
+    assert made.metadata["from"] == "Jörg <j@example.org>"
+
+
+def test_parts_inside_each_other_are_bounded() -> None:
+    part = MIMEPart()
+    part.set_content("x")
+    for _ in range(40):
+        outer = MIMEPart()
+        outer["Content-Type"] = "multipart/mixed"
+        outer.set_payload([part])
+        part = outer
+    data = b"From: a@example.org\n" + part.as_bytes()
+    with pytest.raises(Exception, match="nests more than"):
+        convert("m.eml", data)
+
+
+def test_broken_multiparts_and_reports_are_text() -> None:
+    broken = b"From: a@example.org\nContent-Type: multipart/mixed; boundary=B\n\nThe text lost its boundaries.\n"
+    assert convert("m.eml", broken).passages[0].sentences[-1] == "The text lost its boundaries."
+    report = "Content-Type: message/delivery-status\n\nFinal-Recipient: rfc822;x@example.org\nAction: failed\n"
+    calendar = "Content-Type: text/calendar\n\nSUMMARY:Meeting"
+    made = convert("m.eml", mixed(f"{TEXT}Not delivered.", report, calendar))
+    shown = " ".join(made.passages[0].sentences)
+    for words in ("Not delivered.", "Final-Recipient: rfc822;x@example.org", "Action: failed", "SUMMARY:Meeting"):
+        assert words in shown

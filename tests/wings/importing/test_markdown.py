@@ -1,0 +1,45 @@
+"""Markdown with tables, formulas, tags and embedded files."""
+
+import pytest
+
+from engram.wings.importing.conversion.formats import convert
+
+
+def sentences(text: str) -> list[str]:
+    return [sentence for passage in convert("a.md", text.encode()).passages for sentence in passage.sentences]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Phone: 555-0101<br>Fax: 555-0102", ["Phone: 555-0101 Fax: 555-0102"]),
+        ("| Day | Hours |\n|---|---|\n| Mon<br/>Tue | 9<br>17 |", ["Day | Hours", "Day: Mon Tue | Hours: 9 17"]),
+        ("a</p><p>b and 10<sup>6</sup> cells", ["a", "b and 10^6 cells"]),
+        ("Set $$\\{1, 2\\}$$ and $\\int f(x)\\,dx$.", ["Set $$\\{1, 2\\}$$ and $\\int f(x)\\,dx$."]),
+        ("$$\n\\frac{a}{b} \\\\ c\n$$\n\nEnd.", ["$$\\frac{a}{b} \\\\ c$$", "End."]),
+        ("\\begin{align}\na \\\\ b_1\n\\end{align}\n\nEnd.", ["\\begin{align} a \\\\ b_1 \\end{align}", "End."]),
+        ("It costs $5 or $10, and file_name_here *a*.", ["It costs $5 or $10, and file_name_here a."]),
+        ("Type <your name> or `<b>` and x < 4 & y.", ["Type <your name> or <b> and x < 4 & y."]),
+        ("<details><summary>More</summary>\n\n- one\n- two\n\n</details>", ["More", "one", "two"]),
+        ("<table>\n<tr><th>a<th>b</tr>\n\n<tr><td>1<td>2</tr>\n</table>", ["a | b", "a: 1 | b: 2"]),
+        ("~~old~~ new", ["old new"]),
+        ("```\na  b\n\n  c\u2028d\n```", ["a  b", "  c\u2028d"]),
+    ],
+)  # fmt: skip
+def test_marks_are_read_and_nothing_is_lost(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize("kind", ["image/svg+xml", "image/bmp", "image/png", "application/pdf"])
+def test_embedded_files_are_no_text(kind: str) -> None:
+    address = f"data:{kind};base64,{'PHN2ZyB4bWxucz0i' * 60}"
+    assert sentences(f"Three loops.\n\n![loop]({address})\n\nEnd.") == ["Three loops.", "loop", "End."]
+    assert sentences(f"See [plan] here.\n\n[plan]: {address}\n") == ["See plan here."]
+    assert sentences(f"See [plan]({address}) and <img src='{address}' alt='a valve'>.") == [
+        "See plan and a valve ."
+    ]
+
+
+def test_front_matter_is_kept() -> None:
+    made = convert("a.md", b"---\ntitle: T\nowner: Ann\ntags: [x]\n---\n\nText.\n").passages
+    assert (made[0].title, made[0].sentences) == ("T", ("owner: Ann", "tags: [x]", "Text."))

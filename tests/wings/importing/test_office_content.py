@@ -1,0 +1,218 @@
+"""What Office files hold beside plain text: numbers as shown, formulas, superscripts, charts, hidden parts."""
+
+import datetime
+import io
+from typing import Any
+
+import openpyxl
+import pytest
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.util import Inches
+
+from engram.wings.importing.conversion.documents import Conversion
+from engram.wings.importing.conversion.formats import convert
+from engram.wings.importing.conversion.number_formats import format_elapsed, format_number
+from tests.wings.importing.office_files import MATH, deck, paragraph, run, word_file, word_table, workbook
+
+RAISED = '<w:vertAlign w:val="superscript"/>'
+LOWERED = '<w:vertAlign w:val="subscript"/>'
+
+
+def sentences(made: Conversion) -> list[str]:
+    return [sentence for passage in made.passages for sentence in passage.sentences]
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "shown"),
+    [
+        (0.155, "0.0%", "15.5%"),
+        (0.07, "0%", "7%"),
+        (1234567, "#,##0", "1,234,567"),
+        (1234.5, '"€"#,##0.00', "€1,234.50"),
+        (1234.5, "#,##0.00\\ [$€-407]", "1,234.50 €"),
+        (12, '_-* #,##0.00\\ "kr"_-', "12.00 kr"),
+        (-1234.5, "#,##0.00;[Red](#,##0.00)", "(1,234.50)"),
+        (-3, "0.00", "-3.00"),
+        (123, "00000", "00123"),
+        (5, '0 "km"', "5 km"),
+        (1234567, "#,##0,", "1,235"),
+        (1.5, "0.##", "1.5"),
+        (0, '_(* #,##0_);_(* (#,##0);_(* "-"??_)', "0"),
+        (0.1 + 0.2, "General", "0.3"),
+        (98765432109.87, "General", "98765432109.87"),
+        (1234567890123456, "General", "1234567890123456"),
+        (1.234567890123457e18, "0", "1234567890123457000"),
+        (0.000012, "General", "0.000012"),
+        (1e300, "General", "1e+300"),
+        (12345.678, "0.00E+00", "12345.678"),
+    ],
+)
+def test_a_number_is_written_as_its_format_shows_it(value: float, code: str, shown: str) -> None:
+    assert format_number(value, code) == shown
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), [("[h]:mm", "30:15"), ("[hh]:mm:ss", "30:15:00"), ("[mm]:ss", "1815:00"), ("[s]", "108900")]
+)
+def test_hours_go_beyond_a_day(code: str, shown: str) -> None:
+    assert format_elapsed(datetime.timedelta(hours=30, minutes=15), code) == shown
+
+
+def test_cells_of_a_sheet_are_as_its_reader_sees_them() -> None:
+    def fill(sheet: Any) -> None:
+        sheet.append(["Item", "Rate", "Hours", "Since", "Paid", "Code"])
+        sheet.append(
+            ["Loan", 0.155, datetime.timedelta(hours=30, minutes=15), datetime.date(2024, 3, 5), True, "007"]
+        )
+        sheet["B2"].number_format, sheet["C2"].number_format = "0.0%", "[h]:mm"
+
+    assert sentences(convert("a.xlsx", workbook(fill))) == [
+        "Item: Loan | Rate: 15.5% | Hours: 30:15 | Since: 2024-03-05 | Paid: TRUE | Code: 007"
+    ]
+
+
+def test_what_a_workbook_hides_is_left_out_with_a_note() -> None:
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    sheet = book.active
+    for row in (["Name", "Role", "Salary"], ["Ann", "Chair", 5000], ["Bob", "Clerk", 3000], ["Cy", "Clerk", 2000]):
+        sheet.append(row)
+    sheet.row_dimensions[3].hidden = True
+    sheet.column_dimensions["C"].hidden = True
+    for name, state in (("Pay", "hidden"), ("Deep", "veryHidden")):
+        other = book.create_sheet(name)
+        other.append(["a", "b"])
+        other.append(["secret", "word"])
+        other.sheet_state = state
+    book.save(file)
+    made = convert("a.xlsx", file.getvalue())
+    assert sentences(made) == ["Name: Ann | Role: Chair", "Name: Cy | Role: Clerk"]
+    assert made.notes == (
+        "a.xlsx: left out hidden rows of sheet Sheet: 3",
+        "a.xlsx: left out hidden columns of sheet Sheet: C",
+        "a.xlsx: left out the hidden sheet Pay",
+        "a.xlsx: left out the hidden sheet Deep",
+    )
+
+
+def test_a_formula_without_a_saved_value_is_noted() -> None:
+    made = convert(
+        "a.xlsx", workbook(lambda sheet: [sheet.append(row) for row in (["a", "b"], [1, "=A2*2"], [2, 5])])
+    )
+    assert sentences(made) == ["a: 1", "a: 2 | b: 5"]
+    assert made.notes == ("a.xlsx: left out formulas without a saved value of sheet Sheet: B2",)
+
+
+def test_merged_cells_of_any_size_are_bounded() -> None:
+    def fill(sheet: Any) -> None:
+        sheet.append(["x"])
+        sheet.append([1, 2])
+        sheet.merged_cells.add("A1:XFD1048576")  # without a cell for each place
+
+    assert sentences(convert("a.xlsx", workbook(fill))) == ["Sheet", "x", "x"]
+
+
+def test_powers_footnotes_and_parts_of_words_in_a_word_file() -> None:
+    body = (
+        paragraph(run("It held 10") + run("6", RAISED) + run(" cells of CO") + run("2", LOWERED) + run(" gas."))
+        + paragraph(run("The 5") + run("th", RAISED) + run(" un") + run("believ", "<w:b/>") + run("able pump."))
+        + word_table([[("", ""), ("x", "")]]).replace(
+            "<w:p></w:p>", paragraph(run("H") + run("2", LOWERED) + run("O"))
+        )
+    )
+    made = convert("a.docx", word_file(body))
+    assert sentences(made) == ["It held 10^6 cells of CO2 gas.", "The 5th unbelievable pump.", "H2O | x"]
+
+
+def math(content: str) -> str:
+    return f"<m:oMath>{content}</m:oMath>"
+
+
+def text(content: str) -> str:
+    return f"<m:r><m:t>{content}</m:t></m:r>"
+
+
+def part(name: str, content: str) -> str:
+    return f"<m:{name}>{content}</m:{name}>"
+
+
+SQUARE = part("sSup", part("e", text("v")) + part("sup", text("2")))
+SUM = '<m:naryPr><m:chr m:val="∑"/></m:naryPr>' + part("sub", text("i")) + part("sup", text("n"))
+HALF = part("f", part("num", text("1")) + part("den", text("2")))
+
+
+@pytest.mark.parametrize(
+    ("formula", "written"),
+    [
+        (text("E=") + HALF + text("m") + SQUARE, "E=(1/2)mv^2"),
+        (part("f", part("num", text("a+b")) + part("den", text("c"))), "((a+b)/c)"),
+        (part("sSub", part("e", text("x")) + part("sub", text("i+1"))), "x_(i+1)"),
+        (part("rad", part("deg", "") + part("e", text("x"))), "√(x)"),
+        (part("d", part("e", text("a, b"))), "(a, b)"),
+        (part("nary", SUM + part("e", text("x"))), "∑_i^n x"),
+        (part("func", part("fName", text("sin")) + part("e", text("x"))), "sinx"),
+        (part("m", part("mr", part("e", text("1")) + part("e", text("2")))), "[1, 2]"),
+    ],
+)  # fmt: skip
+def test_formulas_of_word_are_text(formula: str, written: str) -> None:
+    body = paragraph(run("The energy is ") + math(formula) + run(" in joule.")) + paragraph(
+        f"<m:oMathPara>{math(formula)}</m:oMathPara>"
+    )
+    assert sentences(convert("a.docx", word_file(body))) == [f"The energy is {written} in joule.", written]
+
+
+def test_what_word_hides_or_no_reader_reads_is_noted() -> None:
+    body = paragraph(run("Shown.") + run("Secret.", "<w:vanish/>") + run(" Also.", '<w:vanish w:val="0"/>'))
+    made = convert("a.docx", word_file(body, header1=b"<w:hdr><w:t>Draft</w:t></w:hdr>", media__p=b"x"))
+    assert sentences(made) == ["Shown.", "Also."]
+    assert made.notes == ("a.docx: left out hidden text", "a.docx: not read: pictures (1), page headers or footers")
+
+
+def test_slides_keep_charts_powers_and_formulas_and_leave_hidden_ones_out() -> None:
+    def fill(made: Any) -> None:
+        slide = made.slides.add_slide(made.slide_layouts[5])
+        slide.shapes.title.text = "Sales"
+        figures = CategoryChartData()
+        figures.categories = ["2022", "2023"]
+        figures.add_series("Pumps", (31, 47))
+        figures.add_series("Valves", (None, 2.5))
+        place = (Inches(1), Inches(2), Inches(4), Inches(3))
+        slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, figures)
+        frame = slide.shapes.add_textbox(*place).text_frame
+        for content, baseline in (("It held 10", None), ("6", "30000"), (" cells of CO", None), ("2", "-25000")):
+            added = frame.paragraphs[0].add_run()
+            added.text = content
+            if baseline:
+                added._r.get_or_add_rPr().set("baseline", baseline)
+        hidden = made.slides.add_slide(made.slide_layouts[5])
+        hidden.shapes.title.text = "Secret"
+        hidden._element.set("show", "0")
+        last = made.slides.add_slide(made.slide_layouts[5])
+        last.shapes.title.text = "End"
+
+    made = convert("a.pptx", deck(fill))
+    figures = ["2022 | Pumps: 31", "2023 | Pumps: 47 | Valves: 2.5"]
+    assert [(one.metadata["page"], list(one.sentences)) for one in made.passages] == [
+        (1, ["Sales", "Pumps | Valves", *figures, "It held 10^6 cells of CO2"]),
+        (3, ["End"]),
+    ]
+    assert made.notes == ("a.pptx: left out hidden slides: 2",)
+
+
+def test_a_shape_with_a_formula_is_read() -> None:
+    def fill(made: Any) -> None:
+        slide = made.slides.add_slide(made.slide_layouts[5])
+        box = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(3), Inches(1))
+        box.text_frame.text = "Energy: "
+        from lxml import etree
+
+        compatibility = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+        drawing = "http://schemas.microsoft.com/office/drawing/2010/main"
+        formula = etree.fromstring(
+            f'<a14:m xmlns:a14="{drawing}" xmlns:m="{MATH}"><m:oMath><m:r><m:t>E=mc</m:t></m:r></m:oMath></a14:m>'
+        )
+        box._element.txBody.p_lst[0].append(formula)
+        alternatives = etree.SubElement(box._element.getparent(), f"{{{compatibility}}}AlternateContent")
+        etree.SubElement(alternatives, f"{{{compatibility}}}Choice", Requires="a14").append(box._element)
+
+    assert sentences(convert("a.pptx", deck(fill))) == ["Slide 1", "Energy: E=mc"]

@@ -1,0 +1,134 @@
+"""PDFs: pages, what pages repeat, words cut at line ends, raised figures and tables."""
+
+import pytest
+
+from engram.wings.importing.conversion import portable
+from engram.wings.importing.conversion.documents import Document, UnreadableError
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+from tests.support.pdf_files import pdf_drawn, pdf_of, show_at
+
+LIMITS = ConversionLimits()
+TOWNS = ("Alfa", "Bravo", "Carlo", "Delta", "Echo")
+
+
+def read(pages: list[list[str]]) -> Document:
+    return portable.pdf("a.pdf", pdf_of(pages), LIMITS)
+
+
+def texts(document: Document) -> list[str]:
+    return [block.text for block in document.blocks]
+
+
+def lines(document: Document) -> str:
+    return "\n".join(texts(document))
+
+
+def test_pdf_running_heads_are_removed_and_hyphens_joined() -> None:
+    shown = [
+        ["The Journal of Rivers", f"River {n} is called num-", f"ber {n} by its people.", f"{n}"]
+        for n in range(1, 5)
+    ]
+    document = portable.pdf("rivers.pdf", pdf_of(shown, title="Of rivers"), LIMITS)
+    assert document.title == "Of rivers"
+    assert [(block.page, block.text) for block in document.blocks] == [
+        (n, f"River {n} is called number {n} by its people.") for n in range(1, 5)
+    ]
+
+
+def test_a_pdf_without_text_or_that_is_none() -> None:
+    with pytest.raises(UnreadableError, match="scan"):
+        portable.pdf("scan.pdf", pdf_of([[]]), LIMITS)
+    with pytest.raises(UnreadableError, match=r"broken\.pdf"):
+        portable.pdf("broken.pdf", b"not a PDF at all", LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("Invoice {0}", "Total due: {1} EUR"),
+        ("Certificate no. {2}", "Valid for {2} years"),
+        ("Pay slip of {name}", "Net pay {1}.50"),
+        ("Data sheet {2}", "Answer number {2} is yes."),
+        ("Status: {status}", "{name}: {1}"),
+    ],
+)
+def test_lines_that_differ_in_a_figure_or_a_value_are_text(first: str, last: str) -> None:
+    values = [{"name": name, "status": "open" if name == "Delta" else "paid"} for name in TOWNS]
+    pages = [
+        [form.format(1000 + n, 100 + 37 * n, n, **value) for form in (first, "{name} bought a pump.", last)]
+        for n, value in enumerate(values, 1)
+    ]
+    shown = " ".join(texts(read(pages)))
+    for page in pages:
+        for line in page:
+            assert line in shown
+
+
+def test_only_a_page_number_goes_from_below_a_column_of_figures() -> None:
+    pages = [
+        [f"Station {name}", f"The gauge {name} works.", f"2021 1{n}", f"2022 1{n + 2}", f"{n}"]
+        for n, name in enumerate(TOWNS, 1)
+    ]
+    document = read(pages)
+    assert document.notes == ("a.pdf: left out what pages repeat: page numbers",)
+    assert [block.text for block in document.blocks if block.page == 2][-2:] == ["2021 12", "2022 14"]
+
+
+@pytest.mark.parametrize("form", ["{0}", "- {0} -", "Page {0} of 5", "{0} / 5", "Page {0}"])
+def test_page_numbers_and_repeated_lines_go_with_a_note(form: str) -> None:
+    pages = [["Annual report", f"{name} is a town of its own.", form.format(n)] for n, name in enumerate(TOWNS, 1)]
+    document = read(pages)
+    assert texts(document) == [f"{name} is a town of its own." for name in TOWNS]
+    assert document.notes == ('a.pdf: left out what pages repeat: page numbers, "Annual report"',)
+
+
+def test_a_sentence_that_pages_end_with_is_no_running_head() -> None:
+    document = read([[f"{name} paid.", "Thank you for your order."] for name in TOWNS])
+    assert lines(document).count("Thank you for your order.") == 5
+
+
+@pytest.mark.parametrize(
+    ("cut", "joined", "rest"),
+    [
+        (["The state-of-the-", "art pump runs."], "state-of-the-art pump", ""),
+        (["It is called num-", "ber one."], "called number one", ""),
+        (["It is well-", "known here."], "well-known here", "A well-known pump."),
+        (["See the infor-", "mation panel."], "the information panel", "Read the information."),
+        (["Ask Jean-", "Paul first."], "Ask Jean-Paul first", ""),
+        (["Read pages 10-", "12 first."], "pages 10-12 first", ""),
+        (["A short-", "term plan."], "short-term plan", "The term is short."),
+    ],
+)
+def test_a_word_cut_at_a_line_end_is_spelt_as_elsewhere(cut: list[str], joined: str, rest: str) -> None:
+    assert joined in " ".join(texts(read([[*cut, *([rest] if rest else [])]])))
+
+
+def test_a_raised_figure_is_a_power() -> None:
+    commands = (
+        "BT /F1 12 Tf 72 700 Td (It held 10) Tj 4 Ts /F1 7 Tf (6) Tj 0 Ts /F1 12 Tf ( cells in 5 m) Tj "
+        "4 Ts /F1 7 Tf (2) Tj 0 Ts /F1 12 Tf ( of CO) Tj -2 Ts /F1 7 Tf (2) Tj 0 Ts /F1 12 Tf ( gas.) Tj ET"
+    )
+    document = portable.pdf("a.pdf", pdf_drawn([commands]), LIMITS)
+    assert texts(document) == ["It held 10^6 cells in 5 m^2 of CO2 gas."]
+
+
+def test_an_empty_cell_of_a_table_keeps_its_column() -> None:
+    table = show_at(
+        (72, 700, "Item"), (150, 700, "2023"), (210, 700, "2024"),
+        (72, 680, "Power"), (150, 680, "51"), (210, 680, "70"),
+        (72, 660, "Water"), (210, 660, "14"),
+        (72, 620, "All figures are in thousands."),
+    )  # fmt: skip
+    document = portable.pdf("a.pdf", pdf_drawn([table]), LIMITS)
+    assert texts(document) == [
+        "Item | 2023 | 2024",
+        "Item: Power | 2023: 51 | 2024: 70",
+        "Item: Water | 2024: 14",
+        "All figures are in thousands.",
+    ]
+
+
+def test_a_page_without_text_is_named() -> None:
+    document = read([["First page."], [], ["Third page."]])
+    assert [(block.page, block.text) for block in document.blocks] == [(1, "First page."), (3, "Third page.")]
+    assert document.notes == ("a.pdf: no text on page 2",)
