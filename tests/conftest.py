@@ -41,8 +41,7 @@ CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
 
 for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
     if _name in {"DATABASE_URL", "READ_DATABASE_URL", "REDIS_URL"} or (
-        _name.startswith("ENGRAM_")
-        and not _name.startswith(("ENGRAM_EVALUATION_", "ENGRAM_WINGS"))  # which other processes read too
+        _name.startswith("ENGRAM_") and not _name.startswith("ENGRAM_EVALUATION_")  # which other processes read too
     ):
         del os.environ[_name]
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of each pipeline
